@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What control packets say about single messages (SPEC §8).
+//!
+//! A NIC leaves all of it alone: these bytes are covered by the control packet's tag.
+
+use crate::error::ParseError;
+use crate::field::{put, u16_at, u32_at, u64_at};
+use crate::ids::MessageId;
+use crate::limits::STRIPES_LOG2_MAX;
+use crate::list::Entry;
+
+impl Entry for MessageId {
+    const LEN: usize = 8;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self(u64_at(bytes, 0..8))
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        put(out, 0..8, &self.0.to_be_bytes());
+    }
+}
+
+/// How far the peer may send a message, and how far it has arrived. Set by its receiver.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Grant {
+    /// The message.
+    pub id: MessageId,
+    /// End of what may be sent, in bytes of the record stream; never goes back.
+    pub granted: u32,
+    /// All records wholly below it have opened; in bytes of the record stream; never goes back.
+    pub received: u32,
+    /// Priority of the bytes granted, 0..=7, 7 the most urgent. Not checked here.
+    pub priority: u8,
+}
+
+impl Entry for Grant {
+    const LEN: usize = 24;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            id: MessageId(u64_at(bytes, grant::ID)),
+            granted: u32_at(bytes, grant::GRANTED),
+            received: u32_at(bytes, grant::RECEIVED),
+            priority: bytes[grant::PRIORITY],
+        }
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        put(out, grant::ID, &self.id.0.to_be_bytes());
+        put(out, grant::GRANTED, &self.granted.to_be_bytes());
+        put(out, grant::RECEIVED, &self.received.to_be_bytes());
+        out[grant::PRIORITY] = self.priority;
+        out[grant::RESERVED].fill(0);
+    }
+}
+
+/// A range of a message that its receiver misses. Set by the receiver.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Resend {
+    /// The message.
+    pub id: MessageId,
+    /// First byte, in the record stream.
+    pub offset: u32,
+    /// Bytes, or [`TO_THE_END`].
+    pub length: u32,
+}
+
+/// A RESEND's length that means: to the end of what may be sent.
+pub const TO_THE_END: u32 = u32::MAX;
+
+impl Resend {
+    /// The same as [`TO_THE_END`].
+    pub const TO_THE_END: u32 = TO_THE_END;
+}
+
+impl Entry for Resend {
+    const LEN: usize = 16;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            id: MessageId(u64_at(bytes, resend::ID)),
+            offset: u32_at(bytes, resend::OFFSET),
+            length: u32_at(bytes, resend::LENGTH),
+        }
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        put(out, resend::ID, &self.id.0.to_be_bytes());
+        put(out, resend::OFFSET, &self.offset.to_be_bytes());
+        put(out, resend::LENGTH, &self.length.to_be_bytes());
+    }
+}
+
+/// Up to 64 messages of one stripe and initiator that are not needed any more. Set by their
+/// receiver.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ack {
+    /// The id of bit 0.
+    pub base: MessageId,
+    /// Bit i stands for the i-th id after `base` of the same stripe and initiator.
+    pub bits: u64,
+}
+
+impl Ack {
+    /// The ids whose bits are set, ascending, in a session with 2^`stripes_log2` stripes.
+    ///
+    /// Ids that would not fit 64 bits are left out: the peer broke a rule.
+    ///
+    /// # Panics
+    /// If `stripes_log2` is above 8, which no agreement permits (SPEC §4.1).
+    pub fn ids(self, stripes_log2: u8) -> impl Iterator<Item = MessageId> {
+        assert!(stripes_log2 <= STRIPES_LOG2_MAX, "at most 256 stripes");
+        (0..64u64)
+            .filter(move |bit| self.bits >> bit & 1 == 1)
+            .filter_map(move |bit| self.base.0.checked_add(bit << (stripes_log2 + 1)))
+            .map(MessageId)
+    }
+}
+
+impl Entry for Ack {
+    const LEN: usize = 16;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            base: MessageId(u64_at(bytes, ack::BASE)),
+            bits: u64_at(bytes, ack::BITS),
+        }
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        put(out, ack::BASE, &self.base.0.to_be_bytes());
+        put(out, ack::BITS, &self.bits.to_be_bytes());
+    }
+}
+
+/// The end of an RPC without a reply. Set by the replier.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Abort {
+    /// The RPC.
+    pub id: MessageId,
+    /// Why, and with it whether the request may have run.
+    pub code: AbortCode,
+}
+
+/// Why there is no reply. Exhaustive on purpose: each code is another promise to the caller.
+#[repr(u16)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum AbortCode {
+    /// Did not run: shutting down, or overloaded.
+    Refused = 1,
+    /// May have run: the application gave no reply.
+    Dropped = 2,
+    /// Did not run: larger than the receiver accepts.
+    TooLarge = 3,
+}
+
+impl Abort {
+    pub(crate) const LEN: usize = 16;
+
+    pub(crate) fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, ParseError> {
+        let code = match u16_at(bytes, abort::CODE) {
+            1 => AbortCode::Refused,
+            2 => AbortCode::Dropped,
+            3 => AbortCode::TooLarge,
+            _ => return Err(ParseError::Malformed("ABORT with an unknown code")),
+        };
+        Ok(Self {
+            id: MessageId(u64_at(bytes, abort::ID)),
+            code,
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut [u8]) {
+        put(out, abort::ID, &self.id.0.to_be_bytes());
+        put(out, abort::CODE, &(self.code as u16).to_be_bytes());
+        out[abort::RESERVED].fill(0);
+    }
+}
+
+mod grant {
+    use core::ops::Range;
+
+    pub(super) const ID: Range<usize> = 0..8;
+    pub(super) const GRANTED: Range<usize> = 8..12;
+    pub(super) const RECEIVED: Range<usize> = 12..16;
+    pub(super) const PRIORITY: usize = 16;
+    pub(super) const RESERVED: Range<usize> = 17..24;
+}
+
+mod resend {
+    use core::ops::Range;
+
+    pub(super) const ID: Range<usize> = 0..8;
+    pub(super) const OFFSET: Range<usize> = 8..12;
+    pub(super) const LENGTH: Range<usize> = 12..16;
+}
+
+mod ack {
+    use core::ops::Range;
+
+    pub(super) const BASE: Range<usize> = 0..8;
+    pub(super) const BITS: Range<usize> = 8..16;
+}
+
+mod abort {
+    use core::ops::Range;
+
+    pub(super) const ID: Range<usize> = 0..8;
+    pub(super) const CODE: Range<usize> = 8..10;
+    pub(super) const RESERVED: Range<usize> = 10..16;
+}
+
+const _: () = assert!(grant::RESERVED.end == Grant::LEN);
+const _: () = assert!(resend::LENGTH.end == Resend::LEN);
+const _: () = assert!(ack::BITS.end == Ack::LEN);
+const _: () = assert!(abort::RESERVED.end == Abort::LEN);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    mod ids {
+        use super::*;
+        use std::vec::Vec;
+
+        #[test]
+        fn step_over_the_other_stripes_and_the_initiator() {
+            let ack = Ack {
+                base: MessageId(0b101),
+                bits: 0b1001,
+            };
+            // k = 1: an id is counter << 2 | initiator << 1 | stripe.
+            let ids: Vec<_> = ack.ids(1).map(|id| id.0).collect();
+            assert_eq!(ids, [0b101, 0b101 + (3 << 2)]);
+        }
+
+        #[test]
+        fn reach_the_last_bit() {
+            let ack = Ack {
+                base: MessageId(0),
+                bits: 1 << 63,
+            };
+            assert_eq!(ack.ids(8).collect::<Vec<_>>(), [MessageId(63 << 9)]);
+        }
+
+        #[test]
+        fn never_wrap() {
+            let ack = Ack {
+                base: MessageId(u64::MAX),
+                bits: u64::MAX,
+            };
+            assert_eq!(ack.ids(0).collect::<Vec<_>>(), [MessageId(u64::MAX)]);
+        }
+    }
+}
