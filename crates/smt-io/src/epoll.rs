@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A set of file descriptors that is one itself (epoll(7)): readable when any of them is.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// Watches descriptors for something to read, level-triggered: they are ready until they are read.
+#[derive(Debug)]
+pub struct Epoll {
+    descriptor: OwnedFd,
+}
+
+/// What the caller calls a watched descriptor.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Token(pub u64);
+
+impl Epoll {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes no pointers.
+        let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new descriptor that nobody else owns.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(Self { descriptor })
+    }
+
+    /// Watches `descriptor`, until it is removed or its last copy is closed.
+    ///
+    /// # Errors
+    /// If it is watched already, or is of a kind that cannot be.
+    pub fn add(&self, descriptor: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: token.0,
+        };
+        // SAFETY: `event` lives across the call.
+        let outcome = unsafe {
+            libc::epoll_ctl(
+                self.descriptor.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                descriptor.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        outcome_of(outcome).map(|_| ())
+    }
+
+    /// Stops watching `descriptor`.
+    ///
+    /// # Errors
+    /// If it is not watched.
+    pub fn remove(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        // SAFETY: no event is needed to remove (since Linux 2.6.9).
+        let outcome = unsafe {
+            libc::epoll_ctl(
+                self.descriptor.as_raw_fd(),
+                libc::EPOLL_CTL_DEL,
+                descriptor.as_raw_fd(),
+                std::ptr::null_mut(),
+            )
+        };
+        outcome_of(outcome).map(|_| ())
+    }
+
+    /// Waits until something is ready, at most `limit` (rounded up to milliseconds; `None` is for
+    /// ever), and writes the tokens of what is ready to the front of `ready`. Tells how many; 0 after
+    /// the time, or if a signal came first.
+    ///
+    /// # Errors
+    /// None that a valid descriptor and a non-empty `ready` give.
+    pub fn wait(&self, ready: &mut [Token], limit: Option<Duration>) -> io::Result<usize> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_CALL];
+        let room = ready.len().min(EVENTS_PER_CALL);
+        // SAFETY: the system writes at most `room` events, and `events` holds that many.
+        let outcome = unsafe {
+            libc::epoll_wait(
+                self.descriptor.as_raw_fd(),
+                events.as_mut_ptr(),
+                room as libc::c_int,
+                milliseconds(limit),
+            )
+        };
+        let count = match outcome_of(outcome) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            outcome => outcome?,
+        };
+        for (slot, event) in ready.iter_mut().zip(&events[..count]) {
+            *slot = Token(event.u64);
+        }
+        Ok(count)
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl AsRawFd for Epoll {
+    fn as_raw_fd(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+}
+
+fn milliseconds(limit: Option<Duration>) -> libc::c_int {
+    let Some(limit) = limit else { return -1 };
+    libc::c_int::try_from(limit.as_micros().div_ceil(1_000)).unwrap_or(libc::c_int::MAX)
+}
+
+fn outcome_of(outcome: libc::c_int) -> io::Result<usize> {
+    usize::try_from(outcome).map_err(|_| io::Error::last_os_error())
+}
+
+/// Events taken by one call; what does not fit is told by the next.
+const EVENTS_PER_CALL: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::{AsFd, Duration, Epoll, Token};
+    use crate::EventFd;
+
+    mod wait {
+        use super::{AsFd, Duration, Epoll, EventFd, Token};
+
+        #[test]
+        fn ready_descriptors_are_told_by_their_tokens() {
+            let (epoll, flags) = (Epoll::new().unwrap(), [(); 3].map(|()| EventFd::new()));
+            let flags = flags.map(|flag| flag.unwrap());
+            for (flag, token) in flags.iter().zip(10..) {
+                epoll.add(flag.as_fd(), Token(token)).unwrap();
+            }
+            let mut ready = [Token(0); 3];
+            flags[1].signal().unwrap();
+            assert_eq!(epoll.wait(&mut ready, None).unwrap(), 1);
+            assert_eq!(ready[0], Token(11));
+            assert!(flags[1].clear().unwrap());
+            assert!(!flags[1].clear().unwrap());
+            let short = Some(Duration::from_micros(1));
+            assert_eq!(epoll.wait(&mut ready, short).unwrap(), 0);
+        }
+
+        #[test]
+        fn more_ready_than_room_is_no_error() {
+            let (epoll, flags) = (Epoll::new().unwrap(), [(); 3].map(|()| EventFd::new()));
+            let flags = flags.map(|flag| flag.unwrap());
+            for flag in &flags {
+                epoll.add(flag.as_fd(), Token(1)).unwrap();
+                flag.signal().unwrap();
+            }
+            assert_eq!(epoll.wait(&mut [Token(0); 2], None).unwrap(), 2);
+        }
+    }
+
+    mod remove {
+        use super::{AsFd, Duration, Epoll, EventFd, Token};
+
+        #[test]
+        fn removed_descriptor_is_watched_no_longer() {
+            let (epoll, flag) = (Epoll::new().unwrap(), EventFd::new().unwrap());
+            epoll.add(flag.as_fd(), Token(1)).unwrap();
+            flag.signal().unwrap();
+            epoll.remove(flag.as_fd()).unwrap();
+            let outcome = epoll.wait(&mut [Token(0)], Some(Duration::ZERO));
+            assert_eq!(outcome.unwrap(), 0);
+            assert!(epoll.remove(flag.as_fd()).is_err());
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Carriers for SMT: UDP sockets with segmentation offload, and memory.
+//!
+//! - [`UdpCarrier`] sends a batch of datagrams by one system call and receives one likewise.
+//! - [`MemoryNetwork`] and [`MemoryCarrier`] move datagrams between threads of one process, with the
+//!   losses and limits of a real network, for tests.
+//! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
+//!   deadline wants attention, for event loops that are not ours.
+//! - [`probe()`](probe()) tries out what this host offers.
+//!
+//! This is the only crate of the protocol's own that contains `unsafe`: system calls, each wrapped
+//! in a small file behind a safe signature.
+
+mod limits;
+mod memory;
+mod probe;
+mod statistics;
+mod udp;
+
+#[cfg(target_os = "linux")]
+mod epoll;
+#[cfg(target_os = "linux")]
+mod event_fd;
+#[cfg(target_os = "linux")]
+mod poll_descriptor;
+#[cfg(target_os = "linux")]
+mod timer_fd;
+
+pub use memory::{Fault, MemoryCarrier, MemoryNetwork, MemoryOptions};
+pub use probe::{Probe, probe};
+pub use statistics::Statistics;
+pub use udp::{OpenError, UdpCarrier, UdpOptions};
+
+#[cfg(target_os = "linux")]
+pub use epoll::{Epoll, Token};
+#[cfg(target_os = "linux")]
+pub use event_fd::EventFd;
+#[cfg(target_os = "linux")]
+pub use poll_descriptor::{PollDescriptor, Readiness};
+#[cfg(target_os = "linux")]
+pub use timer_fd::TimerFd;

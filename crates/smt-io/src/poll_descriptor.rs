@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One file descriptor for an event loop that is not ours: readable when the protocol wants a turn.
+//!
+//! 1. It holds a socket, a deadline and a wake-up flag.
+//! 2. The foreign loop polls it for reading, knowing nothing of what is inside.
+//! 3. On its turn the protocol receives without waiting, clears, handles its timeout and sets the
+//!    next one.
+
+use crate::{Epoll, EventFd, TimerFd, Token};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::Duration;
+
+/// A pollable descriptor over a socket, a timer and a flag.
+#[derive(Debug)]
+pub struct PollDescriptor {
+    epoll: Epoll,
+    timer: TimerFd,
+    flag: EventFd,
+}
+
+/// Why a [`PollDescriptor`] is readable.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Readiness {
+    /// Something can be received.
+    pub socket: bool,
+    /// The deadline has passed.
+    pub timer: bool,
+    /// [`PollDescriptor::wake`] was called.
+    pub woken: bool,
+}
+
+impl PollDescriptor {
+    /// Watches `socket` with no deadline. Closing the socket ends its being watched.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let (epoll, timer, flag) = (Epoll::new()?, TimerFd::new()?, EventFd::new()?);
+        epoll.add(socket, SOCKET)?;
+        epoll.add(timer.as_fd(), TIMER)?;
+        epoll.add(flag.as_fd(), FLAG)?;
+        Ok(Self { epoll, timer, flag })
+    }
+
+    /// Makes the descriptor readable after `timeout`, or never by the clock. Always a system call:
+    /// leave out the ones that change nothing.
+    ///
+    /// # Errors
+    /// None that a valid descriptor gives.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timer.set(timeout)
+    }
+
+    /// Makes the descriptor readable now, from any thread.
+    ///
+    /// # Errors
+    /// None that a valid descriptor gives.
+    pub fn wake(&self) -> io::Result<()> {
+        self.flag.signal()
+    }
+
+    /// Forgets a passed deadline and a wake-up. The socket stays ready until it is drained.
+    ///
+    /// # Errors
+    /// None that a valid descriptor gives.
+    pub fn clear(&self) -> io::Result<()> {
+        self.timer.clear()?;
+        self.flag.clear()?;
+        Ok(())
+    }
+
+    /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is ready.
+    ///
+    /// # Errors
+    /// None that a valid descriptor gives.
+    pub fn wait(&self, limit: Option<Duration>) -> io::Result<Readiness> {
+        let mut ready = [SOCKET; 3];
+        let count = self.epoll.wait(&mut ready, limit)?;
+        let ready = &ready[..count];
+        Ok(Readiness {
+            socket: ready.contains(&SOCKET),
+            timer: ready.contains(&TIMER),
+            woken: ready.contains(&FLAG),
+        })
+    }
+}
+
+impl AsFd for PollDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl AsRawFd for PollDescriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.epoll.as_raw_fd()
+    }
+}
+
+const SOCKET: Token = Token(0);
+const TIMER: Token = Token(1);
+const FLAG: Token = Token(2);
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, PollDescriptor, Readiness};
+    use crate::UdpCarrier;
+    use smt_carrier::{Carrier, Path, Transmit, Wait};
+    use std::os::fd::AsFd;
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(10));
+    const NOW: Option<Duration> = Some(Duration::ZERO);
+    const NOTHING: Readiness = Readiness {
+        socket: false,
+        timer: false,
+        woken: false,
+    };
+
+    fn carrier() -> UdpCarrier {
+        UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap()
+    }
+
+    mod wait {
+        use super::*;
+
+        #[test]
+        fn datagram_makes_the_socket_ready_until_it_is_received() {
+            let carrier = carrier();
+            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
+            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+            let transmit = Transmit {
+                path: Path::to(carrier.local_address()),
+                segment_size: 4,
+                priority: 0,
+            };
+            carrier.send(&transmit, b"ping").unwrap();
+            let socket = Readiness {
+                socket: true,
+                ..NOTHING
+            };
+            assert_eq!(poll.wait(LONG).unwrap(), socket);
+            poll.clear().unwrap();
+            assert_eq!(poll.wait(NOW).unwrap(), socket);
+            carrier.receive(&mut [0; 64], Wait::Never).unwrap().unwrap();
+            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+        }
+
+        #[test]
+        fn wake_from_another_thread_ends_the_wait() {
+            let carrier = carrier();
+            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
+            let readiness = std::thread::scope(|scope| {
+                scope.spawn(|| poll.wake().unwrap());
+                poll.wait(LONG).unwrap()
+            });
+            assert!(readiness.woken && !readiness.socket);
+            poll.clear().unwrap();
+            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+        }
+    }
+
+    mod set_timeout {
+        use super::*;
+
+        #[test]
+        fn passed_deadline_is_told_until_cleared() {
+            let carrier = carrier();
+            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
+            for timeout in [Duration::ZERO, Duration::from_micros(100)] {
+                poll.set_timeout(Some(timeout)).unwrap();
+                assert!(poll.wait(LONG).unwrap().timer);
+                assert!(poll.wait(NOW).unwrap().timer);
+                poll.clear().unwrap();
+                assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+            }
+        }
+
+        #[test]
+        fn none_takes_a_deadline_back() {
+            let carrier = carrier();
+            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
+            poll.set_timeout(Some(Duration::ZERO)).unwrap();
+            assert!(poll.wait(LONG).unwrap().timer);
+            poll.set_timeout(None).unwrap();
+            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+        }
+    }
+
+    mod drop {
+        use super::*;
+
+        #[test]
+        fn closed_socket_is_no_longer_watched() {
+            let carrier = carrier();
+            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
+            drop(carrier);
+            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
+        }
+    }
+}

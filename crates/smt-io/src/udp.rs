@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Datagrams over a UDP socket, many to a system call.
+//!
+//! 1. Opening prepares the socket: datagrams are never fragmented, offloads are asked for.
+//! 2. Sending hands a batch to the kernel whole (`sending.rs`); whatever the kernel refuses is
+//!    remembered and done without from then on.
+//! 3. Receiving takes a coalesced batch (`receiving.rs`), waiting inside the same call.
+//!
+//! The file descriptor stays in blocking mode: calls that must not wait say so themselves, so an
+//! event loop can poll the descriptor ([`AsFd`]) while other threads block on it.
+
+mod capabilities;
+mod datagram;
+mod error;
+mod options;
+mod receive_timeout;
+mod receiving;
+mod sending;
+mod socket_option;
+mod trouble;
+
+#[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+#[path = "udp/linux.rs"]
+mod imp;
+#[cfg(not(target_os = "linux"))]
+#[path = "udp/portable.rs"]
+mod imp;
+
+/// The code for other systems, kept alive by the tests on this one.
+#[cfg(all(test, target_os = "linux"))]
+mod portable;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use datagram::{
+    Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation,
+};
+pub use error::OpenError;
+pub(crate) use imp::{
+    dropped, may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send,
+    size_buffers, wait_readable,
+};
+pub use options::UdpOptions;
+
+use crate::limits::{
+    HEADER_BYTES_IPV4, HEADER_BYTES_IPV6, SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6,
+};
+use crate::statistics::{Counters, Statistics};
+use capabilities::Capabilities;
+use receive_timeout::ReceiveTimeout;
+use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
+use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::AtomicBool;
+
+/// A carrier over one UDP socket, IPv4, IPv6 or both.
+#[derive(Debug)]
+pub struct UdpCarrier {
+    socket: Socket,
+    family: Family,
+    /// Where peers reach this socket.
+    local: SocketAddr,
+    /// The one peer, on a connected socket.
+    connected: Option<SocketAddr>,
+    /// Whether the socket has several local addresses, so that each path must name one.
+    wildcard: bool,
+    /// The traffic class byte that the socket sends by itself.
+    plain_class: u8,
+    buffers: BufferBytes,
+    receive_offload: bool,
+    capabilities: Capabilities,
+    /// A send call consumed an ICMP report, which the next receive call is to pass on.
+    hint_pending: AtomicBool,
+    timeout: ReceiveTimeout,
+    counters: Counters,
+}
+
+impl UdpCarrier {
+    /// Opens a carrier that listens on `address` and talks to anyone. `[::]` takes IPv4 as well;
+    /// port 0 lets the system choose.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind(address: SocketAddr) -> Result<Self, OpenError> {
+        Self::bind_with(address, &UdpOptions::new())
+    }
+
+    /// Opens a carrier that talks to `remote` alone: the cheapest for a client, and the kind that
+    /// learns quickly that nobody listens there.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect(remote: SocketAddr) -> Result<Self, OpenError> {
+        Self::connect_with(remote, &UdpOptions::new())
+    }
+
+    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds.
+    pub fn receive_buffer_bytes(&self) -> usize {
+        self.buffers.receive
+    }
+
+    /// Bytes of datagrams, the kernel's overhead counted, that the send buffer really holds.
+    pub fn send_buffer_bytes(&self) -> usize {
+        self.buffers.send
+    }
+
+    /// Whether arrivals may be coalesced.
+    pub fn has_receive_offload(&self) -> bool {
+        self.receive_offload
+    }
+
+    /// Whether a batch still leaves by one system call.
+    pub fn has_segmentation_offload(&self) -> bool {
+        self.capabilities.has_segmentation()
+    }
+
+    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops.
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            datagrams_dropped: dropped(&self.socket),
+            ..self.counters.snapshot()
+        }
+    }
+
+    pub(crate) fn bind_with(address: SocketAddr, options: &UdpOptions) -> Result<Self, OpenError> {
+        let address = Path::to(address).remote;
+        let wildcard = address.ip().is_unspecified();
+        let family = match address {
+            SocketAddr::V4(_) => Family::V4,
+            SocketAddr::V6(_) if wildcard => Family::Dual,
+            SocketAddr::V6(_) => Family::V6,
+        };
+        let carrier = Self::open(family, wildcard, options)?;
+        let bound = carrier.socket.bind(&SockAddr::from(address));
+        bound.map_err(|source| OpenError::Bind { address, source })?;
+        carrier.named()
+    }
+
+    pub(crate) fn connect_with(
+        remote: SocketAddr,
+        options: &UdpOptions,
+    ) -> Result<Self, OpenError> {
+        let remote = Path::to(remote).remote;
+        let family = match remote {
+            SocketAddr::V4(_) => Family::V4,
+            SocketAddr::V6(_) => Family::V6,
+        };
+        let mut carrier = Self::open(family, false, options)?;
+        let connected = carrier.socket.connect(&SockAddr::from(remote));
+        connected.map_err(|source| OpenError::Connect { remote, source })?;
+        carrier.connected = Some(remote);
+        carrier.named()
+    }
+
+    /// Opens and prepares a socket that has no address yet, so that nothing arrives unprepared.
+    fn open(family: Family, wildcard: bool, options: &UdpOptions) -> Result<Self, OpenError> {
+        let domain = match family {
+            Family::V4 => Domain::IPV4,
+            Family::Dual | Family::V6 => Domain::IPV6,
+        };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
+            .map_err(OpenError::preparing("open"))?;
+        if family != Family::V4 {
+            socket
+                .set_only_v6(family == Family::V6)
+                .map_err(OpenError::preparing("choose IP versions"))?;
+        }
+        let preparation = Preparation {
+            family,
+            report_local: wildcard,
+            segmentation_offload: options.segmentation_offload,
+            receive_offload: options.receive_offload,
+        };
+        let offloads =
+            prepare(&socket, preparation).map_err(OpenError::preparing("forbid fragments"))?;
+        let wanted = BufferBytes {
+            receive: options.receive_buffer_bytes,
+            send: options.send_buffer_bytes,
+        };
+        let buffers =
+            size_buffers(&socket, wanted).map_err(OpenError::preparing("size the buffers"))?;
+        let wanted_class = class_of(options.plain_priority);
+        let class_set = set_plain_class(&socket, family, wanted_class).is_ok();
+        Ok(Self {
+            socket,
+            family,
+            local: UNNAMED,
+            connected: None,
+            wildcard,
+            plain_class: if class_set { wanted_class } else { 0 },
+            buffers,
+            receive_offload: offloads.receive,
+            capabilities: Capabilities::new(offloads.segmentation),
+            hint_pending: AtomicBool::new(false),
+            timeout: ReceiveTimeout::default(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Learns the address that the system gave the socket.
+    fn named(mut self) -> Result<Self, OpenError> {
+        let name = self.socket.local_addr();
+        let name = name.map_err(OpenError::preparing("ask for its address"))?;
+        self.local = name.as_socket().unwrap_or(UNNAMED);
+        Ok(self)
+    }
+
+    /// Bytes of packet on the way to `remote`, as the routing table knows it.
+    fn path_mtu(&self, remote: SocketAddr) -> io::Result<usize> {
+        if self.connected == Some(remote) {
+            return path_mtu(&self.socket, remote.is_ipv4());
+        }
+        // Only a connected socket has a path.
+        let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, None)?;
+        socket.connect(&SockAddr::from(remote))?;
+        path_mtu(&socket, remote.is_ipv4())
+    }
+}
+
+impl Carrier for UdpCarrier {
+    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+        self.send_all(transmit, bytes)
+    }
+
+    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+        self.receive_batch(buffer, wait)
+    }
+
+    fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
+        let remote = Path::to(remote).remote;
+        let (headers, largest) = match remote {
+            SocketAddr::V4(_) => (HEADER_BYTES_IPV4, UDP_BYTES_MAX_IPV4),
+            SocketAddr::V6(_) => (HEADER_BYTES_IPV6, UDP_BYTES_MAX_IPV6),
+        };
+        let mtu = self.path_mtu(remote).unwrap_or(0);
+        mtu.saturating_sub(headers)
+            .clamp(DATAGRAM_BYTES_FLOOR, largest)
+    }
+
+    fn segments_max(&self) -> usize {
+        if self.has_segmentation_offload() {
+            return SEGMENTS_MAX;
+        }
+        1
+    }
+}
+
+impl AsFd for UdpCarrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for UdpCarrier {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// The traffic class byte of a priority: the top three bits of DSCP, as Homa uses them.
+fn class_of(priority: u8) -> u8 {
+    priority << 5
+}
+
+/// Makes `class` the one that the socket sends by itself.
+fn set_plain_class(socket: &Socket, family: Family, class: u8) -> io::Result<()> {
+    if class == 0 {
+        return Ok(());
+    }
+    if family != Family::V6 {
+        socket.set_tos_v4(u32::from(class))?;
+    }
+    if family != Family::V4 {
+        socket.set_tclass_v6(u32::from(class))?;
+    }
+    Ok(())
+}
+
+/// Stands in until the system has given the socket an address.
+const UNNAMED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why a UDP carrier could not be opened.
+
+use std::io;
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// Why a UDP carrier could not be opened. All are the environment's doing.
+#[non_exhaustive]
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The address is taken or not this host's, or the port needs a privilege: choose another.
+    #[error("cannot bind a UDP socket to {address}")]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// This host knows no way to the address: check the address and the routes.
+    #[error("cannot connect a UDP socket to {remote}")]
+    Connect {
+        /// The peer asked for.
+        remote: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gives no socket, or one without what the protocol needs (datagrams that are never
+    /// fragmented): check its limits, and whether it has IPv6 if the address is of that kind.
+    #[error("cannot prepare a UDP socket ({step})")]
+    Prepare {
+        /// What was being done.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// Wraps what the system said about `step`.
+    pub(super) fn preparing(step: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Prepare { step, source }
+    }
+}

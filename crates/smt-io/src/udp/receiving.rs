@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Takes batches from the kernel, waiting inside the same system call where it can.
+//!
+//! 1. Pass on a report that a send call came across.
+//! 2. Receive once, waiting as asked (`receive_timeout.rs`).
+//! 3. What is not for the caller (a cut batch, a signal, a report of a smaller path) is counted, and
+//!    the call is repeated without waiting: the caller knows best how much of its time is left.
+
+use super::trouble::Trouble;
+use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
+use smt_carrier::{Path, ReceiveError, Received, Wait};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl UdpCarrier {
+    pub(super) fn receive_batch(
+        &self,
+        buffer: &mut [u8],
+        wait: Wait,
+    ) -> Result<Option<Received>, ReceiveError> {
+        if self.hint_pending.load(Ordering::Relaxed)
+            && self.hint_pending.swap(false, Ordering::Relaxed)
+        {
+            return Err(self.unreachable());
+        }
+        let receiving = &self.counters.receiving;
+        let mut outcome = match wait {
+            Wait::Never => self.receive_once(buffer, Blocking::No),
+            Wait::AtMost(limit) => self.receive_within(buffer, limit),
+        };
+        loop {
+            match outcome.map_err(Trouble::from) {
+                Ok(arrival) if arrival.truncated => receiving.truncated.add(1),
+                Ok(arrival) => return Ok(Some(self.accept(arrival))),
+                Err(Trouble::Full) => return Ok(None),
+                Err(Trouble::Interrupted) => {}
+                // An ICMP report of a smaller path: forgeable, so the size stays as it is.
+                Err(Trouble::TooLarge) => receiving.hints.add(1),
+                Err(Trouble::Unreachable) => {
+                    receiving.hints.add(1);
+                    return Err(self.unreachable());
+                }
+                Err(Trouble::Other(code) | Trouble::Refused(code)) => {
+                    return Err(ReceiveError::Other { code });
+                }
+            }
+            outcome = self.receive_once(buffer, Blocking::No);
+        }
+    }
+
+    /// Receives, waiting at most about `limit`: by one system call if the socket's time limit serves.
+    fn receive_within(&self, buffer: &mut [u8], limit: Duration) -> io::Result<Arrival> {
+        let changes = &self.counters.receiving.timeout_changes;
+        if let Some(_hold) = self.timeout.hold(&self.socket, limit, changes) {
+            return self.receive_once(buffer, Blocking::Yes);
+        }
+        if !limit.is_zero() {
+            self.counters.receiving.calls.add(1);
+            wait_readable(&self.socket, limit)?;
+        }
+        self.receive_once(buffer, Blocking::No)
+    }
+
+    /// One system call.
+    fn receive_once(&self, buffer: &mut [u8], blocking: Blocking) -> io::Result<Arrival> {
+        self.counters.receiving.calls.add(1);
+        receive(&self.socket, buffer, blocking)
+    }
+
+    fn accept(&self, arrival: Arrival) -> Received {
+        let receiving = &self.counters.receiving;
+        receiving.note(arrival.length, arrival.segment_size);
+        let local = arrival.local.or_else(|| self.only_local());
+        Received {
+            path: Path {
+                local,
+                ..Path::to(arrival.from)
+            },
+            length: arrival.length,
+            segment_size: arrival.segment_size,
+        }
+    }
+
+    /// The one local address that every datagram on this socket calls, if it has just one.
+    fn only_local(&self) -> Option<std::net::IpAddr> {
+        if self.wildcard {
+            return None;
+        }
+        Some(self.local.ip())
+    }
+
+    fn unreachable(&self) -> ReceiveError {
+        ReceiveError::Unreachable {
+            remote: self.connected,
+        }
+    }
+}

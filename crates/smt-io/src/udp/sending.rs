@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Hands batches to the kernel, with as much offload as it has proved to take.
+//!
+//! 1. Cut the transmit into batches that one segmented send may hold.
+//! 2. Send a batch by one call, with segment size, traffic class and source address attached where
+//!    they differ from the socket's own.
+//! 3. What the kernel refuses to have attached, it gets without (`capabilities.rs`).
+//!
+//! Not here: which system call that is (`linux.rs`, `portable.rs`).
+
+use super::capabilities::Batch;
+use super::trouble::Trouble;
+use super::{Family, Outgoing, UdpCarrier, class_of, send};
+use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
+use smt_carrier::{Path, SendError, Transmit};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+impl UdpCarrier {
+    pub(super) fn send_all(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+        transmit.assert_valid();
+        let remote = transmit.path.remote;
+        if self.connected.is_some_and(|connected| connected != remote) {
+            return Err(SendError::Other {
+                code: libc::EISCONN,
+            });
+        }
+        let mut sent = 0;
+        while sent < bytes.len() {
+            sent += self
+                .send_batch(transmit, &bytes[sent..])
+                .map_err(|trouble| trouble.to_send_error(sent))?;
+        }
+        Ok(())
+    }
+
+    /// Sends some datagrams off the front of `rest` and tells how many bytes they were.
+    fn send_batch(&self, transmit: &Transmit, rest: &[u8]) -> Result<usize, Trouble> {
+        let batch = Batch {
+            bytes: &rest[..self.batch_bytes(transmit).min(rest.len())],
+            segment_size: transmit.segment_size,
+            traffic_class: self.class_to_attach(transmit.priority),
+        };
+        let counters = &self.counters.sending;
+        self.capabilities
+            .send(batch, counters, |batch| self.attempt(transmit.path, batch))
+    }
+
+    /// Sends `batch` by one call, or a second one if the first told of the past only.
+    ///
+    /// A connected socket hands an ICMP report about an earlier datagram to the next call, whatever
+    /// that is, and a send call then sends nothing. Only a second failure is about this datagram.
+    fn attempt(&self, path: Path, batch: Batch<'_>) -> Result<(), Trouble> {
+        let outcome = self.call(path, batch);
+        let Err(trouble @ (Trouble::TooLarge | Trouble::Unreachable)) = outcome else {
+            return outcome;
+        };
+        if self.connected.is_none() {
+            return outcome;
+        }
+        self.call(path, batch)?;
+        self.counters.sending.hints.add(1);
+        if trouble == Trouble::Unreachable {
+            self.hint_pending.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// One system call.
+    fn call(&self, path: Path, batch: Batch<'_>) -> Result<(), Trouble> {
+        let segment_size = if batch.bytes.len() > batch.segment_size {
+            // More than one segment fits a batch, so a segment is below 64 KiB.
+            u16::try_from(batch.segment_size).ok()
+        } else {
+            None
+        };
+        let outgoing = Outgoing {
+            to: self.destination(path.remote),
+            ipv4: path.remote.is_ipv4(),
+            source: path.local.filter(|_| self.wildcard),
+            traffic_class: batch.traffic_class,
+            segment_size,
+            bytes: batch.bytes,
+        };
+        loop {
+            self.counters.sending.calls.add(1);
+            match send(&self.socket, &outgoing).map_err(Trouble::from) {
+                Ok(()) => break,
+                Err(Trouble::Interrupted) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        self.counters
+            .sending
+            .note(batch.bytes.len(), batch.segment_size);
+        Ok(())
+    }
+
+    /// Bytes of the longest batch that one call takes at present.
+    fn batch_bytes(&self, transmit: &Transmit) -> usize {
+        if !self.has_segmentation_offload() {
+            return transmit.segment_size;
+        }
+        let largest = match transmit.path.remote {
+            SocketAddr::V4(_) => UDP_BYTES_MAX_IPV4,
+            SocketAddr::V6(_) => UDP_BYTES_MAX_IPV6,
+        };
+        let segments = (largest / transmit.segment_size).clamp(1, SEGMENTS_MAX);
+        segments * transmit.segment_size
+    }
+
+    /// The traffic class byte to attach for `priority`, if it is not what the socket sends anyway.
+    pub(super) fn class_to_attach(&self, priority: u8) -> Option<u8> {
+        let class = class_of(priority);
+        if class == self.plain_class || !self.capabilities.has_traffic_class() {
+            return None;
+        }
+        Some(class)
+    }
+
+    /// `remote` in the socket's own family; nothing on a connected socket, which knows it.
+    fn destination(&self, remote: SocketAddr) -> Option<SocketAddr> {
+        if self.connected.is_some() {
+            return None;
+        }
+        match remote {
+            SocketAddr::V4(v4) if self.family == Family::Dual => {
+                let mapped = v4.ip().to_ipv6_mapped();
+                Some(SocketAddr::new(mapped.into(), v4.port()))
+            }
+            _ => Some(remote),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every carrier keeps the contract of [`Carrier`]: the same bodies run on each.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+use smt_carrier::limits::{DATAGRAM_BYTES_FLOOR, RECEIVE_BUFFER_BYTES};
+use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
+use smt_io::{MemoryCarrier, MemoryOptions, UdpCarrier, UdpOptions};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const SOON: Wait = Wait::AtMost(Duration::from_secs(10));
+
+/// A client, a server, and the address by which the client calls the server.
+struct Pair {
+    name: &'static str,
+    client: Box<dyn Carrier>,
+    server: Box<dyn Carrier>,
+    called: SocketAddr,
+}
+
+fn memory(name: &'static str, options: MemoryOptions) -> Pair {
+    let (client, server) = MemoryCarrier::pair_with(options);
+    let called = server.local_address();
+    Pair {
+        name,
+        client: Box::new(client),
+        server: Box::new(server),
+        called,
+    }
+}
+
+fn udp(name: &'static str, server: &str, called: &str, options: &UdpOptions) -> Pair {
+    let server = options.bind(server.parse().unwrap()).unwrap();
+    let called = SocketAddr::new(called.parse().unwrap(), server.local_address().port());
+    let client = options.connect(called).unwrap();
+    Pair {
+        name,
+        client: Box::new(client),
+        server: Box::new(server),
+        called,
+    }
+}
+
+fn unconnected() -> Pair {
+    let [client, server] =
+        [(); 2].map(|()| UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+    let called = server.local_address();
+    Pair {
+        name: "udp unconnected",
+        client: Box::new(client),
+        server: Box::new(server),
+        called,
+    }
+}
+
+fn pairs() -> Vec<Pair> {
+    let offload = UdpOptions::new();
+    let plain = UdpOptions::new()
+        .segmentation_offload(false)
+        .receive_offload(false);
+    let mut pairs = vec![
+        memory("memory", MemoryOptions::new()),
+        memory("memory plain", MemoryOptions::new().coalesce(false)),
+        unconnected(),
+        udp("udp v4", "127.0.0.1:0", "127.0.0.1", &offload),
+        udp("udp v4 wildcard", "0.0.0.0:0", "127.0.0.2", &offload),
+        udp("udp v4 plain", "127.0.0.1:0", "127.0.0.1", &plain),
+    ];
+    if smt_io::probe().unwrap().ipv6 {
+        pairs.extend([
+            udp("udp v6", "[::1]:0", "::1", &offload),
+            udp("udp v6 plain", "[::1]:0", "::1", &plain),
+            udp("udp dual by v6", "[::]:0", "::1", &offload),
+            udp("udp dual by v4", "[::]:0", "127.0.0.2", &offload),
+        ]);
+    }
+    pairs
+}
+
+fn transmit(path: Path, segment_size: usize, priority: u8) -> Transmit {
+    Transmit {
+        path,
+        segment_size,
+        priority,
+    }
+}
+
+fn contents(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index / 7 % 251) as u8).collect()
+}
+
+/// Receives until `count` datagrams are there; gives them, and the path of the last.
+fn collect(carrier: &dyn Carrier, count: usize) -> (Vec<Vec<u8>>, Path) {
+    let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
+    let mut datagrams = Vec::new();
+    loop {
+        let received = carrier.receive(&mut buffer, SOON).unwrap();
+        let received = received.expect("everything sent arrives");
+        datagrams.extend(received.segments(&mut buffer).map(|bytes| bytes.to_vec()));
+        if datagrams.len() >= count {
+            return (datagrams, received.path);
+        }
+    }
+}
+
+#[test]
+fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
+    for Pair {
+        name,
+        client,
+        server,
+        called,
+    } in pairs()
+    {
+        for priority in [0, 7] {
+            for (count, segment_size) in [(1, 1), (1, DATAGRAM_BYTES_FLOOR), (100, 1_200)] {
+                let bytes = contents(count * segment_size - segment_size / 2);
+                let way = transmit(Path::to(called), segment_size, priority);
+                client.send(&way, &bytes).unwrap();
+                let (datagrams, back) = collect(&*server, count);
+                assert_eq!(
+                    datagrams,
+                    way.segments(&bytes).collect::<Vec<_>>(),
+                    "{name}"
+                );
+                assert_eq!(back.local, Some(called.ip()), "{name}");
+
+                let answer = transmit(back, segment_size, priority);
+                server.send(&answer, &bytes).unwrap();
+                let (datagrams, from) = collect(&*client, count);
+                assert_eq!(
+                    datagrams,
+                    way.segments(&bytes).collect::<Vec<_>>(),
+                    "{name}"
+                );
+                assert_eq!(from.remote, called, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_there_is_none_at_once_or_after_the_wait() {
+    for Pair { name, server, .. } in pairs() {
+        for wait in [Wait::Never, Wait::AtMost(Duration::from_millis(2))] {
+            assert_eq!(server.receive(&mut [0; 64], wait), Ok(None), "{name}");
+        }
+    }
+}
+
+#[test]
+fn threads_send_and_receive_at_once() {
+    for Pair {
+        name,
+        client,
+        server,
+        called,
+    } in pairs()
+    {
+        let rounds = 200;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    let (datagrams, back) = collect(&*server, 1);
+                    let bytes = datagrams.concat();
+                    server
+                        .send(&transmit(back, bytes.len(), 0), &bytes)
+                        .unwrap();
+                }
+            });
+            for round in 0..rounds {
+                let bytes = contents(round + 1);
+                let way = transmit(Path::to(called), bytes.len(), 0);
+                client.send(&way, &bytes).unwrap();
+                assert_eq!(collect(&*client, 1).0, [bytes], "{name}");
+            }
+        });
+    }
+}
+
+#[test]
+fn datagram_past_the_hint_is_too_large() {
+    for Pair {
+        name,
+        client,
+        called,
+        ..
+    } in pairs()
+    {
+        let largest = client.datagram_size_max(called);
+        assert!(largest >= DATAGRAM_BYTES_FLOOR, "{name}");
+        if called.is_ipv6() {
+            // The hint stays 8 bytes under what IPv6 itself would carry.
+            continue;
+        }
+        let bytes = contents(largest + 1);
+        let outcome = client.send(&transmit(Path::to(called), largest + 1, 0), &bytes);
+        assert_eq!(outcome, Err(SendError::TooLarge), "{name}");
+    }
+}
+
+#[test]
+fn departed_peer_is_a_hint() {
+    for Pair {
+        name,
+        client,
+        server,
+        called,
+    } in pairs()
+    {
+        if name == "udp unconnected" {
+            // Only a connected socket is told.
+            continue;
+        }
+        drop(server);
+        client
+            .send(&transmit(Path::to(called), 4, 0), b"ping")
+            .unwrap();
+        let hint = ReceiveError::Unreachable {
+            remote: Some(called),
+        };
+        assert_eq!(client.receive(&mut [0; 64], SOON), Err(hint), "{name}");
+        assert_eq!(
+            client.receive(&mut [0; 64], Wait::Never),
+            Ok(None),
+            "{name}"
+        );
+    }
+}
