@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Writes `vectors/records.json`, `key_schedule.json` and `padding.json`:
+//! `cargo run -p smt-record --example make_vectors`.
+//!
+//! Deterministic: inputs are chosen here or come from a hash chain, outputs from the crate.
+//! `tests/vectors.rs` checks them with a second AEAD library, `vectors/check.py` with neither this
+//! crate nor its libraries.
+
+mod inputs;
+mod key_schedule;
+mod padding;
+mod records;
+
+use std::fs;
+
+fn main() -> std::io::Result<()> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors");
+    for (name, value) in [
+        ("records", records::all()),
+        ("key_schedule", key_schedule::all()),
+        ("padding", padding::all()),
+    ] {
+        fs::write(format!("{directory}/{name}.json"), format!("{value:#}\n"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From what the two sides agreed on to traffic secrets, and from those to keys (SPEC §7).
+//!
+//! 1. [`parameter_hash`] binds every clear parameter, byte for byte as sent and received.
+//! 2. Four secrets come from the TLS exporter ([`SessionSecrets::from_exporter`]) or from a
+//!    registered key ([`from_registered`]): data and control of each direction.
+//! 3. Each secret gives a key and an IV, and at a key update the next secret.
+//!
+//! TLS's own traffic keys never get here, and a registered key is only input: it seals nothing.
+
+use core::fmt;
+
+use aws_lc_rs::{digest, hkdf};
+use zeroize::Zeroizing;
+
+use crate::secret::Secret;
+use crate::suite::Suite;
+
+/// One of the two ends of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The end that started the handshake.
+    Client,
+    /// The end that answered it.
+    Server,
+}
+
+impl Side {
+    /// The other end.
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        })
+    }
+}
+
+/// What a secret protects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Records of messages.
+    Data,
+    /// Control packets.
+    Control,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Data => "data",
+            Self::Control => "control",
+        })
+    }
+}
+
+/// The secrets of what one side sends, of one epoch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DirectionSecrets {
+    /// For records.
+    pub data: Secret,
+    /// For control packets.
+    pub control: Secret,
+}
+
+/// All secrets of a session, of epoch 0.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SessionSecrets {
+    /// The suite of both directions. Without meaning if [`Self::is_plaintext`].
+    pub suite: Suite,
+    /// For what the client sends.
+    pub client: DirectionSecrets,
+    /// For what the server sends.
+    pub server: DirectionSecrets,
+}
+
+impl SessionSecrets {
+    /// The exporter labels of client data, client control, server data and server control.
+    pub const EXPORTER_LABELS: [&'static str; 4] = [
+        "EXPORTER-smt-1 client data",
+        "EXPORTER-smt-1 client control",
+        "EXPORTER-smt-1 server data",
+        "EXPORTER-smt-1 server control",
+    ];
+
+    /// Secrets from the TLS exporter (SPEC §7.1). `export` fills its buffer for a label and a
+    /// context, as RFC 8446 §7.5 says; `suite` is the one that TLS negotiated.
+    ///
+    /// # Errors
+    /// The first error of `export`.
+    pub fn from_exporter<E>(
+        suite: Suite,
+        parameter_hash: &[u8; 32],
+        mut export: impl FnMut(&mut [u8], &str, &[u8]) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        Self::from_labels(suite, Self::EXPORTER_LABELS, |out, label| {
+            export(out, label, parameter_hash)
+        })
+    }
+
+    /// The secrets of the plaintext measurement version (SPEC §14): they protect nothing.
+    /// An endpoint of version 1 refuses them ([`Self::is_plaintext`]).
+    pub fn plaintext() -> Self {
+        let direction = || DirectionSecrets {
+            data: Secret::plaintext(),
+            control: Secret::plaintext(),
+        };
+        Self {
+            suite: Suite::Aes128Gcm,
+            client: direction(),
+            server: direction(),
+        }
+    }
+
+    /// Whether these are the secrets of the plaintext measurement version.
+    pub fn is_plaintext(&self) -> bool {
+        [&self.client, &self.server]
+            .into_iter()
+            .any(|direction| direction.data.is_plaintext() || direction.control.is_plaintext())
+    }
+
+    fn from_labels<E>(
+        suite: Suite,
+        labels: [&str; 4],
+        mut fill: impl FnMut(&mut [u8], &str) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let mut secret = |label| Secret::fill(suite, |out| fill(out, label));
+        let [client_data, client_control, server_data, server_control] = labels;
+        Ok(Self {
+            suite,
+            client: DirectionSecrets {
+                data: secret(client_data)?,
+                control: secret(client_control)?,
+            },
+            server: DirectionSecrets {
+                data: secret(server_data)?,
+                control: secret(server_control)?,
+            },
+        })
+    }
+}
+
+impl DirectionSecrets {
+    /// The secrets of the next epoch (SPEC §7.3).
+    pub(crate) fn next_epoch(&self, suite: Suite) -> Self {
+        Self {
+            data: next_epoch(suite, &self.data),
+            control: next_epoch(suite, &self.control),
+        }
+    }
+}
+
+/// Secrets from a registered key (SPEC §7.2): `ikm` is a secret of the application, or both keys
+/// and IVs of a TLS session. The parameter hash holds both fresh randoms, so that the same key
+/// registered twice gives different secrets.
+pub fn from_registered(suite: Suite, ikm: &[u8], parameter_hash: &[u8; 32]) -> SessionSecrets {
+    let prk = hkdf::Salt::new(hkdf_algorithm(suite), parameter_hash).extract(ikm);
+    let labels = [
+        "smt client data",
+        "smt client control",
+        "smt server data",
+        "smt server control",
+    ];
+    let secrets = SessionSecrets::from_labels(suite, labels, |out, label| {
+        expand_label_with(&prk, label, parameter_hash, out);
+        Ok::<(), core::convert::Infallible>(())
+    });
+    match secrets {
+        Ok(secrets) => secrets,
+        Err(never) => match never {},
+    }
+}
+
+/// SHA-256 over both sides' parameters, each with its length before it (SPEC §6.3).
+///
+/// # Panics
+/// If either is 2^32 bytes long or longer; a flight is at most 65,536.
+pub fn parameter_hash(client: &[u8], server: &[u8]) -> [u8; 32] {
+    let mut hash = digest::Context::new(&digest::SHA256);
+    for params in [client, server] {
+        let length = u32::try_from(params.len()).expect("params are a part of a flight");
+        hash.update(&length.to_be_bytes());
+        hash.update(params);
+    }
+    hash.finish()
+        .as_ref()
+        .try_into()
+        .expect("SHA-256 has 32 bytes")
+}
+
+/// HKDF-Expand-Label of RFC 8446 §7.1 with the suite's hash; fills `out`.
+///
+/// # Panics
+/// If `secret` is longer than 64 bytes, `label` longer than 249, `context` longer than 255, or
+/// `out` longer than 255 hashes: all of them are constants of the specification.
+pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], out: &mut [u8]) {
+    let prk = hkdf::Prk::new_less_safe(hkdf_algorithm(suite), secret);
+    expand_label_with(&prk, label, context, out);
+}
+
+/// The key's bytes are the first [`Suite::key_len`] of the first array.
+pub(crate) fn key_and_iv(suite: Suite, secret: &Secret) -> (Zeroizing<[u8; 32]>, [u8; 12]) {
+    let mut key = Zeroizing::new([0; 32]);
+    let mut iv = [0; 12];
+    expand_label(
+        suite,
+        secret.as_bytes(),
+        "key",
+        b"",
+        &mut key[..suite.key_len()],
+    );
+    expand_label(suite, secret.as_bytes(), "iv", b"", &mut iv);
+    (key, iv)
+}
+
+fn next_epoch(suite: Suite, secret: &Secret) -> Secret {
+    if secret.is_plaintext() {
+        return Secret::plaintext();
+    }
+    let next = Secret::fill(suite, |out| {
+        expand_label(suite, secret.as_bytes(), "traffic upd", b"", out);
+        Ok::<(), core::convert::Infallible>(())
+    });
+    match next {
+        Ok(next) => next,
+        Err(never) => match never {},
+    }
+}
+
+fn expand_label_with(prk: &hkdf::Prk, label: &str, context: &[u8], out: &mut [u8]) {
+    let out_length = u16::try_from(out.len()).expect("documented under Panics");
+    let label_length = u8::try_from(PREFIX.len() + label.len()).expect("documented under Panics");
+    let context_length = u8::try_from(context.len()).expect("documented under Panics");
+    let info = [
+        &out_length.to_be_bytes()[..],
+        &[label_length],
+        PREFIX,
+        label.as_bytes(),
+        &[context_length],
+        context,
+    ];
+    prk.expand(&info, OutputLength(out.len()))
+        .and_then(|okm| okm.fill(out))
+        .expect("documented under Panics");
+}
+
+fn hkdf_algorithm(suite: Suite) -> hkdf::Algorithm {
+    match suite {
+        Suite::Aes128Gcm | Suite::ChaCha20Poly1305 => hkdf::HKDF_SHA256,
+        Suite::Aes256Gcm => hkdf::HKDF_SHA384,
+    }
+}
+
+struct OutputLength(usize);
+
+impl hkdf::KeyType for OutputLength {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+const PREFIX: &[u8] = b"tls13 ";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A message to be sent: its bytes are fixed before the first record is sealed (SPEC §5.5).
+//!
+//! 1. [`FrozenMessage::new`] takes the right to an id, the inner header and the body, for good.
+//! 2. [`FrozenMessage::seal`] seals the records in order, each under the current epoch, counted.
+//! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number.
+//!
+//! Nothing is kept of the ciphertext: it is computed again. A record of application bytes only is
+//! sealed straight from the body; others (the first, padding) are composed in `out` and sealed
+//! there. Nothing is allocated. When which record leaves is the caller's business, as is keeping
+//! an epoch's key until nothing of it is outstanding.
+
+use core::fmt;
+
+use bytes::Bytes;
+use smt_wire::{Geometry, InnerHeader, MessageId, RECORD_OVERHEAD, Record, TAG_LEN};
+
+use crate::aead::Aead;
+use crate::key_limits::KeyUsedUp;
+use crate::numbers::{IndexBits, NumberError, OutgoingId};
+use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
+use crate::seal_keys::SealKeys;
+
+/// The frozen inner plaintext of a message, the right to seal it, and what was sealed so far.
+///
+/// Always give the keys of one session: the id is new in that session only.
+pub struct FrozenMessage {
+    id: OutgoingId,
+    header: [u8; InnerHeader::LEN],
+    body: Bytes,
+    /// Inner bytes with padding (P).
+    padded_length: u32,
+    geometry: Geometry,
+    index_bits: IndexBits,
+    /// Records that were sealed at least once: those below this index.
+    sealed: u32,
+    epochs: Epochs,
+}
+
+impl FrozenMessage {
+    /// Freezes a message.
+    ///
+    /// # Errors
+    /// [`NumberError`] if the id or the last record's index does not fit: nothing is sealed.
+    ///
+    /// # Panics
+    /// If `header` does not say the length of `body`, or a padded length that is too small.
+    pub fn new(
+        id: OutgoingId,
+        header: &InnerHeader,
+        body: Bytes,
+        geometry: Geometry,
+        index_bits: IndexBits,
+    ) -> Result<Self, NumberError> {
+        let padded_length = header.padded_length;
+        index_bits.sequence(id.id(), geometry.records(padded_length) - 1)?;
+        Ok(Self {
+            id,
+            header: header_of(&body, header),
+            body,
+            padded_length,
+            geometry,
+            index_bits,
+            sealed: 0,
+            epochs: Epochs::default(),
+        })
+    }
+
+    /// Seals record `index` into the beginning of `out`: its extent and 22 bytes, whose number is
+    /// the answer. The first time under the current epoch, and in order; later the same bytes.
+    ///
+    /// # Errors
+    /// [`SealError`]; nothing was sealed or counted, and `out` is unchanged.
+    pub fn seal(
+        &mut self,
+        index: u32,
+        keys: &mut SealKeys,
+        out: &mut [u8],
+    ) -> Result<usize, SealError> {
+        let (id, records) = (self.id(), self.records());
+        if index >= records {
+            return Err(SealError::NoSuchRecord { id, index, records });
+        }
+        if index > self.sealed {
+            return Err(SealError::OutOfOrder {
+                id,
+                index,
+                expected: self.sealed,
+            });
+        }
+        let place = self.geometry.record(self.padded_length, index);
+        let needed = place.stream_len();
+        let available = out.len();
+        let out = out
+            .get_mut(..needed)
+            .ok_or(SealError::OutTooShort { needed, available })?;
+        let sequence = self.index_bits.sequence(id, index)?;
+        if index == self.sealed {
+            keys.count_record()?;
+            self.epochs.first_sealed(index, keys.epoch());
+            self.sealed += 1;
+        }
+        let aead = self.epoch_of(index).and_then(|epoch| keys.data(epoch));
+        let aead = aead.ok_or(SealError::EpochFinished { id, index })?;
+        self.seal_at(&place, sequence, aead, out);
+        Ok(needed)
+    }
+
+    /// The message's id.
+    pub fn id(&self) -> MessageId {
+        self.id.id()
+    }
+
+    /// Inner bytes with padding (P).
+    pub fn padded_length(&self) -> u32 {
+        self.padded_length
+    }
+
+    /// Bytes of all records.
+    pub fn stream_length(&self) -> u32 {
+        self.geometry.stream_length(self.padded_length)
+    }
+
+    /// Number of records, at least 1.
+    pub fn records(&self) -> u32 {
+        self.geometry.records(self.padded_length)
+    }
+
+    /// Number of records that were sealed at least once.
+    pub fn sealed_records(&self) -> u32 {
+        self.sealed
+    }
+
+    /// The epoch that a record was sealed under. `None` if it was not sealed, or under an epoch
+    /// that ended before the last two this message was sealed under.
+    pub fn epoch_of(&self, index: u32) -> Option<u32> {
+        if index >= self.sealed {
+            return None;
+        }
+        self.epochs.of(index)
+    }
+
+    /// The oldest epoch that [`Self::epoch_of`] names; `None` if nothing was sealed.
+    pub fn first_epoch(&self) -> Option<u32> {
+        self.epochs.older.or(self.epochs.newer).map(|run| run.epoch)
+    }
+
+    /// The application bytes.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    fn seal_at(&self, place: &Record, sequence: u64, aead: &dyn Aead, out: &mut [u8]) {
+        let aad = record_header(place.extent);
+        let (header_out, out) = out.split_at_mut(RECORD_HEADER_LEN);
+        header_out.copy_from_slice(&aad);
+        let from = place.inner_start as usize;
+        let content = place.content(self.true_inner());
+        if from >= InnerHeader::LEN && content == usize::from(place.extent) {
+            let from = from - InnerHeader::LEN;
+            let body = &self.body[from..from + content];
+            aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out);
+            return;
+        }
+        let (plaintext, tag) = out.split_at_mut(out.len() - TAG_LEN);
+        self.compose(from, content, plaintext);
+        tag.copy_from_slice(&aead.seal(sequence, &aad, plaintext));
+    }
+
+    /// Writes `content` bytes of the inner stream from `from` on, and what stands behind them.
+    fn compose(&self, from: usize, content: usize, plaintext: &mut [u8]) {
+        let (content_out, end) = plaintext.split_at_mut(content);
+        let header = &self.header[from.min(InnerHeader::LEN)..];
+        let header = &header[..header.len().min(content)];
+        let (header_out, body_out) = content_out.split_at_mut(header.len());
+        header_out.copy_from_slice(header);
+        // A record that lies wholly in the padding begins past the body.
+        let body_from = from.saturating_sub(InnerHeader::LEN).min(self.body.len());
+        body_out.copy_from_slice(&self.body[body_from..body_from + body_out.len()]);
+        end.fill(0);
+        end[0] = APPLICATION_DATA;
+    }
+
+    fn true_inner(&self) -> u32 {
+        // `new` has checked that the body's length fits, and P, which is not smaller, is a u32.
+        (InnerHeader::LEN + self.body.len()) as u32
+    }
+}
+
+/// Numbers only, no byte of the message.
+impl fmt::Debug for FrozenMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrozenMessage")
+            .field("id", &self.id())
+            .field("padded_length", &self.padded_length)
+            .field("records", &self.records())
+            .field("sealed", &self.sealed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Panics if the header is not that of the body: `emit` checks the padded length.
+fn header_of(body: &Bytes, header: &InnerHeader) -> [u8; InnerHeader::LEN] {
+    assert_eq!(
+        header.true_length as usize,
+        body.len(),
+        "the header is that of the body"
+    );
+    let mut bytes = [0; InnerHeader::LEN];
+    header.emit(&mut bytes);
+    bytes
+}
+
+/// Which epoch each record was first sealed under. A key may be used no longer than until its
+/// epoch is finished, and a third epoch begins only then (SPEC §7.3), so two runs are enough.
+#[derive(Debug, Default)]
+struct Epochs {
+    older: Option<Run>,
+    newer: Option<Run>,
+}
+
+/// Records from `first` on, up to the next run.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    epoch: u32,
+}
+
+impl Epochs {
+    fn first_sealed(&mut self, index: u32, epoch: u32) {
+        if self.newer.is_some_and(|run| run.epoch == epoch) {
+            return;
+        }
+        self.older = self.newer.replace(Run {
+            first: index,
+            epoch,
+        });
+    }
+
+    fn of(&self, index: u32) -> Option<u32> {
+        [self.newer, self.older]
+            .into_iter()
+            .flatten()
+            .find(|run| run.first <= index)
+            .map(|run| run.epoch)
+    }
+}
+
+/// A record was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// The caller's mistake: the message is shorter.
+    #[error("message {id} has {records} records, no record {index}")]
+    NoSuchRecord {
+        /// The message.
+        id: MessageId,
+        /// The record asked for.
+        index: u32,
+        /// Records of the message.
+        records: u32,
+    },
+    /// The caller's mistake: records are first sealed in order.
+    #[error("message {id}: record {expected} is to be sealed before record {index}")]
+    OutOfOrder {
+        /// The message.
+        id: MessageId,
+        /// The record asked for.
+        index: u32,
+        /// The record that is next.
+        expected: u32,
+    },
+    /// The caller's mistake: give a larger buffer.
+    #[error("a record of {needed} bytes does not fit the buffer of {available}")]
+    OutTooShort {
+        /// Bytes of the record.
+        needed: usize,
+        /// Bytes of the buffer.
+        available: usize,
+    },
+    /// The record's epoch was declared finished, so the peer has it; its key is gone.
+    #[error("message {id}: record {index} belongs to a finished epoch and cannot be repeated")]
+    EpochFinished {
+        /// The message.
+        id: MessageId,
+        /// The record asked for.
+        index: u32,
+    },
+    /// Update the key, then seal again.
+    #[error(transparent)]
+    KeyUsedUp(#[from] KeyUsedUp),
+    /// The id or index does not fit; [`FrozenMessage::new`] has refused such messages already.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+}
+
+const _: () = assert!(RECORD_HEADER_LEN + 1 + TAG_LEN == RECORD_OVERHEAD);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiving keys of a session: the current epoch, the previous one until the peer says that
+//! it is done, and the next one as soon as a packet claims it.
+//!
+//! 1. The epoch byte of a packet selects a candidate; it proves nothing.
+//! 2. The caller opens with it and says so: [`OpenKeys::opened`] makes the next epoch current,
+//!    [`OpenKeys::failed`] counts towards the integrity limit of the candidate.
+//! 3. EPOCH_DONE drops the previous epoch ([`OpenKeys::finish`]).
+//!
+//! Next keys are derived at most once and only when nothing older than the current epoch is open
+//! (SPEC §7.3), so forged epoch bytes cost one derivation per epoch. Old secrets are deleted when
+//! an epoch becomes current. The 10 minutes of SPEC §7.3 are the caller's to measure.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::aead::{Aead, AeadProvider};
+use crate::aws_lc::AwsLc;
+use crate::epoch::{EpochKeys, EpochMaker};
+use crate::key_limits::KeyLimits;
+use crate::key_log::KeyLogContext;
+use crate::key_schedule::DirectionSecrets;
+use crate::suite::Suite;
+
+/// Keys for what the peer sends.
+pub struct OpenKeys {
+    maker: EpochMaker,
+    /// Failed openings of a key after which the peer is asked for an update.
+    failed_opens: u64,
+    /// Failed openings of a key after which it opens nothing more.
+    integrity_limit: u64,
+    /// Secrets of the current epoch.
+    secrets: DirectionSecrets,
+    current: Candidate,
+    previous: Option<Candidate>,
+    /// Derived, but nothing has opened under it yet.
+    next: Option<(DirectionSecrets, Candidate)>,
+    /// The epoch that was handed out last: the one that [`Self::failed`] is about.
+    tried: u32,
+    /// The peer was asked for an update of the current epoch.
+    asked: bool,
+}
+
+struct Candidate {
+    keys: EpochKeys,
+    /// Failed openings under either key of this epoch.
+    failed: u64,
+}
+
+impl Candidate {
+    fn new(keys: EpochKeys) -> Self {
+        Self { keys, failed: 0 }
+    }
+}
+
+impl OpenKeys {
+    /// Keys of epoch 0.
+    ///
+    /// # Panics
+    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
+    pub fn new(
+        secrets: DirectionSecrets,
+        suite: Suite,
+        limits: KeyLimits,
+        log: Option<KeyLogContext>,
+    ) -> Self {
+        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+    }
+
+    /// As [`Self::new`], with another AEAD library.
+    ///
+    /// # Panics
+    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
+    pub fn with_provider(
+        secrets: DirectionSecrets,
+        suite: Suite,
+        limits: KeyLimits,
+        log: Option<KeyLogContext>,
+        provider: Arc<dyn AeadProvider>,
+    ) -> Self {
+        limits.check().expect("documented under Panics");
+        let maker = EpochMaker {
+            suite,
+            provider,
+            log,
+        };
+        maker.log(0, &secrets);
+        Self {
+            current: Candidate::new(maker.keys(0, &secrets)),
+            maker,
+            failed_opens: limits.failed_opens,
+            integrity_limit: suite.integrity_limit(),
+            secrets,
+            previous: None,
+            next: None,
+            tried: 0,
+            asked: false,
+        }
+    }
+
+    /// Epoch and data key that an epoch byte can mean. `None` if it is neither the current, the
+    /// previous nor the next epoch, or if that key has reached its integrity limit.
+    pub fn data(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
+        self.candidate(epoch_byte)
+            .map(|keys| (keys.epoch, &*keys.data))
+    }
+
+    /// As [`Self::data`], for control packets.
+    pub fn control(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
+        self.candidate(epoch_byte)
+            .map(|keys| (keys.epoch, &*keys.control))
+    }
+
+    /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
+    /// and the answer is true.
+    pub fn opened(&mut self, epoch: u32) -> bool {
+        let Some((secrets, next)) = self.next.take_if(|(_, next)| next.keys.epoch == epoch) else {
+            return false;
+        };
+        self.maker.log(epoch, &secrets);
+        self.secrets = secrets;
+        self.previous = Some(core::mem::replace(&mut self.current, next));
+        self.asked = false;
+        true
+    }
+
+    /// Something did not open under the key that was handed out last.
+    pub fn failed(&mut self) {
+        let tried = self.tried;
+        let next = self.next.as_mut().map(|(_, next)| next);
+        let candidates = [Some(&mut self.current), self.previous.as_mut(), next];
+        for candidate in candidates.into_iter().flatten() {
+            if candidate.keys.epoch == tried {
+                candidate.failed += 1;
+            }
+        }
+    }
+
+    /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
+    pub fn wants_peer_update(&mut self) -> Option<u32> {
+        if self.asked || self.current.failed < self.failed_opens {
+            return None;
+        }
+        self.asked = true;
+        Some(self.current.keys.epoch)
+    }
+
+    /// The peer says EPOCH_DONE: drops the keys of `epoch` and before. True if they are gone, now
+    /// or already, so that EPOCH_ACK is the answer; false for an epoch that is not over.
+    pub fn finish(&mut self, epoch: u32) -> bool {
+        if epoch >= self.current.keys.epoch {
+            return false;
+        }
+        self.previous
+            .take_if(|previous| previous.keys.epoch <= epoch);
+        true
+    }
+
+    /// The current epoch.
+    pub fn epoch(&self) -> u32 {
+        self.current.keys.epoch
+    }
+
+    /// The previous epoch, until it is done.
+    pub fn previous(&self) -> Option<u32> {
+        self.previous.as_ref().map(|previous| previous.keys.epoch)
+    }
+
+    fn candidate(&mut self, epoch_byte: u8) -> Option<&EpochKeys> {
+        let current = self.current.keys.epoch;
+        let epoch = [Some(current), self.previous(), self.next_epoch()]
+            .into_iter()
+            .flatten()
+            .find(|epoch| epoch.to_le_bytes()[0] == epoch_byte)?;
+        self.tried = epoch;
+        let limit = self.integrity_limit;
+        let candidate = match epoch {
+            _ if epoch == current => &self.current,
+            _ if epoch < current => self.previous.as_ref()?,
+            _ => self.next(epoch),
+        };
+        (candidate.failed < limit).then_some(&candidate.keys)
+    }
+
+    /// The epoch that may begin now.
+    fn next_epoch(&self) -> Option<u32> {
+        if self.previous.is_some() {
+            return None;
+        }
+        self.current.keys.epoch.checked_add(1)
+    }
+
+    fn next(&mut self, epoch: u32) -> &Candidate {
+        let Self {
+            next,
+            secrets,
+            maker,
+            ..
+        } = self;
+        let (_, candidate) = next.get_or_insert_with(|| {
+            let secrets = secrets.next_epoch(maker.suite);
+            let keys = maker.keys(epoch, &secrets);
+            (secrets, Candidate::new(keys))
+        });
+        candidate
+    }
+}
+
+/// Epochs and counts, no key.
+impl fmt::Debug for OpenKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenKeys")
+            .field("suite", &self.maker.suite)
+            .field("epoch", &self.epoch())
+            .field("previous", &self.previous())
+            .field("failed", &self.current.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

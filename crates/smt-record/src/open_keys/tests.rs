@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::key_schedule::Side;
+use crate::testing::{open_keys, secrets, small_limits};
+
+fn epoch_of(keys: &mut OpenKeys, byte: u8) -> Option<u32> {
+    keys.data(byte).map(|(epoch, _)| epoch)
+}
+
+/// At epoch `epoch`, everything before it finished.
+fn keys_at(epoch: u32) -> OpenKeys {
+    let mut keys = open_keys(Suite::Aes128Gcm);
+    for next in 1..=epoch {
+        assert_eq!(epoch_of(&mut keys, next.to_le_bytes()[0]), Some(next));
+        assert!(keys.opened(next));
+        assert!(keys.finish(next - 1));
+    }
+    keys
+}
+
+mod data {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_the_current_or_next_epoch_or_nothing() {
+        let mut keys = keys_at(5);
+        for byte in 0..=255 {
+            let expected = [5, 6].contains(&byte).then_some(u32::from(byte));
+            assert_eq!(epoch_of(&mut keys, byte), expected);
+        }
+    }
+
+    #[test]
+    fn previous_is_open_until_done_and_there_is_no_next_meanwhile() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        assert_eq!(epoch_of(&mut keys, 1), Some(1));
+        keys.opened(1);
+        assert_eq!((keys.epoch(), keys.previous()), (1, Some(0)));
+        assert_eq!(epoch_of(&mut keys, 0), Some(0));
+        assert_eq!(epoch_of(&mut keys, 2), None);
+        keys.finish(0);
+        assert_eq!(epoch_of(&mut keys, 0), None);
+        assert_eq!(epoch_of(&mut keys, 2), Some(2));
+    }
+
+    #[test]
+    fn bytes_wrap_and_epochs_do_not() {
+        let mut keys = keys_at(255);
+        assert_eq!(epoch_of(&mut keys, 0), Some(256));
+        assert!(keys.opened(256));
+        assert_eq!(epoch_of(&mut keys, 255), Some(255));
+        keys.finish(255);
+        assert_eq!(epoch_of(&mut keys, 1), Some(257));
+    }
+
+    #[test]
+    fn claims_derive_the_next_keys_once() {
+        struct Counting(AtomicUsize);
+        impl AeadProvider for Counting {
+            fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> alloc::boxed::Box<dyn Aead> {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                AwsLc.aead(suite, key, iv)
+            }
+        }
+        let counting = Arc::new(Counting(AtomicUsize::new(0)));
+        let provider: Arc<dyn AeadProvider> = Arc::clone(&counting) as _;
+        let suite = Suite::Aes128Gcm;
+        let secrets = secrets(suite, Side::Client);
+        let mut keys = OpenKeys::with_provider(secrets, suite, small_limits(), None, provider);
+        for byte in (0..=255).cycle().take(5_000) {
+            let _ = epoch_of(&mut keys, byte);
+            let _ = keys.control(byte);
+            keys.failed();
+        }
+        assert_eq!(
+            counting.0.load(Ordering::Relaxed),
+            4,
+            "data and control of epochs 0 and 1"
+        );
+    }
+}
+
+mod opened {
+    use super::*;
+
+    #[test]
+    fn a_claimed_epoch_changes_nothing_until_something_opens() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        let _ = epoch_of(&mut keys, 1);
+        keys.failed();
+        assert_eq!((keys.epoch(), keys.previous()), (0, None));
+        assert!(!keys.opened(0));
+        assert_eq!(keys.epoch(), 0);
+        assert!(keys.opened(1));
+        assert!(!keys.opened(1));
+        assert!(!keys.opened(0));
+        assert_eq!((keys.epoch(), keys.previous()), (1, Some(0)));
+    }
+
+    #[test]
+    fn an_epoch_that_was_not_tried_cannot_begin() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        assert!(!keys.opened(1) && !keys.opened(2));
+        assert_eq!(keys.epoch(), 0);
+    }
+}
+
+mod wants_peer_update {
+    use super::*;
+
+    fn fail(keys: &mut OpenKeys, byte: u8, times: usize) {
+        for _ in 0..times {
+            let _ = epoch_of(keys, byte);
+            keys.failed();
+        }
+    }
+
+    #[test]
+    fn asks_once_per_epoch_at_the_limit() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        fail(&mut keys, 0, 19);
+        assert_eq!(keys.wants_peer_update(), None);
+        fail(&mut keys, 0, 1);
+        assert_eq!(keys.wants_peer_update(), Some(0));
+        assert_eq!(keys.wants_peer_update(), None);
+        let _ = epoch_of(&mut keys, 1);
+        keys.opened(1);
+        fail(&mut keys, 0, 100);
+        assert_eq!(keys.wants_peer_update(), None, "failures of the old key");
+        fail(&mut keys, 1, 20);
+        assert_eq!(keys.wants_peer_update(), Some(1));
+    }
+
+    #[test]
+    fn failures_before_an_epoch_began_count_for_it() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        fail(&mut keys, 1, 20);
+        assert_eq!(keys.wants_peer_update(), None);
+        let _ = epoch_of(&mut keys, 1);
+        keys.opened(1);
+        assert_eq!(keys.wants_peer_update(), Some(1));
+    }
+
+    #[test]
+    fn a_key_at_its_integrity_limit_opens_nothing_more() {
+        let mut keys = open_keys(Suite::ChaCha20Poly1305);
+        assert_eq!(keys.integrity_limit, 1 << 36);
+        keys.integrity_limit = 30;
+        fail(&mut keys, 0, 29);
+        assert_eq!(epoch_of(&mut keys, 0), Some(0));
+        fail(&mut keys, 0, 1);
+        assert_eq!(epoch_of(&mut keys, 0), None);
+        assert!(keys.control(0).is_none());
+        assert_eq!(
+            epoch_of(&mut keys, 1),
+            Some(1),
+            "the peer's update is still heard"
+        );
+    }
+}
+
+mod finish {
+    use super::*;
+
+    #[test]
+    fn drops_what_is_over_and_answers_repetitions() {
+        let mut keys = keys_at(3);
+        let _ = epoch_of(&mut keys, 4);
+        keys.opened(4);
+        assert!(keys.finish(2), "an epoch long gone");
+        assert_eq!(keys.previous(), Some(3));
+        assert!(keys.finish(3));
+        assert_eq!(keys.previous(), None);
+        assert!(keys.finish(3));
+    }
+
+    #[test]
+    fn an_epoch_that_is_not_over_cannot_be_done() {
+        let mut keys = keys_at(3);
+        let _ = epoch_of(&mut keys, 4);
+        keys.opened(4);
+        for epoch in [4, 5, u32::MAX] {
+            assert!(!keys.finish(epoch));
+            assert_eq!(keys.previous(), Some(3));
+        }
+        assert_eq!(epoch_of(&mut keys, 4), Some(4));
+    }
+}

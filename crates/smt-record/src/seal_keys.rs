@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sending keys of a session: the current epoch, and the previous one until it is finished.
+//!
+//! ```text
+//!               update()                finish_previous()
+//!   { e }  ------------------>  { e, e+1 }  ------------->  { e+1 }
+//!          wants_update() and                EPOCH_ACK{e}
+//!          can_update()
+//! ```
+//! 1. Every first sealing of a record, and every control packet, is counted.
+//! 2. From `update_at` on, or when the peer asks, an update is wanted; it can happen once the
+//!    previous epoch is finished (SPEC §7.3). At `records` sealing stops.
+//! 3. An update deletes the old secrets. The old data key stays for retransmissions.
+//!
+//! Numbers are not kept here: ids and control counters go on over epochs.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::aead::{Aead, AeadProvider};
+use crate::aws_lc::AwsLc;
+use crate::epoch::{EpochKeys, EpochMaker};
+use crate::key_limits::{KeyLimits, KeyUsedUp};
+use crate::key_log::KeyLogContext;
+use crate::key_schedule::DirectionSecrets;
+use crate::suite::Suite;
+
+/// Keys for what this side sends.
+pub struct SealKeys {
+    maker: EpochMaker,
+    limits: KeyLimits,
+    /// Secrets of the current epoch only.
+    secrets: DirectionSecrets,
+    current: EpochKeys,
+    /// Epoch and data key of what may still be retransmitted. Control packets are never repeated
+    /// as they were, so their old key goes at once.
+    previous: Option<(u32, Box<dyn Aead>)>,
+    /// Records first sealed under the current data key.
+    records: u64,
+    /// Control packets sealed under the current control key.
+    controls: u64,
+    /// The peer has asked for an update of the current epoch.
+    update_requested: bool,
+}
+
+impl SealKeys {
+    /// Keys of epoch 0.
+    ///
+    /// # Panics
+    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
+    pub fn new(
+        secrets: DirectionSecrets,
+        suite: Suite,
+        limits: KeyLimits,
+        log: Option<KeyLogContext>,
+    ) -> Self {
+        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+    }
+
+    /// As [`Self::new`], with another AEAD library.
+    ///
+    /// # Panics
+    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
+    pub fn with_provider(
+        secrets: DirectionSecrets,
+        suite: Suite,
+        limits: KeyLimits,
+        log: Option<KeyLogContext>,
+        provider: Arc<dyn AeadProvider>,
+    ) -> Self {
+        limits.check().expect("documented under Panics");
+        let maker = EpochMaker {
+            suite,
+            provider,
+            log,
+        };
+        maker.log(0, &secrets);
+        Self {
+            current: maker.keys(0, &secrets),
+            maker,
+            limits,
+            secrets,
+            previous: None,
+            records: 0,
+            controls: 0,
+            update_requested: false,
+        }
+    }
+
+    /// Moves to the next epoch. The caller then owes EPOCH_DONE for the old one, once nothing of
+    /// it is outstanding.
+    ///
+    /// # Panics
+    /// If not [`Self::can_update`].
+    pub fn update(&mut self) {
+        assert!(
+            self.can_update(),
+            "the epoch before {} is not finished",
+            self.epoch()
+        );
+        self.secrets = self.secrets.next_epoch(self.maker.suite);
+        let next = self.maker.keys(self.current.epoch + 1, &self.secrets);
+        self.maker.log(next.epoch, &self.secrets);
+        let old = core::mem::replace(&mut self.current, next);
+        self.previous = Some((old.epoch, old.data));
+        self.records = 0;
+        self.controls = 0;
+        self.update_requested = false;
+    }
+
+    /// Drops the previous epoch's key: the peer has answered EPOCH_ACK for it.
+    pub fn finish_previous(&mut self) {
+        self.previous = None;
+    }
+
+    /// The peer asks for an update of `epoch`; ignored unless that is the current one.
+    pub fn request_update(&mut self, epoch: u32) {
+        self.update_requested |= epoch == self.current.epoch;
+    }
+
+    /// Counts one record against the current data key.
+    ///
+    /// # Errors
+    /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
+    pub fn count_record(&mut self) -> Result<(), KeyUsedUp> {
+        count(&mut self.records, self.limits.records, self.current.epoch)
+    }
+
+    /// Counts one control packet against the current control key.
+    ///
+    /// # Errors
+    /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
+    pub fn count_control(&mut self) -> Result<(), KeyUsedUp> {
+        count(&mut self.controls, self.limits.records, self.current.epoch)
+    }
+
+    /// The current epoch.
+    pub fn epoch(&self) -> u32 {
+        self.current.epoch
+    }
+
+    /// The previous epoch, until it is finished.
+    pub fn previous(&self) -> Option<u32> {
+        self.previous.as_ref().map(|(epoch, _)| *epoch)
+    }
+
+    /// Whether the next epoch may begin: the previous one is finished (SPEC §7.3).
+    pub fn can_update(&self) -> bool {
+        self.previous.is_none() && self.current.epoch < u32::MAX
+    }
+
+    /// Whether a key's quota is nearly used, or the peer has asked.
+    pub fn wants_update(&self) -> bool {
+        self.update_requested || self.records.max(self.controls) >= self.limits.update_at
+    }
+
+    /// The data key of an epoch: the current, or the previous until it is finished.
+    pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
+        if epoch == self.current.epoch {
+            return Some(&*self.current.data);
+        }
+        self.previous
+            .as_ref()
+            .filter(|(previous, _)| *previous == epoch)
+            .map(|(_, aead)| &**aead)
+    }
+
+    /// The current control key.
+    pub fn control(&self) -> &dyn Aead {
+        &*self.current.control
+    }
+}
+
+/// Epochs and counts, no key.
+impl fmt::Debug for SealKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealKeys")
+            .field("suite", &self.maker.suite)
+            .field("epoch", &self.epoch())
+            .field("previous", &self.previous())
+            .field("records", &self.records)
+            .field("controls", &self.controls)
+            .finish_non_exhaustive()
+    }
+}
+
+fn count(sealed: &mut u64, limit: u64, epoch: u32) -> Result<(), KeyUsedUp> {
+    if *sealed >= limit {
+        return Err(KeyUsedUp {
+            epoch,
+            sealed: *sealed,
+        });
+    }
+    *sealed += 1;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
