@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint proves to be: a certificate chain and the private key of its leaf.
+//!
+//! Flow: 1. read chain and key (PEM text, PEM files or DER)  2. parse the key  3. check that it
+//! belongs to the leaf, so that a mixed-up pair is found at start and not by the first peer.
+//! Not here: whom to trust (see `trust.rs`), making certificates (see `certificates.rs`).
+
+use std::fmt;
+use std::path::Path;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::pem::{CredentialError, Pem};
+
+/// A certificate chain (leaf first) and the leaf's private key. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    certified: CertifiedKey,
+}
+
+impl Identity {
+    /// From PEM text: the chain with the leaf first, and the leaf's private key (PKCS#8, PKCS#1
+    /// or SEC1, not encrypted).
+    ///
+    /// # Errors
+    /// [`CredentialError`] names what was found instead.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, CredentialError> {
+        Self::from_pems(
+            &Pem::text("the given certificate chain", chain),
+            &Pem::text("the given private key", key),
+        )
+    }
+
+    /// From PEM files, as [`Self::from_pem`].
+    ///
+    /// # Errors
+    /// [`CredentialError`] names the file and what was found in it.
+    pub fn from_pem_files(
+        chain: impl AsRef<Path>,
+        key: impl AsRef<Path>,
+    ) -> Result<Self, CredentialError> {
+        Self::from_pems(&Pem::read(chain.as_ref())?, &Pem::read(key.as_ref())?)
+    }
+
+    /// From DER: the chain with the leaf first, and the leaf's private key (PKCS#8, PKCS#1 or
+    /// SEC1).
+    ///
+    /// # Errors
+    /// [`CredentialError`] if a part cannot be used or the two do not belong together.
+    pub fn from_der(chain: Vec<Vec<u8>>, key: Vec<u8>) -> Result<Self, CredentialError> {
+        let places = Places {
+            chain: "the given certificate chain",
+            key: "the given private key",
+        };
+        let key = PrivateKeyDer::try_from(key).map_err(|reason| CredentialError::BadKey {
+            place: places.key.to_owned(),
+            reason: reason.to_owned(),
+        })?;
+        Self::new(
+            chain.into_iter().map(CertificateDer::from).collect(),
+            key,
+            &places,
+        )
+    }
+
+    /// The chain in DER, leaf first.
+    pub fn certificates(&self) -> impl Iterator<Item = &[u8]> {
+        self.certified.cert.iter().map(AsRef::as_ref)
+    }
+
+    pub(crate) fn certified(&self) -> CertifiedKey {
+        self.certified.clone()
+    }
+
+    fn from_pems(chain: &Pem, key: &Pem) -> Result<Self, CredentialError> {
+        let places = Places {
+            chain: chain.place(),
+            key: key.place(),
+        };
+        Self::new(chain.certificates()?, key.private_key()?, &places)
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        places: &Places<'_>,
+    ) -> Result<Self, CredentialError> {
+        let key = aws_lc_rs::default_provider()
+            .key_provider
+            .load_private_key(key)
+            .map_err(|error| CredentialError::BadKey {
+                place: places.key.to_owned(),
+                reason: error.to_string(),
+            })?;
+        let certified = CertifiedKey::new(chain, key);
+        match certified.keys_match() {
+            Ok(()) => Ok(Self { certified }),
+            Err(rustls::Error::InconsistentKeys(_)) => Err(CredentialError::KeyMismatch {
+                certificate_place: places.chain.to_owned(),
+                key_place: places.key.to_owned(),
+            }),
+            Err(error) => Err(CredentialError::BadCertificate {
+                place: places.chain.to_owned(),
+                reason: error.to_string(),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key stays out of logs.
+        f.debug_struct("Identity")
+            .field("certificates", &self.certified.cert.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Names of where the two halves came from, for messages.
+struct Places<'a> {
+    chain: &'a str,
+    key: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificates::{CertificatePlan, IssuedCertificate};
+    use crate::throw_away::ThrowAway;
+
+    fn issued() -> IssuedCertificate {
+        let plan = CertificatePlan::server(&["a.example"]).unwrap();
+        ThrowAway::new().unwrap().authority().issue(&plan).unwrap()
+    }
+
+    mod from_pem {
+        use super::*;
+
+        #[test]
+        fn a_pair_made_together_is_taken() {
+            let pair = issued();
+            let identity =
+                Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes());
+            assert_eq!(identity.unwrap().certificates().count(), 1);
+        }
+
+        #[test]
+        fn a_key_of_another_certificate_is_refused() {
+            let (one, other) = (issued(), issued());
+            let error =
+                Identity::from_pem(one.certificate_pem.as_bytes(), other.key_pem.as_bytes());
+            assert!(matches!(
+                error.unwrap_err(),
+                CredentialError::KeyMismatch { .. }
+            ));
+        }
+
+        #[test]
+        fn swapped_arguments_are_explained() {
+            let pair = issued();
+            let error =
+                Identity::from_pem(pair.key_pem.as_bytes(), pair.certificate_pem.as_bytes());
+            assert_eq!(
+                error.unwrap_err().to_string(),
+                "no certificate in the given certificate chain: it holds 1 PRIVATE KEY"
+            );
+        }
+    }
+
+    mod from_der {
+        use super::*;
+
+        #[test]
+        fn garbage_is_refused_as_key_and_as_certificate() {
+            let bad_key = Identity::from_der(vec![vec![0x30, 0x00]], vec![1, 2, 3]).unwrap_err();
+            assert!(
+                matches!(bad_key, CredentialError::BadKey { .. }),
+                "{bad_key}"
+            );
+            let pair = issued();
+            let key = Pem::text("key", pair.key_pem.as_bytes())
+                .private_key()
+                .unwrap();
+            let error = Identity::from_der(vec![vec![7; 40]], key.secret_der().to_vec());
+            let error = error.unwrap_err();
+            assert!(
+                matches!(error, CredentialError::BadCertificate { .. }),
+                "{error}"
+            );
+        }
+    }
+
+    mod debug {
+        use super::*;
+
+        #[test]
+        fn the_key_is_not_shown() {
+            let pair = issued();
+            let identity =
+                Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes());
+            assert_eq!(
+                format!("{:?}", identity.unwrap()),
+                "Identity { certificates: 1, .. }"
+            );
+        }
+    }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! PEM text: where it comes from, and what it holds.
+//!
+//! Flow: 1. read a file, or take text  2. take the sections wanted out of it  3. if there are
+//! none, say what there is instead: a key where certificates belong, an encrypted key, DER.
+//! Not here: what certificates and keys mean (see `identity.rs`, `trust.rs`).
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
+
+use crate::limits::PEM_FILE_LEN_MAX;
+
+/// PEM text together with the name of its place, for messages. Zeroized on drop: it may be a key.
+pub(crate) struct Pem {
+    place: String,
+    text: Zeroizing<Vec<u8>>,
+}
+
+impl Pem {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, CredentialError> {
+        let unreadable = |source| CredentialError::Unreadable {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        // The size first, so that the buffer never moves and leaves copies of a key behind.
+        let size = file
+            .metadata()
+            .map_err(unreadable)?
+            .len()
+            .min(PEM_FILE_LEN_MAX);
+        let mut text = Zeroizing::new(Vec::with_capacity(size as usize + 1));
+        file.take(PEM_FILE_LEN_MAX + 1)
+            .read_to_end(&mut text)
+            .map_err(unreadable)?;
+        if text.len() as u64 > PEM_FILE_LEN_MAX {
+            return Err(CredentialError::TooLarge {
+                path: path.to_path_buf(),
+            });
+        }
+        Ok(Self {
+            place: path.display().to_string(),
+            text,
+        })
+    }
+
+    /// Takes text that the application holds; `place` names it in messages.
+    pub(crate) fn text(place: &str, text: &[u8]) -> Self {
+        Self {
+            place: place.to_owned(),
+            text: Zeroizing::new(text.to_vec()),
+        }
+    }
+
+    /// Where the text came from.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// All certificates, in order; at least one.
+    pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
+        let certificates = CertificateDer::pem_slice_iter(&self.text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.not_pem(&error))?;
+        if certificates.is_empty() {
+            return Err(self.missing("certificate"));
+        }
+        Ok(certificates)
+    }
+
+    /// The first private key.
+    pub(crate) fn private_key(&self) -> Result<PrivateKeyDer<'static>, CredentialError> {
+        match PrivateKeyDer::pem_slice_iter(&self.text).next() {
+            Some(Ok(key)) => Ok(key),
+            Some(Err(error)) => Err(self.not_pem(&error)),
+            None => Err(self.missing("private key")),
+        }
+    }
+
+    fn not_pem(&self, error: &rustls_pki_types::pem::Error) -> CredentialError {
+        CredentialError::NotPem {
+            place: self.place.clone(),
+            reason: error.to_string(),
+        }
+    }
+
+    fn missing(&self, wanted: &'static str) -> CredentialError {
+        CredentialError::Missing {
+            wanted,
+            place: self.place.clone(),
+            found: found(&self.text),
+        }
+    }
+}
+
+/// Why a certificate, key or root could not be used. All of it is local: a wrong path or file.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    /// The operating system refused the file: check the path and its permissions.
+    #[error("cannot read {}: {source}; check the path and its permissions", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file is larger than any chain or bundle of roots: probably the wrong file.
+    #[error(
+        "{} has more than {PEM_FILE_LEN_MAX} bytes, so it is no PEM file; check the path",
+        .path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A PEM section is broken: get the file again.
+    #[error("{place} is broken PEM: {reason}")]
+    NotPem {
+        /// The file, or the name of the given text.
+        place: String,
+        /// What is broken.
+        reason: String,
+    },
+    /// The place holds something, but not what is wanted: give the file that does.
+    #[error("no {wanted} in {place}: it holds {found}")]
+    Missing {
+        /// "certificate" or "private key".
+        wanted: &'static str,
+        /// The file, or the name of the given text.
+        place: String,
+        /// What there is instead.
+        found: String,
+    },
+    /// A certificate cannot be parsed or used.
+    #[error("the certificate in {place} cannot be used: {reason}")]
+    BadCertificate {
+        /// The file, or the name of the given text.
+        place: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A private key cannot be parsed or is of a kind that TLS 1.3 here does not sign with.
+    #[error(
+        "the private key in {place} cannot be used: {reason}; ECDSA P-256, P-384, Ed25519 and RSA \
+        work"
+    )]
+    BadKey {
+        /// The file, or the name of the given text.
+        place: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The key belongs to another certificate: give the pair that was made together.
+    #[error(
+        "the private key in {key_place} does not belong to the first certificate in \
+        {certificate_place}"
+    )]
+    KeyMismatch {
+        /// Where the certificate came from.
+        certificate_place: String,
+        /// Where the key came from.
+        key_place: String,
+    },
+}
+
+/// What a text holds, in words: "1 PRIVATE KEY, 2 CERTIFICATE".
+fn found(text: &[u8]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        let Some(label) = label(line) else { continue };
+        if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == label) {
+            *count += 1;
+        } else if counts.len() < FOUND_MAX {
+            counts.push((label, 1));
+        }
+    }
+    let mut words = String::new();
+    for (label, count) in &counts {
+        let comma = if words.is_empty() { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(words, "{comma}{count} {label}");
+    }
+    if words.contains("ENCRYPTED") {
+        words.push_str(" (decrypt it first, e.g. with `openssl pkey`)");
+    }
+    match (words.is_empty(), text) {
+        (false, _) => words,
+        (true, []) => "nothing".to_owned(),
+        // An ASN.1 SEQUENCE with a long length: how every certificate and key in DER begins.
+        (true, [0x30, 0x81..=0x83, ..]) => {
+            "DER, not PEM (convert it, e.g. with `openssl x509 -inform der`)".to_owned()
+        }
+        (true, _) => "no PEM section at all".to_owned(),
+    }
+}
+
+/// The label of a line `-----BEGIN label-----`, if it is one.
+fn label(line: &[u8]) -> Option<String> {
+    let label = line
+        .trim_ascii()
+        .strip_prefix(b"-----BEGIN ")?
+        .strip_suffix(b"-----")?;
+    let fits = label.len() <= LABEL_LEN_MAX && label.iter().all(|b| (b' '..=b'~').contains(b));
+    fits.then(|| String::from_utf8_lossy(label).into_owned())
+}
+
+/// Kinds of sections that a message lists at most: it stays one line.
+const FOUND_MAX: usize = 4;
+/// Bytes of a section's label that a message repeats at most.
+const LABEL_LEN_MAX: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    mod found {
+        use super::*;
+
+        #[test]
+        fn sections_are_counted_by_label() {
+            let text = b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n\
+                -----BEGIN CERTIFICATE-----\r\n-----BEGIN EC PRIVATE KEY-----\n";
+            assert_eq!(found(text), "2 CERTIFICATE, 1 EC PRIVATE KEY");
+        }
+
+        #[test]
+        fn an_encrypted_key_is_said_to_need_decrypting() {
+            assert!(found(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\n").contains("decrypt it first"));
+        }
+
+        #[test]
+        fn der_is_recognised() {
+            assert!(found(&[0x30, 0x82, 1, 2]).starts_with("DER"));
+        }
+
+        #[test]
+        fn empty_and_foreign_text_are_told_apart() {
+            assert_eq!(found(b""), "nothing");
+            assert_eq!(found(b"hello"), "no PEM section at all");
+        }
+    }
+
+    mod read {
+        use super::*;
+
+        #[test]
+        fn a_missing_file_is_named() {
+            let error = Pem::read(Path::new("/nowhere/leaf.pem")).err().unwrap();
+            assert!(
+                error
+                    .to_string()
+                    .starts_with("cannot read /nowhere/leaf.pem: "),
+                "{error}"
+            );
+        }
+    }
+
+    mod certificates {
+        use super::*;
+
+        #[test]
+        fn a_broken_section_is_named() {
+            let pem = Pem::text("roots.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n");
+            let error = pem.certificates().unwrap_err().to_string();
+            assert!(error.starts_with("roots.pem is broken PEM: "), "{error}");
+        }
+
+        #[test]
+        fn a_key_instead_is_named() {
+            let key = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+            let error = Pem::text("roots.pem", key)
+                .certificates()
+                .unwrap_err()
+                .to_string();
+            assert_eq!(error, "no certificate in roots.pem: it holds 1 PRIVATE KEY");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! TLS 1.3 as the key exchange of an endpoint (SPEC §6.1): configuration.
+//!
+//! Flow: 1. a client says whom it trusts, a server who it is  2. [`TlsProvider`] checks all of it
+//! once and holds it  3. each attempt gets an exchange of its own (see `tls_exchange.rs`).
+//! TLS 1.3 only, ALPN `smt/1`, no tickets, no resumption, no early data: a session that ends is
+//! followed by a full handshake.
+
+use std::sync::Arc;
+
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::SingleCertAndKey;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
+use rustls_pki_types::ServerName;
+use smt_proto::handshake::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_record::Suite;
+
+use crate::algorithms::Algorithms;
+use crate::failure::{caller, environment};
+use crate::identity::Identity;
+use crate::pinned::PinnedVerifier;
+use crate::tls_exchange::TlsExchange;
+use crate::trust::{Anchors, Trust};
+
+/// How an endpoint is a TLS client: whom it trusts, and who it is if servers ask.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    trust: Trust,
+    identity: Option<Identity>,
+}
+
+impl ClientTls {
+    /// Accepts the servers that `trust` says.
+    pub fn new(trust: Trust) -> Self {
+        Self {
+            trust,
+            identity: None,
+        }
+    }
+
+    /// Shows this identity to servers that ask for one.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// A provider for a client with the default algorithms.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if the trust cannot be used.
+    pub fn build(self) -> Result<TlsProvider, TlsConfigError> {
+        TlsProvider::new(Some(self), None, &Algorithms::default())
+    }
+
+    fn config(self, provider: &Arc<CryptoProvider>) -> Result<ClientConfig, TlsConfigError> {
+        let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(TlsConfigError::Unusable)?;
+        let builder = match self.trust.anchors {
+            Anchors::Roots(roots) => builder.with_webpki_verifier(
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+                    .build()
+                    .map_err(|error| TlsConfigError::Trust(error.to_string()))?,
+            ),
+            Anchors::Pinned(pinned) => {
+                let algorithms = provider.signature_verification_algorithms;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(PinnedVerifier::new(
+                        pinned, algorithms, true,
+                    )))
+            }
+        };
+        let mut config = match self.identity {
+            Some(identity) => builder
+                .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified()))),
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+}
+
+/// How an endpoint is a TLS server: who it is, and whom it lets in.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    identity: Identity,
+    client_auth: ClientAuth,
+}
+
+impl ServerTls {
+    /// Shows this identity to all clients, and asks none for its own.
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            client_auth: ClientAuth::None,
+        }
+    }
+
+    /// Asks clients for a certificate, or not.
+    #[must_use]
+    pub fn with_client_auth(mut self, client_auth: ClientAuth) -> Self {
+        self.client_auth = client_auth;
+        self
+    }
+
+    /// A provider for a server with the default algorithms.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if the trust in clients cannot be used.
+    pub fn build(self) -> Result<TlsProvider, TlsConfigError> {
+        TlsProvider::new(None, Some(self), &Algorithms::default())
+    }
+
+    fn config(self, provider: &Arc<CryptoProvider>) -> Result<ServerConfig, TlsConfigError> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(TlsConfigError::Unusable)?;
+        let builder = match self.client_auth {
+            ClientAuth::None => builder.with_no_client_auth(),
+            ClientAuth::Optional(trust) => {
+                builder.with_client_cert_verifier(client_verifier(trust, provider, false)?)
+            }
+            ClientAuth::Required(trust) => {
+                builder.with_client_cert_verifier(client_verifier(trust, provider, true)?)
+            }
+        };
+        let mut config =
+            builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(self.identity.certified())));
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.ignore_client_order = true;
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(config)
+    }
+}
+
+/// Whether a server asks its clients who they are.
+#[derive(Clone, Debug)]
+pub enum ClientAuth {
+    /// Not asked.
+    None,
+    /// Asked; a client without a certificate is let in, one with a bad one is not.
+    Optional(Trust),
+    /// Only clients with a certificate that this trust accepts are let in.
+    Required(Trust),
+}
+
+/// The TLS key exchange of an endpoint: client, server or both.
+pub struct TlsProvider {
+    client: Option<Arc<ClientConfig>>,
+    server: Option<Arc<ServerConfig>>,
+    suites: Vec<Suite>,
+}
+
+impl TlsProvider {
+    /// An endpoint that is a client, a server or both, with these algorithms.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if an algorithm list is empty, or the trust cannot be used.
+    pub fn new(
+        client: Option<ClientTls>,
+        server: Option<ServerTls>,
+        algorithms: &Algorithms,
+    ) -> Result<Self, TlsConfigError> {
+        if algorithms.suites.is_empty() || algorithms.groups.is_empty() {
+            return Err(TlsConfigError::NoAlgorithm);
+        }
+        let provider = Arc::new(algorithms.provider());
+        let client = client.map(|client| client.config(&provider)).transpose()?;
+        let server = server.map(|server| server.config(&provider)).transpose()?;
+        Ok(Self {
+            client: client.map(Arc::new),
+            server: server.map(Arc::new),
+            suites: algorithms.suites.clone(),
+        })
+    }
+}
+
+impl KeyExchangeProvider for TlsProvider {
+    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        let config = self.client.as_ref().ok_or_else(|| {
+            caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
+        })?;
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
+            caller(format!(
+                "{server_name:?} is no server name: give a DNS name or an IP address"
+            ))
+        })?;
+        let connection = ClientConnection::new(Arc::clone(config), name).map_err(not_begun)?;
+        Ok(Box::new(TlsExchange::client(connection)))
+    }
+
+    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        let config = self.server.as_ref().ok_or_else(|| {
+            caller("this endpoint is only a client: give it a ServerTls to answer".to_owned())
+        })?;
+        let connection = ServerConnection::new(Arc::clone(config)).map_err(not_begun)?;
+        Ok(Box::new(TlsExchange::server(connection, client_params)))
+    }
+
+    fn suites(&self) -> Vec<Suite> {
+        self.suites.clone()
+    }
+
+    fn kind(&self) -> smt_wire::KeyExchange {
+        smt_wire::KeyExchange::Tls13
+    }
+
+    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+        None
+    }
+}
+
+impl std::fmt::Debug for TlsProvider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TlsProvider")
+            .field("client", &self.client.is_some())
+            .field("server", &self.server.is_some())
+            .field("suites", &self.suites)
+            .finish()
+    }
+}
+
+/// Why TLS cannot be set up so. All of it is local.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum TlsConfigError {
+    /// A list of suites or groups is empty: name at least one of each.
+    #[error("no cipher suite or no key exchange group is allowed; name at least one of each")]
+    NoAlgorithm,
+    /// The roots cannot be used.
+    #[error("the trusted roots cannot be used: {0}")]
+    Trust(String),
+    /// The library refuses the combination.
+    #[error("this TLS configuration cannot be used: {0}")]
+    Unusable(rustls::Error),
+}
+
+/// The protocol that both sides must name in TLS (SPEC §6.1).
+pub const ALPN: &[u8] = b"smt/1";
+
+fn client_verifier(
+    trust: Trust,
+    provider: &Arc<CryptoProvider>,
+    mandatory: bool,
+) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsConfigError> {
+    let roots = match trust.anchors {
+        Anchors::Roots(roots) => roots,
+        Anchors::Pinned(pinned) => {
+            let algorithms = provider.signature_verification_algorithms;
+            return Ok(Arc::new(PinnedVerifier::new(pinned, algorithms, mandatory)));
+        }
+    };
+    let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
+    let builder = if mandatory {
+        builder
+    } else {
+        builder.allow_unauthenticated()
+    };
+    builder
+        .build()
+        .map_err(|error| TlsConfigError::Trust(error.to_string()))
+}
+
+/// The configuration was checked when it was built, so what is left is the system's randomness.
+fn not_begun(error: rustls::Error) -> HandshakeFailure {
+    environment(format!("TLS could not begin on this host: {error}"))
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whom an endpoint believes: roots, or certificates known one by one.
+//!
+//! Flow: 1. read certificates (PEM text, PEM files or DER)  2. as *roots* they vouch for every
+//! chain that ends in them; as *pinned* each is accepted itself and nothing else is.
+//! Not here: the checks themselves (webpki for roots, `pinned.rs` for pinned certificates).
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls_pki_types::CertificateDer;
+
+use crate::pem::{CredentialError, Pem};
+
+/// The certificates by which a peer's certificate is judged. Cheap to clone.
+#[derive(Clone)]
+pub struct Trust {
+    pub(crate) anchors: Anchors,
+}
+
+/// The two ways to trust.
+#[derive(Clone)]
+pub(crate) enum Anchors {
+    /// A peer's chain must end in one of these, be valid now, and (a server's) have the name.
+    Roots(Arc<RootCertStore>),
+    /// A peer's leaf must be one of these, byte for byte.
+    Pinned(Arc<[CertificateDer<'static>]>),
+}
+
+impl Trust {
+    /// Roots from PEM text, one or more.
+    ///
+    /// # Errors
+    /// [`CredentialError`] names what was found instead.
+    pub fn roots_from_pem(roots: &[u8]) -> Result<Self, CredentialError> {
+        Self::roots(&[Pem::text("the given roots", roots)])
+    }
+
+    /// Roots from PEM files, one or more in each; all of them are trusted.
+    ///
+    /// # Errors
+    /// [`CredentialError`] names the file and what was found in it.
+    pub fn roots_from_pem_files<P: AsRef<Path>>(paths: &[P]) -> Result<Self, CredentialError> {
+        let pems = paths.iter().map(|path| Pem::read(path.as_ref()));
+        Self::roots(&pems.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Pinned certificates from PEM text: exactly these leaves are accepted, whatever their
+    /// names, dates and issuers say. For self-signed certificates that are known one by one.
+    ///
+    /// # Errors
+    /// [`CredentialError`] names what was found instead.
+    pub fn pinned_from_pem(certificates: &[u8]) -> Result<Self, CredentialError> {
+        Self::pinned(&Pem::text("the given pinned certificates", certificates))
+    }
+
+    /// Pinned certificates from a PEM file, as [`Self::pinned_from_pem`].
+    ///
+    /// # Errors
+    /// [`CredentialError`] names the file and what was found in it.
+    pub fn pinned_from_pem_file(path: impl AsRef<Path>) -> Result<Self, CredentialError> {
+        Self::pinned(&Pem::read(path.as_ref())?)
+    }
+
+    fn roots(pems: &[Pem]) -> Result<Self, CredentialError> {
+        let mut store = RootCertStore::empty();
+        for pem in pems {
+            for certificate in pem.certificates()? {
+                store
+                    .add(certificate)
+                    .map_err(|error| CredentialError::BadCertificate {
+                        place: pem.place().to_owned(),
+                        reason: error.to_string(),
+                    })?;
+            }
+        }
+        if store.is_empty() {
+            return Err(CredentialError::Missing {
+                wanted: "certificate",
+                place: "the given list of root files".to_owned(),
+                found: "no file".to_owned(),
+            });
+        }
+        Ok(Self {
+            anchors: Anchors::Roots(Arc::new(store)),
+        })
+    }
+
+    fn pinned(pem: &Pem) -> Result<Self, CredentialError> {
+        Ok(Self {
+            anchors: Anchors::Pinned(pem.certificates()?.into()),
+        })
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.anchors {
+            Anchors::Roots(roots) => write!(f, "Trust {{ roots: {} }}", roots.len()),
+            Anchors::Pinned(pinned) => write!(f, "Trust {{ pinned: {} }}", pinned.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::throw_away::ThrowAway;
+
+    mod roots_from_pem {
+        use super::*;
+
+        #[test]
+        fn several_roots_are_all_taken() {
+            let one = ThrowAway::new().unwrap();
+            let other = ThrowAway::new().unwrap();
+            let both = [
+                one.authority().certificate_pem(),
+                other.authority().certificate_pem(),
+            ]
+            .concat();
+            let trust = Trust::roots_from_pem(both.as_bytes()).unwrap();
+            assert_eq!(format!("{trust:?}"), "Trust { roots: 2 }");
+        }
+
+        #[test]
+        fn bytes_that_are_no_certificate_are_refused() {
+            let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+            let error = Trust::roots_from_pem(pem).unwrap_err();
+            assert!(
+                matches!(error, CredentialError::BadCertificate { .. }),
+                "{error}"
+            );
+        }
+    }
+
+    mod roots_from_pem_files {
+        use super::*;
+
+        #[test]
+        fn no_file_at_all_is_refused() {
+            let error = Trust::roots_from_pem_files::<&str>(&[]).unwrap_err();
+            assert!(error.to_string().contains("it holds no file"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Key exchanges without key exchange bytes: registered keys and the plaintext version.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod harness;
+
+use harness::{params, run, run_with};
+use smt_handshake::{Algorithms, PlaintextProvider, RegisteredKey, RegisteredProvider};
+use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
+use smt_record::Suite;
+
+fn key(name: &[u8], secret: u8) -> RegisteredKey {
+    RegisteredKey::from_secret(name, Suite::Aes256Gcm, &[secret; 32]).unwrap()
+}
+
+fn providers() -> (RegisteredProvider, RegisteredProvider) {
+    let server = RegisteredProvider::server(vec![key(b"other", 1), key(b"one", 2)]).unwrap();
+    (RegisteredProvider::client(key(b"one", 2)), server)
+}
+
+mod registered {
+    use super::*;
+
+    #[test]
+    fn both_sides_get_the_same_secrets_and_the_keys_name() {
+        let (client, server) = providers();
+        let outcome = run(&client, &server);
+        assert_eq!(outcome.flights, 3);
+        let (at_client, at_server) = outcome.both();
+        assert_eq!(at_client.secrets, at_server.secrets);
+        assert_eq!(at_client.secrets.suite, Suite::Aes256Gcm);
+        for finished in [&at_client, &at_server] {
+            assert_eq!(finished.peer.key_name.as_deref(), Some(&b"one"[..]));
+            assert!(finished.peer.certificates.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_same_key_gives_different_secrets_each_time() {
+        let (client, server) = providers();
+        let (one, _) = run(&client, &server).both();
+        let (two, _) = run(&client, &server).both();
+        assert_ne!(one.secrets.client, two.secrets.client);
+        assert_ne!(one.secrets.server, two.secrets.server);
+        assert_ne!(one.secrets.client, one.secrets.server);
+    }
+
+    #[test]
+    fn tls_keys_of_every_suite_are_taken() {
+        for suite in Suite::ALL {
+            let of = || {
+                let keys = [vec![1; suite.key_len()], vec![2; suite.key_len()]];
+                let (client, server) = ((&keys[0][..], &[3; 12]), (&keys[1][..], &[4; 12]));
+                RegisteredKey::from_tls_keys(b"k", suite, client, server).unwrap()
+            };
+            let server = RegisteredProvider::server(vec![of()]).unwrap();
+            let (at_client, at_server) = run(&RegisteredProvider::client(of()), &server).both();
+            assert_eq!(at_client.secrets, at_server.secrets);
+        }
+    }
+
+    #[test]
+    fn a_key_of_the_same_name_and_another_content_gives_other_secrets() {
+        let server = RegisteredProvider::server(vec![key(b"one", 9)]).unwrap();
+        let (at_client, at_server) = run(&providers().0, &server).both();
+        assert_ne!(at_client.secrets, at_server.secrets);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_by_name() {
+        let client = RegisteredProvider::client(key(b"nobody", 2));
+        let failure = run(&client, &providers().1).server_failure();
+        assert_eq!(
+            (failure.kind, failure.fault),
+            (FailureKind::NoCommonParameters, Fault::Peer)
+        );
+        assert!(
+            failure.text.contains("registered key \"nobody\""),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn another_suite_is_refused() {
+        let other = RegisteredKey::from_secret(b"one", Suite::Aes128Gcm, &[2; 32]).unwrap();
+        let failure = run(&RegisteredProvider::client(other), &providers().1).server_failure();
+        assert_eq!(failure.kind, FailureKind::NoCommonParameters);
+        assert!(
+            failure
+                .text
+                .contains("another suite than TLS_AES_256_GCM_SHA384"),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn parameters_changed_in_flight_give_different_secrets() {
+        let (client, server) = providers();
+        for changed in [1, 2] {
+            let outcome = run_with(&client, &server, |flight| {
+                if flight.number == changed {
+                    // The last byte is the random's.
+                    *flight.params.last_mut().unwrap() ^= 1;
+                }
+            });
+            let (at_client, at_server) = outcome.both();
+            assert_ne!(at_client.secrets.client, at_server.secrets.client);
+        }
+    }
+
+    #[test]
+    fn key_exchange_bytes_are_refused_in_every_flight() {
+        let (client, server) = providers();
+        for changed in [1, 2, 3] {
+            let outcome = run_with(&client, &server, |flight| {
+                if flight.number == changed {
+                    flight.bytes.push(0);
+                }
+            });
+            let side = if changed == 2 {
+                outcome.client_failure()
+            } else {
+                outcome.server_failure()
+            };
+            assert_eq!(side.kind, FailureKind::Malformed);
+        }
+    }
+
+    #[test]
+    fn another_name_in_the_servers_answer_is_refused() {
+        let (client, server) = providers();
+        let outcome = run_with(&client, &server, |flight| {
+            if flight.number == 2 {
+                let place = flight
+                    .params
+                    .windows(3)
+                    .position(|name| name == b"one")
+                    .unwrap();
+                flight.params[place] ^= 1;
+            }
+        });
+        assert_eq!(
+            outcome.client_failure().kind,
+            FailureKind::NoCommonParameters
+        );
+    }
+
+    #[test]
+    fn flights_out_of_turn_are_refused_and_end_the_attempt() {
+        let (client, server) = providers();
+        let offered = params(1, &client, client.registered_params(None));
+        let answer = params(2, &server, server.registered_params(Some(&offered)));
+        for first in [0, 2, 3, 255] {
+            let mut server = server.server(&offered).unwrap();
+            server.sent_params(&answer);
+            assert!(server.receive(first, &[], &[]).is_err());
+            assert!(server.receive(1, &offered, &[]).is_err());
+            assert!(server.finished().is_none() && server.next_flight().is_none());
+        }
+        let mut client = client.client("").unwrap();
+        client.sent_params(&offered);
+        assert!(client.receive(4, &answer, &[]).is_err());
+        assert!(client.finished().is_none());
+    }
+
+    #[test]
+    fn the_random_is_fresh() {
+        let (client, server) = providers();
+        let one = client.registered_params(None).unwrap();
+        let two = client.registered_params(None).unwrap();
+        assert_eq!(one.0, two.0);
+        assert_ne!(one.1, two.1);
+        assert_eq!(server.registered_params(None), None);
+    }
+
+    #[test]
+    fn tls_parameters_are_refused() {
+        let (tls, _) = harness::providers(&Algorithms::default(), &Algorithms::default());
+        let failure = providers().1.server(&params(1, &tls, None)).err().unwrap();
+        assert_eq!(failure.kind, FailureKind::NoCommonParameters);
+    }
+}
+
+mod plaintext {
+    use super::*;
+
+    #[test]
+    fn both_sides_get_plaintext_secrets() {
+        let (at_client, at_server) = run(&PlaintextProvider, &PlaintextProvider).both();
+        assert!(at_client.secrets.is_plaintext() && at_server.secrets.is_plaintext());
+    }
+
+    #[test]
+    fn neither_side_takes_another_exchanges_parameters() {
+        let (client, server) = providers();
+        let offered = params(1, &client, client.registered_params(None));
+        let failure = PlaintextProvider.server(&offered).err().unwrap();
+        assert_eq!(failure.kind, FailureKind::NoCommonParameters);
+        let plain = params(1, &PlaintextProvider, None);
+        assert!(server.server(&plain).is_err());
+        let mut client = PlaintextProvider.client("").unwrap();
+        client.sent_params(&plain);
+        assert!(client.receive(2, &offered, &[]).is_err());
+        assert!(client.finished().is_none());
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Full TLS handshakes: every suite and group, client certificates, HelloRetryRequest.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod harness;
+
+use harness::{NAME, params, providers, run};
+use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
+use smt_handshake::{
+    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, TlsProvider, Trust,
+};
+use smt_proto::handshake::KeyExchangeProvider;
+use smt_record::Suite;
+
+const GROUPS: [(Group, &str); 3] = [
+    (Group::X25519MlKem768, "X25519MLKEM768"),
+    (Group::X25519, "X25519"),
+    (Group::P256, "secp256r1"),
+];
+
+fn only(suite: Suite, group: Group) -> Algorithms {
+    Algorithms {
+        suites: vec![suite],
+        groups: vec![group],
+    }
+}
+
+mod handshake {
+    use super::*;
+
+    #[test]
+    fn every_suite_and_group_gives_both_sides_the_same_secrets() {
+        for suite in Suite::ALL {
+            for (group, name) in GROUPS {
+                let algorithms = only(suite, group);
+                let (client, server) = providers(&algorithms, &algorithms);
+                let outcome = run(&client, &server);
+                assert_eq!(outcome.flights, 3);
+                let (client, server) = outcome.both();
+                assert_eq!(client.secrets, server.secrets);
+                assert_eq!(client.secrets.suite, suite);
+                assert_eq!((client.key_exchange, server.key_exchange), (name, name));
+            }
+        }
+    }
+
+    #[test]
+    fn the_four_secrets_differ() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let (finished, _) = run(&client, &server).both();
+        let secrets = [
+            &finished.secrets.client.data,
+            &finished.secrets.client.control,
+            &finished.secrets.server.data,
+            &finished.secrets.server.control,
+        ];
+        for (place, secret) in secrets.iter().enumerate() {
+            assert!(!secrets[..place].contains(secret));
+        }
+    }
+
+    #[test]
+    fn two_handshakes_never_share_secrets() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let (one, _) = run(&client, &server).both();
+        let (two, _) = run(&client, &server).both();
+        assert_ne!(one.secrets, two.secrets);
+    }
+
+    #[test]
+    fn the_default_is_post_quantum_and_aes_128() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let (finished, _) = run(&client, &server).both();
+        assert_eq!(finished.key_exchange, "X25519MLKEM768");
+        assert_eq!(finished.secrets.suite, Suite::Aes128Gcm);
+    }
+
+    #[test]
+    fn the_servers_order_of_suites_decides() {
+        let reversed = Algorithms {
+            suites: vec![Suite::ChaCha20Poly1305, Suite::Aes256Gcm, Suite::Aes128Gcm],
+            ..Algorithms::default()
+        };
+        let (client, server) = providers(&Algorithms::default(), &reversed);
+        let (finished, _) = run(&client, &server).both();
+        assert_eq!(finished.secrets.suite, Suite::ChaCha20Poly1305);
+    }
+
+    #[test]
+    fn disjoint_key_shares_cost_two_more_flights() {
+        let client = Algorithms {
+            groups: vec![Group::X25519MlKem768, Group::X25519, Group::P256],
+            ..Algorithms::default()
+        };
+        let server = Algorithms {
+            groups: vec![Group::P256],
+            ..Algorithms::default()
+        };
+        let (client, server) = providers(&client, &server);
+        let outcome = run(&client, &server);
+        assert_eq!(outcome.flights, 5);
+        let (client, server) = outcome.both();
+        assert_eq!(client.secrets, server.secrets);
+        assert_eq!(client.key_exchange, "secp256r1");
+    }
+
+    #[test]
+    fn a_server_is_not_finished_before_the_clients_finished() {
+        let algorithms = Algorithms::default();
+        let (client_provider, server_provider) = providers(&algorithms, &algorithms);
+        let (client_params, server_params) = (
+            params(1, &client_provider, None),
+            params(2, &server_provider, None),
+        );
+        let mut client = client_provider.client(NAME).unwrap();
+        let mut server = server_provider.server(&client_params).unwrap();
+        client.sent_params(&client_params);
+        server
+            .receive(1, &client_params, &client.next_flight().unwrap())
+            .unwrap();
+        server.sent_params(&server_params);
+        let flight_2 = server.next_flight().unwrap();
+        assert!(server.finished().is_none());
+        client.receive(2, &server_params, &flight_2).unwrap();
+        assert!(client.finished().is_some());
+        assert!(server.finished().is_none());
+        server
+            .receive(3, &[], &client.next_flight().unwrap())
+            .unwrap();
+        assert!(server.finished().is_some());
+        assert!(server.next_flight().is_none(), "no tickets (SPEC §6.1)");
+    }
+}
+
+mod client_certificates {
+    use super::*;
+
+    fn server(authority: &ThrowAway, auth: ClientAuth) -> TlsProvider {
+        let identity = authority.server(&[NAME]).unwrap();
+        ServerTls::new(identity)
+            .with_client_auth(auth)
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn each_side_learns_the_others_chain() {
+        let authority = ThrowAway::new().unwrap();
+        let trust = authority.trust().unwrap();
+        let identity = authority.client("c").unwrap();
+        let leaf: Vec<u8> = identity.certificates().next().unwrap().to_vec();
+        let client = ClientTls::new(trust.clone())
+            .with_identity(identity)
+            .build()
+            .unwrap();
+        for auth in [
+            ClientAuth::Required(trust.clone()),
+            ClientAuth::Optional(trust.clone()),
+        ] {
+            let (at_client, at_server) = run(&client, &server(&authority, auth)).both();
+            assert_eq!(at_client.secrets, at_server.secrets);
+            assert_eq!(at_server.peer.certificates, std::slice::from_ref(&leaf));
+            assert_eq!(at_client.peer.certificates.len(), 1);
+            assert_ne!(at_client.peer.certificates, at_server.peer.certificates);
+        }
+    }
+
+    #[test]
+    fn an_optional_one_may_be_missing() {
+        let authority = ThrowAway::new().unwrap();
+        let trust = authority.trust().unwrap();
+        let client = ClientTls::new(trust.clone()).build().unwrap();
+        let (_, at_server) = run(&client, &server(&authority, ClientAuth::Optional(trust))).both();
+        assert!(at_server.peer.certificates.is_empty());
+    }
+
+    #[test]
+    fn an_optional_pinned_one_may_be_missing() {
+        let authority = ThrowAway::new().unwrap();
+        let pinned = authority.authority().certificate_pem();
+        let pinned = Trust::pinned_from_pem(pinned.as_bytes()).unwrap();
+        let client = ClientTls::new(authority.trust().unwrap()).build().unwrap();
+        let optional = server(&authority, ClientAuth::Optional(pinned.clone()));
+        run(&client, &optional).both();
+        let required = server(&authority, ClientAuth::Required(pinned));
+        assert!(run(&client, &required).server.is_err());
+    }
+
+    #[test]
+    fn one_that_was_not_asked_for_is_not_shown() {
+        let authority = ThrowAway::new().unwrap();
+        let client = ClientTls::new(authority.trust().unwrap())
+            .with_identity(authority.client("c").unwrap());
+        let server = server(&authority, ClientAuth::None);
+        let (_, at_server) = run(&client.build().unwrap(), &server).both();
+        assert!(at_server.peer.certificates.is_empty());
+    }
+
+    #[test]
+    fn pinned_certificates_work_in_both_directions_without_names() {
+        let authority = ThrowAway::new().unwrap();
+        let issue = |plan| authority.authority().issue(&plan).unwrap();
+        let server_pair = issue(CertificatePlan::server(&["other.example"]).unwrap());
+        let client_pair = issue(CertificatePlan::client("c").unwrap());
+        let identity = |pair: &IssuedCertificate| {
+            Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes()).unwrap()
+        };
+        let pin = |pair: &IssuedCertificate| {
+            Trust::pinned_from_pem(pair.certificate_pem.as_bytes()).unwrap()
+        };
+        let client = ClientTls::new(pin(&server_pair)).with_identity(identity(&client_pair));
+        let server = ServerTls::new(identity(&server_pair))
+            .with_client_auth(ClientAuth::Required(pin(&client_pair)));
+        let (at_client, at_server) = run(&client.build().unwrap(), &server.build().unwrap()).both();
+        assert_eq!(at_client.secrets, at_server.secrets);
+    }
+
+    #[test]
+    fn one_endpoint_is_client_and_server() {
+        let authority = ThrowAway::new().unwrap();
+        let trust = authority.trust().unwrap();
+        let client = ClientTls::new(trust.clone()).with_identity(authority.client("c").unwrap());
+        let server = ServerTls::new(authority.server(&[NAME]).unwrap())
+            .with_client_auth(ClientAuth::Required(trust));
+        let both = TlsProvider::new(Some(client), Some(server), &Algorithms::default()).unwrap();
+        let (at_client, at_server) = run(&both, &both).both();
+        assert_eq!(at_client.secrets, at_server.secrets);
+    }
+}
+
+mod provider {
+    use super::*;
+    use smt_proto::handshake::Fault;
+
+    #[test]
+    fn a_side_that_was_not_set_up_is_the_callers_fault() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        assert_eq!(server.client(NAME).err().unwrap().fault, Fault::Caller);
+        assert_eq!(client.server(&[]).err().unwrap().fault, Fault::Caller);
+    }
+
+    #[test]
+    fn what_is_no_name_is_the_callers_fault_and_named() {
+        let algorithms = Algorithms::default();
+        let (client, _) = providers(&algorithms, &algorithms);
+        let failure = client.client("a b").err().unwrap();
+        assert_eq!(failure.fault, Fault::Caller);
+        assert!(
+            failure.text.starts_with("\"a b\" is no server name"),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn empty_lists_of_algorithms_are_refused() {
+        let none = Algorithms {
+            suites: Vec::new(),
+            ..Algorithms::default()
+        };
+        assert!(TlsProvider::new(None, None, &none).is_err());
+        let none = Algorithms {
+            groups: Vec::new(),
+            ..Algorithms::default()
+        };
+        assert!(TlsProvider::new(None, None, &none).is_err());
+    }
+}
