@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Client and server for tokio.
+//!
+//! One task per endpoint drives it (`driver`); handles are cheap to clone. Every future here may be dropped at
+//! any time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
+
+mod driver;
+
+use std::future::{Future, IntoFuture};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_proto::{CloseCode, Time};
+
+pub(crate) use driver::spawn_driver;
+
+use crate::core::Core;
+use crate::error::{Error, Phase};
+use crate::hub::Guard;
+use crate::message::Request;
+use crate::session::Session;
+use crate::statistics::Statistics;
+use crate::task::Task;
+
+/// A client of one server. It connects anew when its session has ended.
+#[derive(Clone, Debug)]
+pub struct Client {
+    guard: Arc<Guard>,
+    server: SocketAddr,
+}
+
+impl Client {
+    pub(crate) fn new(guard: Arc<Guard>, server: SocketAddr) -> Self {
+        Self { guard, server }
+    }
+
+    /// Waits until a session with the server is live.
+    ///
+    /// # Errors
+    /// No session came about; the error says why.
+    pub async fn connect(&self) -> Result<Session, Error> {
+        let mut attempt = None;
+        let connected = polled(&self.guard, |core, now, waker| {
+            core.poll_session(now, &mut attempt, waker)
+                .map_ok(|session| (session, core.peer(session)))
+        });
+        match connected.await {
+            Ok((session, Some(peer))) => Ok(Session::new(Arc::clone(&self.guard), session, peer)),
+            Ok((_, None)) => Err(Error::new(
+                Phase::Connect,
+                self.server,
+                smt_proto::Refused::NoSession,
+            )),
+            Err(error) => Err(Error::new(Phase::Connect, self.server, error)),
+        }
+    }
+
+    /// Calls the server: `client.call(request).deadline(limit).await`.
+    pub fn call(&self, body: impl Into<Bytes>) -> Call {
+        Call::new(self.task(body.into(), false))
+    }
+
+    /// Sends a one-way message: `client.send(message).await`.
+    pub fn send(&self, body: impl Into<Bytes>) -> Send {
+        Send::new(self.task(body.into(), true))
+    }
+
+    /// The next message that the server has started; `None` once the client is closed.
+    pub async fn accept(&self) -> Option<Request> {
+        accept(&self.guard).await
+    }
+
+    /// This side's address.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.guard.hub().local_address()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.guard.hub().statistics()
+    }
+
+    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
+        Task::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
+    }
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    guard: Arc<Guard>,
+}
+
+impl Server {
+    pub(crate) fn new(guard: Arc<Guard>) -> Self {
+        Self { guard }
+    }
+
+    /// The next request or one-way message; `None` once the server is shut down.
+    pub async fn accept(&self) -> Option<Request> {
+        accept(&self.guard).await
+    }
+
+    /// The address that clients call.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.guard.hub().local_address()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.guard.hub().statistics()
+    }
+
+    /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
+    /// most for `limit`, and closes all sessions. Then `accept` returns `None`.
+    pub async fn shutdown(&self, limit: Duration) {
+        let hub = self.guard.hub();
+        hub.change(|core, _| core.endpoint.drain());
+        let is_finished = polled(&self.guard, |core, _, waker| core.poll_finished(waker));
+        // Past the limit what is left is cut off.
+        let _ = tokio::time::timeout(limit, is_finished).await;
+        hub.change(|core, _| {
+            core.endpoint.close_all(CloseCode::ShuttingDown);
+            core.close();
+        });
+    }
+}
+
+/// A call that has not been made yet: `.await` makes it.
+#[must_use = "a call is made by `.await`"]
+#[derive(Debug)]
+pub struct Call(Task);
+
+impl Call {
+    pub(crate) fn new(task: Task) -> Self {
+        Self(task)
+    }
+
+    /// Gives up after this time. The server sees what is left of it.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.0.deadline = Some(deadline);
+        self
+    }
+}
+
+impl IntoFuture for Call {
+    type Output = Result<Bytes, Error>;
+    type IntoFuture = Calling;
+
+    fn into_future(self) -> Calling {
+        Calling(self.0)
+    }
+}
+
+/// A call in progress. Dropping it cancels the call.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Calling(Task);
+
+impl Future for Calling {
+    type Output = Result<Bytes, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_task(&mut self.0, context)
+    }
+}
+
+/// A one-way message that has not been sent yet: `.await` sends it.
+#[must_use = "a message is sent by `.await`"]
+#[derive(Debug)]
+pub struct Send(Task);
+
+impl Send {
+    pub(crate) fn new(task: Task) -> Self {
+        Self(task)
+    }
+
+    /// Gives up after this time.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.0.deadline = Some(deadline);
+        self
+    }
+}
+
+impl IntoFuture for Send {
+    type Output = Result<(), Error>;
+    type IntoFuture = Sending;
+
+    fn into_future(self) -> Sending {
+        Sending(self.0)
+    }
+}
+
+/// A one-way message in progress. Dropping it gives the message up.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Sending(Task);
+
+impl Future for Sending {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        poll_task(&mut self.0, context).map_ok(|_| ())
+    }
+}
+
+fn poll_task(task: &mut Task, context: &mut Context<'_>) -> Poll<Result<Bytes, Error>> {
+    let guard = task.guard();
+    guard
+        .hub()
+        .change(|core, now| task.poll(core, now, context.waker()))
+}
+
+async fn accept(guard: &Arc<Guard>) -> Option<Request> {
+    let arrival = polled(guard, |core, _, waker| core.poll_accept(waker)).await?;
+    Some(Request::new(Arc::clone(guard), arrival))
+}
+
+/// A future of anything that waits in the core.
+async fn polled<T>(guard: &Guard, mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>) -> T {
+    std::future::poll_fn(|context| {
+        guard
+            .hub()
+            .change(|core, now| poll(core, now, context.waker()))
+    })
+    .await
+}

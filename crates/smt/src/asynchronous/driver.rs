@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The task that drives an endpoint on tokio: receives, and does what is due.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smt_io::UdpCarrier;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::hub::{Guard, Hub};
+
+/// Starts the task. It ends when the endpoint's last handle is gone.
+pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
+    // A second descriptor of the same socket, by which the runtime learns that it is readable; the carrier
+    // does the reading. Non-blocking holds for both, and the carrier is never asked to wait here.
+    let socket = std::net::UdpSocket::from(udp.as_fd().try_clone_to_owned()?);
+    socket.set_nonblocking(true)?;
+    let socket = UdpSocket::from_std(socket)?;
+    let hub = Arc::clone(guard.hub());
+    tokio::spawn(async move { drive(&hub, &socket).await });
+    Ok(())
+}
+
+async fn drive(hub: &Hub, socket: &UdpSocket) {
+    let Some(signal) = hub.driver() else { return };
+    loop {
+        let idle = {
+            let core = hub.lock();
+            if core.is_closed && core.endpoint.sessions_len() == 0 {
+                return;
+            }
+            core.idle_time(hub.now()).unwrap_or(IDLE_MAX)
+        };
+        tokio::select! {
+            biased;
+            ready = socket.readable() => {
+                if ready.is_err() {
+                    // The runtime shuts down.
+                    return;
+                }
+                if receive_some(hub) {
+                    // Others want to run too; the socket stays marked as readable.
+                    tokio::task::yield_now().await;
+                } else {
+                    forget_readiness(socket);
+                }
+            }
+            () = poll_fn(|context| signal.poll_raised(context)) => {}
+            () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now)),
+        }
+    }
+}
+
+/// The carrier found nothing: the socket counts as readable again when something comes.
+fn forget_readiness(socket: &UdpSocket) {
+    let nothing: io::Result<()> =
+        socket.try_io(Interest::READABLE, || Err(io::ErrorKind::WouldBlock.into()));
+    debug_assert!(nothing.is_err(), "the closure always fails");
+}
+
+/// Receives some batches; whether there may be more.
+fn receive_some(hub: &Hub) -> bool {
+    (0..BATCHES_PER_TURN).all(|_| hub.receive_now())
+}
+
+/// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
+const BATCHES_PER_TURN: usize = 16;
+/// Sleep without any timer.
+const IDLE_MAX: Duration = Duration::from_secs(3600);

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Client and server for threads, without a runtime.
+//!
+//! The protocol runs in the thread that waits: an unloaded call is one send and one receive. Handles are
+//! cheap to clone and may be used from many threads at once.
+//!
+//! ```
+//! use smt::{Builder, ThrowAway};
+//!
+//! let authority = ThrowAway::new()?;
+//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;
+//! let address = server.local_address();
+//! std::thread::spawn(move || {
+//!     while let Some(request) = server.accept() {
+//!         let body = request.body().clone();
+//!         request.reply(body).expect("the client waits for it");
+//!     }
+//! });
+//!
+//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect_blocking(address)?;
+//! assert_eq!(client.call("hello").wait()?, "hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_proto::CloseCode;
+
+use crate::error::{Error, Phase};
+use crate::hub::Guard;
+use crate::message::Request;
+use crate::session::Session;
+use crate::statistics::Statistics;
+use crate::task::Task;
+
+/// A client of one server. It connects anew when its session has ended.
+#[derive(Clone, Debug)]
+pub struct Client {
+    guard: Arc<Guard>,
+    server: SocketAddr,
+}
+
+impl Client {
+    pub(crate) fn new(guard: Arc<Guard>, server: SocketAddr) -> Self {
+        Self { guard, server }
+    }
+
+    /// Waits until a session with the server is live.
+    ///
+    /// # Errors
+    /// No session came about; the error says why.
+    pub fn connect(&self) -> Result<Session, Error> {
+        let mut attempt = None;
+        let connected = self.guard.hub().block_on(|core, now, waker| {
+            core.poll_session(now, &mut attempt, waker)
+                .map_ok(|session| (session, core.peer(session)))
+        });
+        match connected {
+            Ok((session, Some(peer))) => Ok(Session::new(Arc::clone(&self.guard), session, peer)),
+            Ok((_, None)) => Err(Error::new(
+                Phase::Connect,
+                self.server,
+                smt_proto::Refused::NoSession,
+            )),
+            Err(error) => Err(Error::new(Phase::Connect, self.server, error)),
+        }
+    }
+
+    /// Calls the server.
+    pub fn call(&self, body: impl Into<Bytes>) -> Call {
+        Call::new(self.task(body.into(), false))
+    }
+
+    /// Sends a one-way message.
+    pub fn send(&self, body: impl Into<Bytes>) -> Send {
+        Send::new(self.task(body.into(), true))
+    }
+
+    /// The next message that the server has started; `None` once the client is closed.
+    #[must_use]
+    pub fn accept(&self) -> Option<Request> {
+        accept(&self.guard)
+    }
+
+    /// This side's address.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.guard.hub().local_address()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.guard.hub().statistics()
+    }
+
+    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
+        Task::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
+    }
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    guard: Arc<Guard>,
+}
+
+impl Server {
+    pub(crate) fn new(guard: Arc<Guard>) -> Self {
+        Self { guard }
+    }
+
+    /// The next request or one-way message; `None` once the server is shut down.
+    #[must_use]
+    pub fn accept(&self) -> Option<Request> {
+        accept(&self.guard)
+    }
+
+    /// The address that clients call.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.guard.hub().local_address()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.guard.hub().statistics()
+    }
+
+    /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
+    /// most for `limit`, and closes all sessions. Then `accept` returns `None`.
+    pub fn shutdown(&self, limit: Duration) {
+        let hub = self.guard.hub();
+        let end = hub.now() + limit;
+        hub.change(|core, _| core.endpoint.drain());
+        hub.block_on(|core, now, waker| {
+            if now >= end {
+                Poll::Ready(())
+            } else {
+                core.poll_finished(waker)
+            }
+        });
+        hub.change(|core, _| {
+            core.endpoint.close_all(CloseCode::ShuttingDown);
+            core.close();
+        });
+    }
+}
+
+/// A call that has not been made yet: [`Call::wait`] makes it.
+#[must_use = "a call is made by `wait`"]
+#[derive(Debug)]
+pub struct Call(Task);
+
+impl Call {
+    pub(crate) fn new(task: Task) -> Self {
+        Self(task)
+    }
+
+    /// Gives up after this time. The server sees what is left of it.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.0.deadline = Some(deadline);
+        self
+    }
+
+    /// Calls, and waits for the reply.
+    ///
+    /// # Errors
+    /// There is no reply; [`Error::execution`] tells whether the request may have run.
+    pub fn wait(mut self) -> Result<Bytes, Error> {
+        let guard = self.0.guard();
+        guard
+            .hub()
+            .block_on(|core, now, waker| self.0.poll(core, now, waker))
+    }
+}
+
+/// A one-way message that has not been sent yet: [`Send::wait`] sends it.
+#[must_use = "a message is sent by `wait`"]
+#[derive(Debug)]
+pub struct Send(Task);
+
+impl Send {
+    pub(crate) fn new(task: Task) -> Self {
+        Self(task)
+    }
+
+    /// Gives up after this time.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.0.deadline = Some(deadline);
+        self
+    }
+
+    /// Sends, and waits until the peer has accepted the message for delivery.
+    ///
+    /// # Errors
+    /// It was not delivered, or that is not known.
+    pub fn wait(mut self) -> Result<(), Error> {
+        let guard = self.0.guard();
+        guard
+            .hub()
+            .block_on(|core, now, waker| self.0.poll(core, now, waker))
+            .map(|_| ())
+    }
+}
+
+fn accept(guard: &Arc<Guard>) -> Option<Request> {
+    let arrival = guard
+        .hub()
+        .block_on(|core, _, waker| core.poll_accept(waker))?;
+    Some(Request::new(Arc::clone(guard), arrival))
+}

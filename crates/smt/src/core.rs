@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The state behind an endpoint's lock: the protocol, and whoever waits for it.
+//!
+//! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
+//! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_carrier::{Carrier, SendError, Transmit};
+use smt_proto::handshake::PeerIdentity;
+use smt_proto::{
+    CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
+    Time,
+};
+use smt_wire::SessionIndex;
+
+use crate::message::{Arrival, Peer};
+use crate::target::Target;
+
+/// What an endpoint's lock protects.
+pub(crate) struct Core {
+    pub(crate) endpoint: Endpoint,
+    carrier: Arc<dyn Carrier>,
+    has_dscp: bool,
+    transmit: Vec<u8>,
+    /// What the socket had no room for: from this byte on.
+    unsent: Option<(Transmit, usize)>,
+    calls: HashMap<RpcId, Waiting<Result<Bytes, CallError>>>,
+    one_ways: HashMap<RpcId, Waiting<OneWayOutcome>>,
+    /// A client's server.
+    pub(crate) target: Option<Target>,
+    peers: HashMap<SessionIndex, Arc<Peer>>,
+    /// Callers that wait for ids.
+    admission: Vec<Waker>,
+    arrived: VecDeque<Arrival>,
+    acceptors: VecDeque<Waker>,
+    /// Whoever waits for all requests in progress to be finished.
+    finishers: Vec<Waker>,
+    /// Requests that the application works on.
+    worked_on: HashMap<RpcId, Arc<AtomicBool>>,
+    pub(crate) is_closed: bool,
+}
+
+/// A result that somebody waits for.
+#[derive(Debug)]
+struct Waiting<T> {
+    result: Option<T>,
+    waker: Option<Waker>,
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self {
+            result: None,
+            waker: None,
+        }
+    }
+}
+
+impl<T> Waiting<T> {
+    fn finish(&mut self, result: T) {
+        self.result = Some(result);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn new(endpoint: Endpoint, carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
+        Self {
+            endpoint,
+            carrier,
+            has_dscp,
+            transmit: Vec::with_capacity(TRANSMIT_BYTES),
+            unsent: None,
+            calls: HashMap::new(),
+            one_ways: HashMap::new(),
+            target: None,
+            peers: HashMap::new(),
+            admission: Vec::new(),
+            arrived: VecDeque::new(),
+            acceptors: VecDeque::new(),
+            finishers: Vec::new(),
+            worked_on: HashMap::new(),
+            is_closed: false,
+        }
+    }
+
+    /// Sends what is to be sent and tells what has happened.
+    pub(crate) fn turn(&mut self, now: Time) {
+        self.flush(now);
+        while let Some(event) = self.endpoint.poll_event() {
+            self.tell(event);
+        }
+        if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
+            self.finishers.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn fire_timers(&mut self, now: Time) {
+        if self
+            .endpoint
+            .poll_timeout()
+            .is_some_and(|(due, _)| due <= now)
+        {
+            self.endpoint.handle_timeout(now);
+        }
+    }
+
+    /// How long nothing is to be done here, unless something comes.
+    pub(crate) fn idle_time(&self, now: Time) -> Option<Duration> {
+        let timer = self.endpoint.poll_timeout().map(|(due, _)| due.since(now));
+        match (self.unsent.is_some(), timer) {
+            (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),
+            (false, timer) => timer,
+        }
+    }
+
+    /// The live session with the client's server; connects if there is none. `attempt` is what this caller
+    /// waits for.
+    pub(crate) fn poll_session(
+        &mut self,
+        now: Time,
+        attempt: &mut Option<ConnectId>,
+        waker: &Waker,
+    ) -> Poll<Result<SessionIndex, ConnectError>> {
+        let target = self
+            .target
+            .as_mut()
+            .expect("only clients ask, and they have a target from the beginning");
+        match target.poll_session(now, &mut self.endpoint, attempt, waker) {
+            Some(result) => Poll::Ready(result),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Begins a call; waits while the peer's window is full.
+    pub(crate) fn poll_begin_call(
+        &mut self,
+        now: Time,
+        (session, body): (SessionIndex, &Bytes),
+        deadline: Option<Duration>,
+        waker: &Waker,
+    ) -> Poll<Result<RpcId, Refused>> {
+        let begun = self.endpoint.call(now, session, body.clone(), deadline);
+        if let Ok(rpc) = begun {
+            self.calls.insert(rpc, Waiting::default());
+        }
+        self.admit(begun, waker)
+    }
+
+    pub(crate) fn poll_call(
+        &mut self,
+        rpc: RpcId,
+        waker: &Waker,
+    ) -> Poll<Result<Bytes, CallError>> {
+        poll_waiting(&mut self.calls, &rpc, waker)
+    }
+
+    /// The caller has gone: the call is cancelled if it is in progress.
+    pub(crate) fn forget_call(&mut self, now: Time, rpc: RpcId) {
+        if self
+            .calls
+            .remove(&rpc)
+            .is_some_and(|waiting| waiting.result.is_none())
+        {
+            self.endpoint.cancel(now, rpc);
+        }
+    }
+
+    /// Begins a one-way message; waits while the peer's window is full.
+    pub(crate) fn poll_begin_one_way(
+        &mut self,
+        now: Time,
+        (session, body): (SessionIndex, &Bytes),
+        deadline: Option<Duration>,
+        waker: &Waker,
+    ) -> Poll<Result<RpcId, Refused>> {
+        let begun = self
+            .endpoint
+            .send_one_way(now, session, body.clone(), deadline);
+        if let Ok(rpc) = begun {
+            self.one_ways.insert(rpc, Waiting::default());
+        }
+        self.admit(begun, waker)
+    }
+
+    pub(crate) fn poll_one_way(&mut self, rpc: RpcId, waker: &Waker) -> Poll<OneWayOutcome> {
+        poll_waiting(&mut self.one_ways, &rpc, waker)
+    }
+
+    pub(crate) fn forget_one_way(&mut self, now: Time, rpc: RpcId) {
+        if self
+            .one_ways
+            .remove(&rpc)
+            .is_some_and(|waiting| waiting.result.is_none())
+        {
+            self.endpoint.cancel(now, rpc);
+        }
+    }
+
+    /// The next message of a peer; `None` once the endpoint is closed.
+    pub(crate) fn poll_accept(&mut self, waker: &Waker) -> Poll<Option<Arrival>> {
+        if let Some(arrival) = self.arrived.pop_front() {
+            return Poll::Ready(Some(arrival));
+        }
+        if self.is_closed {
+            return Poll::Ready(None);
+        }
+        if !self
+            .acceptors
+            .iter()
+            .any(|waiting| waiting.will_wake(waker))
+        {
+            self.acceptors.push_back(waker.clone());
+        }
+        Poll::Pending
+    }
+
+    /// Ready when no request is in progress and all replies are acknowledged.
+    pub(crate) fn poll_finished(&mut self, waker: &Waker) -> Poll<()> {
+        if self.endpoint.served_len() == 0 {
+            return Poll::Ready(());
+        }
+        self.finishers.push(waker.clone());
+        Poll::Pending
+    }
+
+    /// A client's session has no more ids: the next one is used from now on.
+    pub(crate) fn retire_session(&mut self, session: SessionIndex) {
+        if let Some(target) = &mut self.target {
+            target.retire(session);
+        }
+    }
+
+    pub(crate) fn answered(&mut self, rpc: RpcId) {
+        self.worked_on.remove(&rpc);
+    }
+
+    pub(crate) fn peer(&self, session: SessionIndex) -> Option<Arc<Peer>> {
+        self.peers.get(&session).cloned()
+    }
+
+    /// No more messages will come: everyone who waits for one is woken.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        for acceptor in self.acceptors.drain(..) {
+            acceptor.wake();
+        }
+    }
+
+    fn admit(
+        &mut self,
+        begun: Result<RpcId, Refused>,
+        waker: &Waker,
+    ) -> Poll<Result<RpcId, Refused>> {
+        if begun == Err(Refused::Blocked) {
+            self.admission.push(waker.clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(begun)
+    }
+
+    fn flush(&mut self, now: Time) {
+        if let Some((transmit, from)) = self.unsent.take()
+            && !self.send(transmit, from)
+        {
+            return;
+        }
+        while let Some(mut transmit) = self.endpoint.poll_transmit(now, &mut self.transmit) {
+            if !self.has_dscp {
+                transmit.priority = 0;
+            }
+            if !self.send(transmit, 0) {
+                return;
+            }
+        }
+    }
+
+    /// Sends the buffer from a byte on. False: the socket has no room, the rest waits.
+    fn send(&mut self, transmit: Transmit, from: usize) -> bool {
+        match self.carrier.send(&transmit, &self.transmit[from..]) {
+            Err(SendError::WouldBlock { bytes_sent }) => {
+                self.unsent = Some((transmit, from + bytes_sent));
+                false
+            }
+            // A probe too large for this path, or a hint: the protocol asks again for what is missing.
+            Err(error) => {
+                tracing::trace!(%error, path = %transmit.path, "a batch was not sent whole");
+                true
+            }
+            Ok(()) => true,
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Reply { rpc, body } => finish(&mut self.calls, &rpc, Ok(body)),
+            Event::CallFailed { rpc, error } => finish(&mut self.calls, &rpc, Err(error)),
+            Event::OneWayDone { rpc, outcome } => finish(&mut self.one_ways, &rpc, outcome),
+            Event::Request {
+                rpc,
+                body,
+                deadline,
+            } => self.arrive(rpc, body, deadline, false),
+            Event::OneWay { rpc, body } => self.arrive(rpc, body, None, true),
+            Event::Connected {
+                connect,
+                session,
+                peer,
+            } => {
+                self.keep_peer(session, peer);
+                self.finish_connect(connect, Ok(session));
+            }
+            Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
+            Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
+            Event::Cancelled(rpc) => {
+                if let Some(is_cancelled) = self.worked_on.remove(&rpc) {
+                    is_cancelled.store(true, Ordering::Relaxed);
+                }
+            }
+            Event::SessionEnded { session, end } => self.end_session(session, &end),
+            Event::Unblocked(_) => self.admission.drain(..).for_each(Waker::wake),
+            _ => {}
+        }
+    }
+
+    fn arrive(&mut self, rpc: RpcId, body: Bytes, deadline: Option<Time>, is_one_way: bool) {
+        let Some(peer) = self.peer(rpc.session) else {
+            return;
+        };
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        if !is_one_way {
+            self.worked_on.insert(rpc, Arc::clone(&is_cancelled));
+        }
+        self.arrived.push_back(Arrival {
+            rpc,
+            body,
+            deadline,
+            peer,
+            is_one_way,
+            is_cancelled,
+        });
+        if let Some(acceptor) = self.acceptors.pop_front() {
+            acceptor.wake();
+        }
+    }
+
+    fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
+        if let Some(target) = &mut self.target {
+            target.finish(connect, result);
+        }
+    }
+
+    fn keep_peer(&mut self, session: SessionIndex, identity: PeerIdentity) {
+        let Some(facts) = self.endpoint.session(session) else {
+            return;
+        };
+        let PeerIdentity {
+            certificates,
+            key_name,
+        } = identity;
+        let peer = Peer {
+            address: facts.path.remote,
+            certificates,
+            key_name,
+        };
+        self.peers.insert(session, Arc::new(peer));
+    }
+
+    fn end_session(&mut self, session: SessionIndex, end: &SessionEnd) {
+        let peer = self.peers.remove(&session);
+        tracing::debug!(%session, peer = peer.map(|peer| tracing::field::display(peer.address)), %end, "session ended");
+        // Callers that waited for ids of this session find out by asking again.
+        self.admission.drain(..).for_each(Waker::wake);
+    }
+}
+
+fn finish<K: std::hash::Hash + Eq, T>(waiting: &mut HashMap<K, Waiting<T>>, key: &K, result: T) {
+    // Nobody waits any more for what was forgotten.
+    if let Some(waiting) = waiting.get_mut(key) {
+        waiting.finish(result);
+    }
+}
+
+fn poll_waiting<K: std::hash::Hash + Eq, T>(
+    waiting: &mut HashMap<K, Waiting<T>>,
+    key: &K,
+    waker: &Waker,
+) -> Poll<T> {
+    let entry = waiting
+        .get_mut(key)
+        .expect("polled only between its beginning and its result");
+    match entry.result.take() {
+        Some(result) => {
+            waiting.remove(key);
+            Poll::Ready(result)
+        }
+        None => {
+            match &mut entry.waker {
+                Some(known) => known.clone_from(waker),
+                None => entry.waker = Some(waker.clone()),
+            }
+            Poll::Pending
+        }
+    }
+}
+
+/// The largest transmit.
+const TRANSMIT_BYTES: usize = 65_536;
+/// A full socket is tried again after this time.
+const SEND_AGAIN: Duration = Duration::from_millis(1);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The boot number and the key of reset tokens (SPEC §12.1).
+//!
+//! With a file both survive a restart: the number grows by one each time, before anything is sent. Without,
+//! both are new, and sessions of an earlier run end by silence.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::error::OpenError;
+
+/// What an endpoint begins with.
+pub(crate) struct Durable {
+    pub(crate) boot: u32,
+    pub(crate) seed: [u8; 32],
+    pub(crate) is_durable: bool,
+}
+
+impl Durable {
+    /// Of this run alone.
+    pub(crate) fn ephemeral() -> Result<Self, OpenError> {
+        let (mut boot, mut seed) = ([0; 4], [0; 32]);
+        fill(&mut boot)?;
+        fill(&mut seed)?;
+        Ok(Self {
+            boot: u32::from_be_bytes(boot),
+            seed,
+            is_durable: false,
+        })
+    }
+
+    /// The run after the one that the file tells of; the file then tells of this one.
+    pub(crate) fn next(path: &Path) -> Result<Self, OpenError> {
+        let system = |what| move |source| OpenError::System { what, source };
+        let (boot, seed) = match fs::read(path) {
+            Ok(bytes) => parse(&bytes).map_err(system("reading the state file"))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut seed = [0; 32];
+                fill(&mut seed)?;
+                (0, seed)
+            }
+            Err(error) => return Err(system("reading the state file")(error)),
+        };
+        let boot = boot.checked_add(1).ok_or(OpenError::Options(
+            "the state file's boot number is used up: delete it",
+        ))?;
+        write(path, boot, &seed).map_err(system("writing the state file"))?;
+        Ok(Self {
+            boot,
+            seed,
+            is_durable: true,
+        })
+    }
+}
+
+fn parse(bytes: &[u8]) -> io::Result<(u32, [u8; 32])> {
+    let wrong = || {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "this is no state file of an SMT server",
+        )
+    };
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(wrong)?;
+    let (boot, seed) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
+    Ok((
+        u32::from_be_bytes(*boot),
+        seed.try_into().map_err(|_| wrong())?,
+    ))
+}
+
+/// Writes beside the file and renames, so that a crash leaves the old or the new one.
+fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file: File = options.open(&beside)?;
+    file.write_all(MAGIC)?;
+    file.write_all(&boot.to_be_bytes())?;
+    file.write_all(seed)?;
+    file.sync_all()?;
+    fs::rename(beside, path)
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
+    aws_lc_rs::rand::fill(bytes).map_err(|_| OpenError::System {
+        what: "drawing random numbers",
+        source: io::Error::other("the system's random number generator failed"),
+    })
+}
+
+const MAGIC: &[u8] = b"smt state 1\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_the_next_number_and_the_same_key() {
+        let path = std::env::temp_dir().join(format!("smt-state-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        let first = Durable::next(&path).unwrap();
+        let second = Durable::next(&path).unwrap();
+        assert_eq!((first.boot, second.boot), (1, 2));
+        assert_eq!(first.seed, second.seed);
+        fs::write(&path, "something else").unwrap();
+        assert!(Durable::next(&path).is_err());
+        fs::remove_file(&path).unwrap();
+    }
+}

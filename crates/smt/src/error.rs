@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Errors: in which phase, with which peer, whose fault, and what to do.
+
+use std::net::SocketAddr;
+
+use smt_handshake::TlsConfigError;
+use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
+
+/// Something failed with a peer.
+#[derive(Debug, thiserror::Error)]
+#[error("{phase} {peer}: {kind}")]
+pub struct Error {
+    /// What was being done.
+    pub phase: Phase,
+    /// With whom.
+    pub peer: SocketAddr,
+    /// What happened.
+    #[source]
+    pub kind: ErrorKind,
+}
+
+/// What was being done when it failed.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// A call, from its request to its reply.
+    Call,
+    /// Establishing a session.
+    Connect,
+    /// Replying to a request.
+    Reply,
+    /// A one-way message.
+    Send,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Call => "call to",
+            Self::Connect => "connect to",
+            Self::Reply => "reply to",
+            Self::Send => "send to",
+        })
+    }
+}
+
+/// What happened.
+#[non_exhaustive]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ErrorKind {
+    /// The call ended without a reply.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// No session came about.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The message was not taken.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A one-way message was not delivered.
+    #[error("{0}; the message was not delivered")]
+    NotDelivered(smt_proto::CallFailure),
+    /// It is not known whether a one-way message was delivered.
+    #[error("{0}; the message may have been delivered")]
+    MayHaveBeenDelivered(smt_proto::CallFailure),
+    /// A one-way message takes no reply.
+    #[error("caller: a one-way message takes no reply")]
+    OneWay,
+}
+
+impl Error {
+    /// Whether the request may have had an effect. Repeating it is safe after [`Execution::DidNotRun`].
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        match &self.kind {
+            ErrorKind::Call(error) => error.execution,
+            ErrorKind::MayHaveBeenDelivered(_) => Execution::MayHaveRun,
+            _ => Execution::DidNotRun,
+        }
+    }
+
+    pub(crate) fn new(phase: Phase, peer: SocketAddr, kind: impl Into<ErrorKind>) -> Self {
+        Self {
+            phase,
+            peer,
+            kind: kind.into(),
+        }
+    }
+
+    /// Success only if the message was delivered.
+    pub(crate) fn of_outcome(peer: SocketAddr, outcome: OneWayOutcome) -> Result<(), Self> {
+        let kind = match outcome {
+            OneWayOutcome::Delivered => return Ok(()),
+            OneWayOutcome::NotDelivered(failure) => ErrorKind::NotDelivered(failure),
+            OneWayOutcome::MayHaveBeenDelivered(failure) => {
+                ErrorKind::MayHaveBeenDelivered(failure)
+            }
+        };
+        Err(Self::new(Phase::Send, peer, kind))
+    }
+}
+
+/// An endpoint could not be opened. Nothing was sent.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address is none, or does not resolve.
+    #[error("caller: {address:?} is no address that can be used: {source}")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What resolving said.
+        source: std::io::Error,
+    },
+    /// The socket could not be opened: the port is in use, or the address is not this host's.
+    #[error(transparent)]
+    Carrier(#[from] smt_io::OpenError),
+    /// No session with the server came about.
+    #[error(transparent)]
+    Connect(#[from] Error),
+    /// Certificates or trust cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] TlsConfigError),
+    /// Registered keys cannot be used together.
+    #[error(transparent)]
+    RegisteredKey(#[from] smt_handshake::RegisteredKeyError),
+    /// A choice is out of its range.
+    #[error("caller: {0}")]
+    Options(&'static str),
+    /// The operating system refused something else.
+    #[error("environment: {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An open endpoint: its lock, its carrier, and who drives it.
+//!
+//! *Threads* ([`Hub::block_on`]): whoever waits drives. The first thread that waits leads: it receives for
+//! all, and serves the others; when it leaves, one of them leads on. So an unloaded call is one send and one
+//! receive, in the caller's thread. While nobody waits, the caretaker looks in now and then (`caretaker`).
+//! *Tasks*: one task of the runtime drives (`asynchronous::driver`), and callers wait for it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
+use smt_carrier::{Carrier, ReceiveError, Received, Wait};
+use smt_io::UdpCarrier;
+use smt_proto::{CloseCode, Refused, RpcId, Time};
+use smt_wire::AbortCode;
+
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::driver_signal::DriverSignal;
+use crate::spin::Spin;
+use crate::statistics::Statistics;
+
+/// An open endpoint.
+pub(crate) struct Hub {
+    core: Mutex<Core>,
+    lead: Mutex<Lead>,
+    carrier: Arc<dyn Carrier>,
+    udp: Option<Arc<UdpCarrier>>,
+    clock: Clock,
+    span: tracing::Span,
+    receiver: Mutex<Receiver>,
+    /// Wakes the driving task; threads have no use for it.
+    driver: Option<DriverSignal>,
+}
+
+/// Who drives, and who waits to.
+#[derive(Default)]
+struct Lead {
+    is_taken: bool,
+    next_follower: u64,
+    followers: BTreeMap<u64, Thread>,
+    /// When somebody last led.
+    last: Time,
+}
+
+/// What receiving needs; only the leader has it.
+struct Receiver {
+    buffer: Vec<u8>,
+    spin: Spin,
+}
+
+/// What every handle of an endpoint shares: when the last one goes, the endpoint closes.
+pub(crate) struct Guard {
+    hub: Arc<Hub>,
+}
+
+impl Hub {
+    /// Opens an endpoint, and keeps it open as long as a handle is there.
+    pub(crate) fn open(
+        core: Core,
+        carrier: Arc<dyn Carrier>,
+        udp: Option<Arc<UdpCarrier>>,
+        drive: Drive,
+    ) -> Arc<Guard> {
+        let receiver = Receiver {
+            buffer: vec![0; RECEIVE_BUFFER_BYTES],
+            spin: Spin::new(drive.spin),
+        };
+        let hub = Arc::new(Self {
+            core: Mutex::new(core),
+            lead: Mutex::new(Lead::default()),
+            carrier,
+            udp,
+            clock: drive.clock,
+            span: drive.span,
+            receiver: Mutex::new(receiver),
+            driver: drive.is_task.then(DriverSignal::default),
+        });
+        if !drive.is_task {
+            let weak = Arc::downgrade(&hub);
+            std::thread::spawn(move || take_care(&weak));
+        }
+        Arc::new(Guard { hub })
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.carrier.local_address()
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let core = self.lock();
+        Statistics {
+            protocol: core.endpoint.statistics(),
+            socket: self.udp.as_ref().map(|udp| udp.statistics()),
+            sessions: core.endpoint.sessions_len(),
+            memory: core.endpoint.memory(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a change, and sends and tells what comes of it.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Core, Time) -> T) -> T {
+        let _entered = self.span.enter();
+        let now = self.now();
+        let mut core = self.lock();
+        let before = core.idle_time(now);
+        let result = change(&mut core, now);
+        core.turn(now);
+        // The driving task sleeps until what was the next timer when it last looked.
+        let is_earlier = core
+            .idle_time(now)
+            .is_some_and(|after| before.is_none_or(|before| after < before));
+        drop(core);
+        if is_earlier {
+            self.wake_driver();
+        }
+        result
+    }
+
+    pub(crate) fn wake_driver(&self) {
+        if let Some(driver) = &self.driver {
+            driver.raise();
+        }
+    }
+
+    pub(crate) fn driver(&self) -> Option<&DriverSignal> {
+        self.driver.as_ref()
+    }
+
+    pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
+        self.change(|core, now| {
+            let outcome = core.endpoint.reply(now, rpc, body);
+            if outcome.is_ok() {
+                core.answered(rpc);
+            }
+            outcome
+        })
+    }
+
+    /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.
+    pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
+        self.change(|core, now| {
+            core.answered(rpc);
+            let _ = core.endpoint.abort(now, rpc, code);
+        });
+    }
+
+    /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.
+    pub(crate) fn block_on<T>(
+        &self,
+        mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>,
+    ) -> T {
+        THREAD_WAKER.with(|waker| {
+            loop {
+                let (polled, idle) = self.change(|core, now| {
+                    let polled = poll(core, now, waker);
+                    (polled, core.idle_time(now))
+                });
+                if let Poll::Ready(result) = polled {
+                    self.hand_over();
+                    return result;
+                }
+                match self.follow_or_lead() {
+                    Some(follower) => {
+                        std::thread::park_timeout(WAIT_MAX);
+                        self.stop_following(follower);
+                    }
+                    None => self.lead_once(idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX))),
+                }
+            }
+        })
+    }
+
+    /// Receives one batch without waiting; whether there was one.
+    pub(crate) fn receive_now(&self) -> bool {
+        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
+        let is_some = matches!(received, Ok(Some(_)) | Err(_));
+        self.take_in(received, &mut receiver.buffer);
+        is_some
+    }
+
+    /// Receives one batch, waiting for at most `wait`.
+    fn lead_once(&self, wait: Duration) {
+        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        let Receiver { buffer, spin } = &mut *receiver;
+        let received = spin.receive(self.carrier.as_ref(), buffer, wait);
+        self.take_in(received, buffer);
+        drop(receiver);
+        let mut lead = self.lock_lead();
+        lead.is_taken = false;
+        lead.last = self.now();
+    }
+
+    fn take_in(&self, received: Result<Option<Received>, ReceiveError>, buffer: &mut [u8]) {
+        let _entered = self.span.enter();
+        let now = self.now();
+        let mut core = self.lock();
+        match received {
+            Ok(None) => {}
+            Ok(Some(received)) => {
+                for datagram in received.segments(buffer) {
+                    core.endpoint.handle_datagram(now, received.path, datagram);
+                }
+            }
+            Err(ReceiveError::Unreachable {
+                remote: Some(remote),
+            }) => core.endpoint.handle_unreachable(now, remote),
+            Err(error) => tracing::trace!(?error, "receiving failed once"),
+        }
+        core.fire_timers(now);
+        core.turn(now);
+    }
+
+    /// Takes the lead (`None`), or a place among the followers.
+    fn follow_or_lead(&self) -> Option<u64> {
+        let mut lead = self.lock_lead();
+        if !std::mem::replace(&mut lead.is_taken, true) {
+            return None;
+        }
+        let follower = lead.next_follower;
+        lead.next_follower += 1;
+        lead.followers.insert(follower, std::thread::current());
+        Some(follower)
+    }
+
+    fn stop_following(&self, follower: u64) {
+        self.lock_lead().followers.remove(&follower);
+    }
+
+    /// This thread has what it waited for: somebody else leads on.
+    fn hand_over(&self) {
+        let lead = self.lock_lead();
+        if !lead.is_taken
+            && let Some((_, thread)) = lead.followers.first_key_value()
+        {
+            thread.unpark();
+        }
+    }
+
+    fn lock_lead(&self) -> MutexGuard<'_, Lead> {
+        self.lead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One look of the caretaker; how long it may sleep after it.
+    fn look_after(&self) -> Duration {
+        {
+            let mut lead = self.lock_lead();
+            if lead.is_taken || self.now().since(lead.last) < CARE_AFTER {
+                return CARE_AFTER;
+            }
+            lead.is_taken = true;
+        }
+        while self.receive_now() {}
+        let now = self.now();
+        let mut core = self.lock();
+        core.fire_timers(now);
+        core.turn(now);
+        let idle = core.idle_time(now);
+        drop(core);
+        self.lock_lead().is_taken = false;
+        self.hand_over();
+        idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
+    }
+}
+
+impl Guard {
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.hub.change(|core, _| {
+            core.close();
+            core.endpoint.close_all(CloseCode::Done);
+        });
+        self.hub.wake_driver();
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("local_address", &self.hub.local_address())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How an endpoint is driven.
+pub(crate) struct Drive {
+    pub(crate) clock: Clock,
+    pub(crate) is_task: bool,
+    pub(crate) spin: Duration,
+    /// Named by the role: everything that is logged on the way stands in it.
+    pub(crate) span: tracing::Span,
+}
+
+/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
+/// socket, so that it is never in a caller's way.
+fn take_care(hub: &Weak<Hub>) {
+    let mut sleep = CARE_AFTER;
+    loop {
+        std::thread::sleep(sleep);
+        let Some(hub) = hub.upgrade() else { return };
+        if hub.lock().is_closed {
+            return;
+        }
+        sleep = hub.look_after();
+    }
+}
+
+/// Wakes a thread.
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// Made once per thread, so that a call allocates nothing for it.
+    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+}
+
+/// A leader looks around at least this often.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// The caretaker leaves an endpoint alone that was driven this recently.
+const CARE_AFTER: Duration = Duration::from_millis(20);
+/// The caretaker's longest sleep.
+const CARE_IDLE: Duration = Duration::from_millis(250);

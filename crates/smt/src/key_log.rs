@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The key log as a file (SPEC §13). Whoever reads it reads the sessions: use it to debug, and delete it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use smt_record::{KeyLog, KeyLogEntry};
+
+/// Appends secrets to a file that only its owner may read.
+#[derive(Debug)]
+pub struct KeyLogFile(Mutex<File>);
+
+impl KeyLogFile {
+    /// Opens the file for appending, and makes it with mode 0600 if it is not there.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path).map(|file| Self(Mutex::new(file)))
+    }
+}
+
+impl KeyLog for KeyLogFile {
+    fn log(&self, line: &KeyLogEntry<'_>) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = writeln!(file, "{line}") {
+            tracing::warn!(%error, "a key log line could not be written");
+        }
+    }
+}

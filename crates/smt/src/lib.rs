@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT, a secure message transport for datacenters: encrypted RPCs over UDP.
+//!
+//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and encrypted by
+//! TLS 1.3 records numbered per message (docs/SPEC.md). With tokio:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use smt::{Builder, ThrowAway};
+//!
+//! let authority = ThrowAway::new()?;
+//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
+//! let address = server.local_address();
+//! tokio::spawn(async move {
+//!     while let Some(request) = server.accept().await {
+//!         let body = request.body().clone();
+//!         request.reply(body)?;
+//!     }
+//!     Ok::<(), smt::Error>(())
+//! });
+//!
+//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect(address).await?;
+//! let reply = client.call("hello").deadline(Duration::from_secs(1)).await?;
+//! assert_eq!(reply, "hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
+//!
+//! # What happens when
+//! | you | here | at the peer |
+//! |---|---|---|
+//! | drop the future of a call | the call is cancelled | [`Request::is_cancelled`] turns true; if it was not delivered yet it never is |
+//! | let a deadline pass | the call fails, and says whether it may have run | as for a dropped future |
+//! | drop a [`Request`] without replying | nothing more | the call fails: "ended without a reply; may have run" |
+//! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
+//! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
+//! | drop the last handle | all sessions close, at once | calls in progress fail |
+//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions close | refused calls: "did not run" |
+//! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
+//!
+//! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "tokio")]
+mod asynchronous;
+pub mod blocking;
+mod builder;
+mod clock;
+mod core;
+mod driver_signal;
+mod durable;
+mod error;
+mod hub;
+mod key_log;
+mod message;
+#[cfg(feature = "unstable-plaintext")]
+pub mod plaintext;
+#[cfg(target_os = "linux")]
+pub mod polled;
+mod session;
+mod spin;
+mod statistics;
+mod target;
+mod task;
+
+#[cfg(feature = "tokio")]
+pub use asynchronous::{Call, Calling, Client, Send, Sending, Server};
+pub use builder::{Builder, DEFAULT_PORT};
+pub use error::{Error, ErrorKind, OpenError, Phase};
+pub use key_log::KeyLogFile;
+pub use message::{Peer, Request};
+pub use session::Session;
+pub use statistics::Statistics;
+
+pub use bytes::Bytes;
+pub use smt_carrier::Carrier;
+pub use smt_handshake::{
+    Algorithms, CertificateText, ClientAuth, CredentialError, Group, Identity, RegisteredKey,
+    RegisteredKeyError, ThrowAway, Trust, certificates,
+};
+pub use smt_io::UdpOptions;
+pub use smt_proto::handshake::Fault;
+pub use smt_proto::{
+    CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
+    SessionFacts,
+};
+pub use smt_record::{KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};

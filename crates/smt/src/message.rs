@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a peer has sent: a request, which wants a reply, or a one-way message.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_proto::{RpcId, Time};
+use smt_wire::AbortCode;
+
+use crate::error::{Error, ErrorKind, Phase};
+use crate::hub::Guard;
+use crate::session::Session;
+
+/// A request or one-way message of a peer. Dropping a request without a reply tells the caller so.
+#[must_use = "dropping a request without replying fails the peer's call"]
+#[derive(Debug)]
+pub struct Request {
+    guard: Arc<Guard>,
+    rpc: RpcId,
+    body: Bytes,
+    deadline: Option<Time>,
+    peer: Arc<Peer>,
+    is_one_way: bool,
+    is_cancelled: Arc<AtomicBool>,
+    is_answered: bool,
+}
+
+/// Who sent it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Certificates in DER, leaf first; empty if the peer showed none.
+    pub certificates: Vec<Vec<u8>>,
+    /// Name of the registered key, if the session has one.
+    pub key_name: Option<Vec<u8>>,
+}
+
+/// A message that has come, before a handle is made of it.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) rpc: RpcId,
+    pub(crate) body: Bytes,
+    pub(crate) deadline: Option<Time>,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) is_one_way: bool,
+    pub(crate) is_cancelled: Arc<AtomicBool>,
+}
+
+impl Request {
+    pub(crate) fn new(guard: Arc<Guard>, arrival: Arrival) -> Self {
+        let Arrival {
+            rpc,
+            body,
+            deadline,
+            peer,
+            is_one_way,
+            is_cancelled,
+        } = arrival;
+        Self {
+            guard,
+            rpc,
+            body,
+            deadline,
+            peer,
+            is_one_way,
+            is_cancelled,
+            is_answered: is_one_way,
+        }
+    }
+
+    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    ///
+    /// # Errors
+    /// The reply is too large for the caller (the caller then learns that there is none), the caller has given
+    /// up, the session has ended, or this is a one-way message.
+    pub fn reply(mut self, body: impl Into<Bytes>) -> Result<(), Error> {
+        if self.is_one_way {
+            return Err(Error::new(
+                Phase::Reply,
+                self.peer.address,
+                ErrorKind::OneWay,
+            ));
+        }
+        let outcome = self.guard.hub().reply(self.rpc, body.into());
+        self.is_answered = outcome.is_ok();
+        outcome.map_err(|refused| Error::new(Phase::Reply, self.peer.address, refused))
+    }
+
+    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way message.
+    pub fn refuse(mut self) {
+        if !self.is_answered {
+            self.is_answered = true;
+            self.guard.hub().abort(self.rpc, AbortCode::Refused);
+        }
+    }
+
+    /// What was sent.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The time that the caller will still wait; `None` if it did not say.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline
+            .map(|deadline| deadline.since(self.guard.hub().now()))
+    }
+
+    /// Whether the caller has given up: what is worked out now will not be read.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is a one-way message, which takes no reply.
+    #[must_use]
+    pub fn is_one_way(&self) -> bool {
+        self.is_one_way
+    }
+
+    /// Who sent it.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// The session by which it came: the way to call the peer back.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session::new(
+            Arc::clone(&self.guard),
+            self.rpc.session,
+            Arc::clone(&self.peer),
+        )
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.guard.hub().abort(self.rpc, AbortCode::Dropped);
+        }
+    }
+}

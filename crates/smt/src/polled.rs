@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An endpoint in somebody else's event loop: a descriptor to poll, and events to drain (paper §5.3).
+//!
+//! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable, level-triggered.
+//! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
+//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time.
+
+use std::fmt::Display;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
+use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
+use smt_io::{PollDescriptor, UdpCarrier};
+use smt_proto::{CloseCode, ConnectError, Refused, Time};
+use smt_wire::{AbortCode, SessionIndex};
+
+use crate::builder::{Builder, resolve};
+use crate::clock::Clock;
+use crate::error::OpenError;
+
+pub use smt_proto::{ConnectId, Event, RpcId};
+
+/// An endpoint that its owner drives.
+pub struct Endpoint {
+    endpoint: smt_proto::Endpoint,
+    carrier: UdpCarrier,
+    descriptor: PollDescriptor,
+    clock: Clock,
+    receive: Vec<u8>,
+    transmit: Vec<u8>,
+    unsent: Option<(Transmit, usize)>,
+    /// What the descriptor's timer is set to.
+    timer: Option<Time>,
+}
+
+impl Builder {
+    /// Opens a server for a foreign event loop.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
+        let carrier = self.udp_options().bind(resolve(&address.to_string())?)?;
+        Endpoint::new(&self, carrier, true)
+    }
+
+    /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
+        let carrier = self.udp_options().connect(resolve(&address.to_string())?)?;
+        Endpoint::new(&self, carrier, false)
+    }
+}
+
+impl Endpoint {
+    fn new(builder: &Builder, carrier: UdpCarrier, accept: bool) -> Result<Self, OpenError> {
+        let (endpoint, clock) = builder.endpoint(Some(&carrier), accept)?;
+        let descriptor =
+            PollDescriptor::new(carrier.as_fd()).map_err(|source| OpenError::System {
+                what: "making a descriptor to poll",
+                source,
+            })?;
+        Ok(Self {
+            endpoint,
+            carrier,
+            descriptor,
+            clock,
+            receive: vec![0; RECEIVE_BUFFER_BYTES],
+            transmit: Vec::new(),
+            unsent: None,
+            timer: None,
+        })
+    }
+
+    /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An event follows.
+    ///
+    /// # Errors
+    /// The name is none, or there are as many sessions as there may be.
+    pub fn connect(
+        &mut self,
+        remote: SocketAddr,
+        server_name: &str,
+        deadline: Duration,
+    ) -> Result<ConnectId, ConnectError> {
+        let now = self.clock.now();
+        let connect = self
+            .endpoint
+            .connect(now, Path::to(remote), server_name, deadline)?;
+        self.settle(now);
+        Ok(connect)
+    }
+
+    /// Receives all there is, does what is due, sends what is to be sent. Never blocks.
+    ///
+    /// # Errors
+    /// The descriptor's timer could not be set.
+    pub fn process(&mut self) -> io::Result<()> {
+        self.descriptor.clear()?;
+        let now = self.clock.now();
+        for _ in 0..BATCHES_PER_TURN {
+            match self.carrier.receive(&mut self.receive, Wait::Never) {
+                Ok(None) => break,
+                Ok(Some(received)) => {
+                    for datagram in received.segments(&mut self.receive) {
+                        self.endpoint.handle_datagram(now, received.path, datagram);
+                    }
+                }
+                Err(ReceiveError::Unreachable {
+                    remote: Some(remote),
+                }) => {
+                    self.endpoint.handle_unreachable(now, remote);
+                }
+                Err(_) => {}
+            }
+        }
+        self.endpoint.handle_timeout(now);
+        // Cleared with the descriptor: set it again even if it is the same.
+        self.timer = None;
+        self.flush(now);
+        self.set_timer(now)
+    }
+
+    /// What has happened.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.endpoint.poll_event()
+    }
+
+    /// Sends a request. An event follows.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing was sent.
+    pub fn call(
+        &mut self,
+        session: SessionIndex,
+        body: impl Into<Bytes>,
+        deadline: Option<Duration>,
+    ) -> Result<RpcId, Refused> {
+        let now = self.clock.now();
+        let outcome = self.endpoint.call(now, session, body.into(), deadline);
+        self.settle(now);
+        outcome
+    }
+
+    /// Sends a one-way message. An event follows.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing was sent.
+    pub fn send(
+        &mut self,
+        session: SessionIndex,
+        body: impl Into<Bytes>,
+    ) -> Result<RpcId, Refused> {
+        let now = self.clock.now();
+        let outcome = self.endpoint.send_one_way(now, session, body.into(), None);
+        self.settle(now);
+        outcome
+    }
+
+    /// Replies to a request.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
+        let now = self.clock.now();
+        let outcome = self.endpoint.reply(now, rpc, body.into());
+        self.settle(now);
+        outcome
+    }
+
+    /// Ends a request without a reply: its caller learns that it may have run.
+    ///
+    /// # Errors
+    /// It was answered, or its caller has given up.
+    pub fn drop_request(&mut self, rpc: RpcId) -> Result<(), Refused> {
+        let now = self.clock.now();
+        let outcome = self.endpoint.abort(now, rpc, AbortCode::Dropped);
+        self.settle(now);
+        outcome
+    }
+
+    /// Gives a call up. Returns whether it was in progress.
+    pub fn cancel(&mut self, rpc: RpcId) -> bool {
+        let now = self.clock.now();
+        let was_live = self.endpoint.cancel(now, rpc);
+        self.settle(now);
+        was_live
+    }
+
+    /// Closes a session.
+    pub fn close(&mut self, session: SessionIndex) {
+        let now = self.clock.now();
+        self.endpoint.close(session, CloseCode::Done);
+        self.settle(now);
+    }
+
+    /// This side's address.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.carrier.local_address()
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> crate::Statistics {
+        crate::Statistics {
+            protocol: self.endpoint.statistics(),
+            socket: Some(self.carrier.statistics()),
+            sessions: self.endpoint.sessions_len(),
+            memory: self.endpoint.memory(),
+        }
+    }
+
+    /// Sends what a command has made ready. A timer that cannot be set is found out by the next `process`.
+    fn settle(&mut self, now: Time) {
+        self.flush(now);
+        if let Err(error) = self.set_timer(now) {
+            tracing::warn!(%error, "the timer could not be set");
+        }
+    }
+
+    fn flush(&mut self, now: Time) {
+        loop {
+            let (transmit, from) = match self.unsent.take() {
+                Some(unsent) => unsent,
+                None => match self.endpoint.poll_transmit(now, &mut self.transmit) {
+                    Some(transmit) => (
+                        Transmit {
+                            priority: 0,
+                            ..transmit
+                        },
+                        0,
+                    ),
+                    None => return,
+                },
+            };
+            if let Err(SendError::WouldBlock { bytes_sent }) =
+                self.carrier.send(&transmit, &self.transmit[from..])
+            {
+                self.unsent = Some((transmit, from + bytes_sent));
+                return;
+            }
+        }
+    }
+
+    fn set_timer(&mut self, now: Time) -> io::Result<()> {
+        let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let due = if self.unsent.is_some() {
+            Some(now + SEND_AGAIN)
+        } else {
+            timer
+        };
+        if due == self.timer {
+            return Ok(());
+        }
+        self.descriptor.set_timeout(due.map(|due| due.since(now)))?;
+        self.timer = due;
+        Ok(())
+    }
+}
+
+/// Readable when [`Endpoint::process`] has something to do.
+impl AsFd for Endpoint {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("local_address", &self.local_address())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Batches received in one turn: the rest keeps the descriptor readable.
+const BATCHES_PER_TURN: usize = 64;
+/// A full socket is tried again after this time.
+const SEND_AGAIN: Duration = Duration::from_millis(1);

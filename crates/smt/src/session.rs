@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A handle to one session: how a server calls its client back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smt_proto::{CloseCode, SessionFacts};
+use smt_wire::SessionIndex;
+
+use crate::hub::Guard;
+use crate::message::Peer;
+use crate::task::Task;
+
+/// One session with a peer. Cheap to clone. It does not connect anew: when the session has ended, calls fail.
+#[derive(Clone, Debug)]
+pub struct Session {
+    guard: Arc<Guard>,
+    index: SessionIndex,
+    peer: Arc<Peer>,
+}
+
+impl Session {
+    pub(crate) fn new(guard: Arc<Guard>, index: SessionIndex, peer: Arc<Peer>) -> Self {
+        Self { guard, index, peer }
+    }
+
+    /// Calls the peer.
+    #[cfg(feature = "tokio")]
+    pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
+        crate::Call::new(self.task(body.into(), false))
+    }
+
+    /// Sends a one-way message.
+    #[cfg(feature = "tokio")]
+    pub fn send(&self, body: impl Into<Bytes>) -> crate::Send {
+        crate::Send::new(self.task(body.into(), true))
+    }
+
+    /// Calls the peer; waits in this thread.
+    pub fn call_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Call {
+        crate::blocking::Call::new(self.task(body.into(), false))
+    }
+
+    /// Sends a one-way message; waits in this thread.
+    pub fn send_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Send {
+        crate::blocking::Send::new(self.task(body.into(), true))
+    }
+
+    /// Closes the session. Calls in progress fail, on both sides.
+    pub fn close(&self) {
+        self.guard
+            .hub()
+            .change(|core, _| core.endpoint.close(self.index, CloseCode::Done));
+    }
+
+    /// Who the peer is.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Facts about the session; `None` when it has ended.
+    #[must_use]
+    pub fn facts(&self) -> Option<SessionFacts> {
+        self.guard.hub().lock().endpoint.session(self.index)
+    }
+
+    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
+        Task::new(
+            Arc::clone(&self.guard),
+            self.peer.address,
+            Some(self.index),
+            body,
+            is_one_way,
+        )
+    }
+}

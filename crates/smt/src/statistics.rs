@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Statistics as a snapshot.
+
+/// What an endpoint has counted since it was opened.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    /// Counted by the protocol.
+    pub protocol: smt_proto::Statistics,
+    /// Counted at the socket; `None` over a carrier of another kind.
+    pub socket: Option<smt_io::Statistics>,
+    /// Live sessions.
+    pub sessions: usize,
+    /// Bytes held by incomplete messages.
+    pub memory: usize,
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The server that a client is for: the live session with it, or the way to the next one.
+//!
+//! A client connects anew when its session has ended. All callers that wait share one attempt, and all of
+//! them learn how it ended.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use smt_carrier::Path;
+use smt_proto::{ConnectError, ConnectId, Endpoint, Time};
+use smt_wire::SessionIndex;
+
+/// A client's server.
+#[derive(Debug)]
+pub(crate) struct Target {
+    path: Path,
+    server_name: String,
+    deadline: Duration,
+    session: Option<SessionIndex>,
+    connect: Option<ConnectId>,
+    /// How the last attempt that failed did.
+    failure: Option<(ConnectId, ConnectError)>,
+    waiting: Vec<Waker>,
+}
+
+impl Target {
+    pub(crate) fn new(path: Path, server_name: String, deadline: Duration) -> Self {
+        Self {
+            path,
+            server_name,
+            deadline,
+            session: None,
+            connect: None,
+            failure: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// The live session; `None` while the caller must wait. `attempt` is what this caller waits for.
+    pub(crate) fn poll_session(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint,
+        attempt: &mut Option<ConnectId>,
+        waker: &Waker,
+    ) -> Option<Result<SessionIndex, ConnectError>> {
+        if let Some(session) = self
+            .session
+            .filter(|session| endpoint.session(*session).is_some())
+        {
+            return Some(Ok(session));
+        }
+        if let Some((id, error)) = &self.failure
+            && *attempt == Some(*id)
+        {
+            return Some(Err(error.clone()));
+        }
+        if self.connect.is_none() {
+            match endpoint.connect(now, self.path, &self.server_name, self.deadline) {
+                Ok(id) => self.connect = Some(id),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        *attempt = self.connect;
+        self.waiting.push(waker.clone());
+        None
+    }
+
+    /// This session has no more ids: calls in progress end in it, new ones need another.
+    pub(crate) fn retire(&mut self, session: SessionIndex) {
+        if self.session == Some(session) {
+            self.session = None;
+        }
+    }
+
+    /// An attempt has ended.
+    pub(crate) fn finish(
+        &mut self,
+        connect: ConnectId,
+        result: Result<SessionIndex, ConnectError>,
+    ) {
+        if self.connect != Some(connect) {
+            return;
+        }
+        self.connect = None;
+        match result {
+            Ok(session) => self.session = Some(session),
+            Err(error) => self.failure = Some((connect, error)),
+        }
+        self.waiting.drain(..).for_each(Waker::wake);
+    }
+}

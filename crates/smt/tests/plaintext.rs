@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The plaintext measurement version stays apart from the encrypted one (SPEC §14).
+#![cfg(feature = "unstable-plaintext")]
+
+use std::time::Duration;
+
+use smt::plaintext::{PlaintextClient, PlaintextServer};
+use smt::{Builder, OpenError, ThrowAway};
+
+fn echo_plaintext() -> std::net::SocketAddr {
+    let server = PlaintextServer::bind_blocking(Builder::new(), "127.0.0.1:0").unwrap();
+    let address = server.local_address();
+    std::thread::spawn(move || {
+        while let Some(request) = server.accept() {
+            let body = request.body().clone();
+            request.reply(body).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn plaintext_calls_are_answered() {
+    let client = PlaintextClient::connect_blocking(Builder::new(), echo_plaintext()).unwrap();
+    for size in [0, 1, 1_142, 60_001, 1_000_000] {
+        let body = vec![size as u8; size];
+        assert_eq!(client.call(body.clone()).wait().unwrap(), body);
+    }
+}
+
+#[test]
+fn a_plaintext_client_gets_nothing_from_an_encrypted_server() {
+    let authority = ThrowAway::new().unwrap();
+    let identity = authority.server(&["localhost"]).unwrap();
+    let server = Builder::new()
+        .identity(identity)
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    let options = Builder::new().connect_deadline(Duration::from_millis(300));
+    let accepting = server.clone();
+    std::thread::spawn(move || accepting.accept());
+    let outcome = PlaintextClient::connect_blocking(options, server.local_address());
+    let Err(OpenError::Connect(error)) = outcome else {
+        panic!("a session came about")
+    };
+    assert!(
+        error.to_string().contains("does not speak SMT version 241"),
+        "{error}"
+    );
+    assert_eq!(server.statistics().protocol.sessions_begun, 0);
+}
+
+#[test]
+fn an_encrypted_client_gets_nothing_from_a_plaintext_server() {
+    let authority = ThrowAway::new().unwrap();
+    let outcome = Builder::new()
+        .trust(authority.trust().unwrap())
+        .server_name("localhost")
+        .connect_deadline(Duration::from_millis(300))
+        .connect_blocking(echo_plaintext());
+    let Err(OpenError::Connect(error)) = outcome else {
+        panic!("a session came about")
+    };
+    assert!(
+        error.to_string().contains("does not speak SMT version 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn no_configuration_makes_an_encrypted_endpoint_speak_plaintext() {
+    let authority = ThrowAway::new().unwrap();
+    let server = Builder::new()
+        .identity(authority.server(&["localhost"]).unwrap())
+        .configure(|config| config.version = 0xF1)
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    let accepting = server.clone();
+    std::thread::spawn(move || accepting.accept());
+    let options = Builder::new().connect_deadline(Duration::from_millis(300));
+    assert!(PlaintextClient::connect_blocking(options, server.local_address()).is_err());
+    let encrypted = Builder::new()
+        .trust(authority.trust().unwrap())
+        .server_name("localhost");
+    assert!(encrypted.connect_blocking(server.local_address()).is_ok());
+}
