@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The server's way to a session (SPEC §6).
+//!
+//! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens. Nothing is
+//! kept for an address that has not been validated while many handshakes are in progress (`endpoint`), and
+//! at most three times the bytes received are sent to one.
+
+use std::sync::Arc;
+
+use smt_carrier::Path;
+use smt_record::{KeyLog, KeyLogContext, Side};
+use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
+
+use crate::agreement::{agree, keys_of, server_params};
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
+use crate::handshake::{Finished, KeyExchange, KeyExchangeProvider, PeerIdentity};
+use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
+use crate::session::{Indices, Session, Shared};
+use crate::time::Time;
+
+/// A client's handshake in progress.
+pub(crate) struct Accept {
+    pub(crate) path: Path,
+    pub(crate) index: SessionIndex,
+    pub(crate) remote: SessionIndex,
+    token: [u8; 16],
+    began: Time,
+    /// Whether the address was validated: by a cookie, or by TLS.
+    is_validated: bool,
+    /// The cookie that began this handshake, if one did: every packet of it carries the same.
+    cookie: Vec<u8>,
+    bytes_received: usize,
+    bytes_sent: usize,
+    key_exchange: Option<Box<dyn KeyExchange>>,
+    client_params: Vec<u8>,
+    server_params: Vec<u8>,
+    /// The flight that comes next from the client.
+    expected: u8,
+    assembly: FlightAssembly,
+    flight: Option<FlightOut>,
+    must_send: bool,
+    session: Option<(Box<Session>, PeerIdentity)>,
+    pub(crate) timer: Option<Time>,
+}
+
+/// What accepts are made with.
+pub(crate) struct Acceptor<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) provider: &'a dyn KeyExchangeProvider,
+    pub(crate) key_log: Option<&'a Arc<dyn KeyLog>>,
+}
+
+impl Accept {
+    pub(crate) fn new(
+        now: Time,
+        (path, remote): (Path, SessionIndex),
+        (index, token): (SessionIndex, [u8; 16]),
+        cookie: &[u8],
+    ) -> Self {
+        Self {
+            path,
+            index,
+            remote,
+            token,
+            began: now,
+            is_validated: !cookie.is_empty(),
+            cookie: cookie.to_vec(),
+            bytes_received: 0,
+            bytes_sent: 0,
+            key_exchange: None,
+            client_params: Vec::new(),
+            server_params: Vec::new(),
+            expected: 1,
+            assembly: FlightAssembly::default(),
+            flight: None,
+            must_send: false,
+            session: None,
+            timer: None,
+        }
+    }
+
+    /// Takes a HANDSHAKE packet of this client. False: the attempt has failed, for the statistics.
+    pub(crate) fn handle_handshake(
+        &mut self,
+        now: Time,
+        packet: &Handshake<'_>,
+        length: usize,
+        acceptor: &Acceptor<'_>,
+    ) -> bool {
+        if self.has_cookie() && packet.cookie != self.cookie {
+            return true;
+        }
+        self.bytes_received += length;
+        if packet.flight + 2 == self.expected && packet.offset == 0 {
+            // The client has not got our answer.
+            let answer = packet.flight + 1;
+            self.must_send = self.flight.as_ref().is_some_and(|out| out.number == answer);
+            return true;
+        }
+        if packet.flight != self.expected || packet.flight > FLIGHTS_MAX {
+            return true;
+        }
+        let Some(body) = self.assembly.add(packet) else {
+            return true;
+        };
+        self.assembly = FlightAssembly::default();
+        self.expected += 2;
+        let advanced = FlightBody::parse(&body)
+            .ok()
+            .and_then(|body| self.advance(now, packet.flight, body, acceptor));
+        if advanced.is_none() && self.flight.is_none() {
+            // Forged or damaged, and nothing was answered: the genuine flight may still come.
+            self.expected = 1;
+        }
+        advanced.is_some()
+    }
+
+    /// Takes a control packet that names this handshake; the session, if it was the client's CONFIRM.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> Option<(Box<Session>, PeerIdentity)> {
+        let (session, _) = self.session.as_mut()?;
+        if control.body != Body::Confirm || !session.handle_control(now, control, shared) {
+            return None;
+        }
+        self.session.take()
+    }
+
+    /// Whether the client has shown a cookie.
+    pub(crate) fn has_cookie(&self) -> bool {
+        !self.cookie.is_empty()
+    }
+
+    /// When it is forgotten.
+    pub(crate) fn due(&self) -> Time {
+        self.began + ACCEPT_LIFE
+    }
+
+    pub(crate) fn has_output(&self) -> bool {
+        self.must_send
+    }
+
+    /// Writes the flight that is due, as far as the unvalidated address permits.
+    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+        self.must_send = false;
+        let Some(flight) = &self.flight else { return };
+        let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
+        if !self.is_validated && flight.wire_len() > permitted {
+            return;
+        }
+        self.bytes_sent += flight.wire_len();
+        let route = FlightRoute {
+            version,
+            destination: self.remote,
+            source: self.index,
+            cookie: &[],
+            is_padded: false,
+        };
+        flight.write(route, &[], batch);
+    }
+
+    fn advance(
+        &mut self,
+        now: Time,
+        number: u8,
+        body: FlightBody<'_>,
+        acceptor: &Acceptor<'_>,
+    ) -> Option<()> {
+        if number == 1 {
+            self.begin(body.params, acceptor)?;
+        }
+        let key_exchange = self.key_exchange.as_mut()?;
+        let received = key_exchange.receive(number, body.params, body.key_exchange);
+        let next = key_exchange.next_flight();
+        let finished = if received.is_ok() {
+            key_exchange.finished()
+        } else {
+            None
+        };
+        if next.is_some() || number == 1 && received.is_ok() {
+            let params = if number == 1 {
+                self.server_params.as_slice()
+            } else {
+                &[]
+            };
+            self.flight = Some(FlightOut::new(
+                number + 1,
+                params,
+                &next.unwrap_or_default(),
+            ));
+            self.must_send = true;
+        }
+        if let Some(finished) = finished {
+            self.begin_session(now, finished, acceptor)?;
+        }
+        received.ok()
+    }
+
+    /// Answers the client's parameters.
+    fn begin(&mut self, client: &[u8], acceptor: &Acceptor<'_>) -> Option<()> {
+        let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
+        let params = server_params(acceptor.config, acceptor.provider, self.index, client).ok()?;
+        if !names_itself {
+            return None;
+        }
+        let mut key_exchange = acceptor.provider.server(client).ok()?;
+        key_exchange.sent_params(&params);
+        self.key_exchange = Some(key_exchange);
+        self.client_params = client.to_vec();
+        self.server_params = params;
+        Some(())
+    }
+
+    fn begin_session(
+        &mut self,
+        now: Time,
+        finished: Finished,
+        acceptor: &Acceptor<'_>,
+    ) -> Option<()> {
+        let agreement = agree(
+            acceptor.config,
+            Side::Server,
+            &self.client_params,
+            &self.server_params,
+        )
+        .ok()?;
+        let context = |index, side| {
+            acceptor.key_log.map(|log| KeyLogContext {
+                log: log.clone(),
+                index,
+                side,
+            })
+        };
+        let logs = [
+            context(self.remote, Side::Server),
+            context(self.index, Side::Client),
+        ];
+        let keys = keys_of(acceptor.config, Side::Server, finished.secrets, logs);
+        let indices = Indices {
+            own: self.index,
+            remote: self.remote,
+            token: self.token,
+        };
+        let session = Session::new(now, self.path, indices, keys, agreement);
+        self.session = Some((Box::new(session), finished.peer));
+        // With TLS, the client's Finished has shown that it receives what is sent to this address.
+        self.is_validated |= acceptor.provider.kind() == smt_wire::KeyExchange::Tls13;
+        Some(())
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The parameters of a session: what this side offers or answers, and what both agreed (SPEC §6.3).
+
+use smt_record::{IdLayout, IndexBits, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side};
+use smt_wire::{Geometry, Params, ParamsError, SessionIndex, Suites};
+
+use crate::config::Config;
+use crate::handshake::KeyExchangeProvider;
+use crate::session::Agreement;
+
+/// What the client offers, as bytes.
+pub(crate) fn client_params(
+    config: &Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+) -> Vec<u8> {
+    let registered = provider.registered_params(None);
+    let suites = suite_codes(provider);
+    let params = own_params(config, provider, index, &suites, registered.as_ref());
+    emit(&params)
+}
+
+/// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser of both.
+pub(crate) fn server_params(
+    config: &Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+    client_bytes: &[u8],
+) -> Result<Vec<u8>, Disagreement> {
+    let client = Params::parse(client_bytes)?;
+    if !client.versions.contains(&config.version) {
+        return Err(Disagreement::Version);
+    }
+    if client.key_exchange != provider.kind() {
+        return Err(Disagreement::KeyExchange);
+    }
+    let registered = provider.registered_params(Some(client_bytes));
+    let suites = suite_codes(provider);
+    let mut params = own_params(config, provider, index, &suites, registered.as_ref());
+    params.record_size = params.record_size.min(client.record_size);
+    params.first_record_size = params
+        .first_record_size
+        .min(client.first_record_size)
+        .min(params.record_size);
+    params.stripes = params.stripes.min(client.stripes);
+    Ok(emit(&params))
+}
+
+/// What both sides' parameters come to.
+pub(crate) fn agree(
+    config: &Config,
+    side: Side,
+    client_bytes: &[u8],
+    server_bytes: &[u8],
+) -> Result<Agreement, Disagreement> {
+    let client = Params::parse(client_bytes)?;
+    let server = Params::parse(server_bytes)?;
+    let is_within = server.record_size <= client.record_size
+        && server.first_record_size <= client.first_record_size
+        && server.stripes <= client.stripes;
+    if !is_within {
+        return Err(Disagreement::Exceeds);
+    }
+    if server.versions != [config.version] && side == Side::Client {
+        return Err(Disagreement::Version);
+    }
+    let (own, peer) = if side == Side::Client {
+        (&client, &server)
+    } else {
+        (&server, &client)
+    };
+    let geometry =
+        Geometry::new(server.first_record_size, server.record_size).ok_or(Disagreement::Exceeds)?;
+    let send_bits = IndexBits::new(own.index_bits).ok_or(Disagreement::Exceeds)?;
+    let receive_bits = IndexBits::new(peer.index_bits).ok_or(Disagreement::Exceeds)?;
+    Ok(Agreement {
+        side,
+        geometry,
+        send_bits,
+        receive_bits,
+        layout: IdLayout::new(send_bits, receive_bits, server.stripes)
+            .ok_or(Disagreement::Exceeds)?,
+        stripes_log2: server.stripes,
+        own_window: own.window,
+        peer_window: peer.window,
+        message_limit: peer.message_limit,
+        unscheduled: peer.unscheduled,
+        datagram_limit: usize::from(peer.datagram_limit.min(config.datagram_limit)),
+    })
+}
+
+/// The keys of a side from the session's secrets.
+pub(crate) fn keys_of(
+    config: &Config,
+    side: Side,
+    secrets: SessionSecrets,
+    logs: [Option<KeyLogContext>; 2],
+) -> (SealKeys, OpenKeys) {
+    let SessionSecrets {
+        suite,
+        client,
+        server,
+    } = secrets;
+    let (own, peer) = if side == Side::Client {
+        (client, server)
+    } else {
+        (server, client)
+    };
+    let [seal_log, open_log] = logs;
+    let seal = SealKeys::new(own, suite, config.key_limits, seal_log);
+    let open = OpenKeys::new(peer, suite, config.key_limits, open_log);
+    (seal, open)
+}
+
+/// Why parameters do not fit.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Disagreement {
+    #[error("the parameters are not well formed: {0}")]
+    Malformed(#[from] ParamsError),
+    #[error("no version in common")]
+    Version,
+    #[error("the sides use different kinds of key exchange (TLS or registered keys)")]
+    KeyExchange,
+    #[error("the server's answer exceeds what was offered")]
+    Exceeds,
+}
+
+fn own_params<'a>(
+    config: &'a Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+    suites: &'a [u16],
+    registered: Option<&'a (Vec<u8>, [u8; 32])>,
+) -> Params<'a> {
+    Params {
+        versions: std::slice::from_ref(&config.version),
+        key_exchange: provider.kind(),
+        index,
+        suites: Suites::from(suites),
+        index_bits: config.index_bits,
+        record_size: config.record_size,
+        first_record_size: config.first_record_size.min(config.record_size),
+        window: config.window,
+        message_limit: config.message_limit,
+        unscheduled: config.unscheduled,
+        datagram_limit: config.datagram_limit,
+        stripes: config.stripes_log2,
+        key_name: registered.map(|(name, _)| name.as_slice()),
+        random: registered.map(|(_, random)| random),
+    }
+}
+
+fn suite_codes(provider: &dyn KeyExchangeProvider) -> Vec<u16> {
+    let suites = provider.suites();
+    if suites.is_empty() {
+        // The plaintext measurement version (SPEC §14).
+        return vec![0];
+    }
+    suites.iter().map(|suite| suite.code()).collect()
+}
+
+fn emit(params: &Params<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; Params::LEN_MAX];
+    let length = params.emit(&mut bytes);
+    bytes.truncate(length);
+    bytes
+}

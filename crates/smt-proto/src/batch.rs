@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
+
+use crate::limits::{SEGMENTS_MAX, TRANSMIT_BYTES_MAX};
+
+/// A batch under construction, in a buffer that the caller owns.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    pub(crate) bytes: &'a mut Vec<u8>,
+    /// Size of all datagrams but the last; 0 while empty.
+    segment_size: usize,
+    segments: usize,
+    /// A shorter datagram has ended it.
+    is_closed: bool,
+    pub(crate) priority: u8,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(bytes: &'a mut Vec<u8>) -> Self {
+        bytes.clear();
+        Self {
+            bytes,
+            segment_size: 0,
+            segments: 0,
+            is_closed: false,
+            priority: 0,
+        }
+    }
+
+    /// Whether one more datagram of this size fits.
+    pub(crate) fn fits(&self, length: usize) -> bool {
+        self.segments == 0
+            || !self.is_closed
+                && length <= self.segment_size
+                && self.segments < SEGMENTS_MAX
+                && self.bytes.len() + length <= TRANSMIT_BYTES_MAX
+    }
+
+    /// Counts the datagram of this size that was just appended.
+    pub(crate) fn close_datagram(&mut self, length: usize) {
+        if self.segments == 0 {
+            self.segment_size = length;
+        }
+        self.segments += 1;
+        self.is_closed |= length < self.segment_size;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments == 0
+    }
+
+    pub(crate) fn segment_size(&self) -> usize {
+        self.segment_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_datagram_ends_the_batch_and_a_longer_never_fits() {
+        let mut bytes = Vec::new();
+        let mut batch = Batch::new(&mut bytes);
+        assert!(batch.fits(60_000));
+        batch.close_datagram(100);
+        assert!(batch.fits(100) && batch.fits(50) && !batch.fits(101));
+        batch.close_datagram(50);
+        assert!(!batch.fits(50));
+    }
+
+    #[test]
+    fn the_kernels_limits_hold() {
+        let mut bytes = Vec::new();
+        let mut batch = Batch::new(&mut bytes);
+        let mut segments = 0;
+        while batch.fits(1_472) {
+            batch.bytes.resize(batch.bytes.len() + 1_472, 0);
+            batch.close_datagram(1_472);
+            segments += 1;
+        }
+        assert_eq!(segments, 44);
+        assert!(batch.bytes.len() <= TRANSMIT_BYTES_MAX);
+    }
+}

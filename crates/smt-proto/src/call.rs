@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An RPC or one-way message that this side initiated.
+//!
+//! ```text
+//!   live ── reply whole / ACK ──▶ (gone)
+//!    │ deadline, cancel
+//!    ▼
+//!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
+//! ```
+
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::time::Time;
+
+/// What this side waits for under an id that it initiated.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all entries are live calls; a box would cost an allocation per message"
+)]
+pub(crate) enum Call {
+    /// The application waits.
+    Live(LiveCall),
+    /// The application has given up; the peer is told until it answers.
+    Cancelling(Question),
+}
+
+/// A call, or a one-way message, in progress.
+#[derive(Debug)]
+pub(crate) struct LiveCall {
+    /// The request; `None` once the reply has begun.
+    pub(crate) outgoing: Option<Outgoing>,
+    /// The reply, from its record 0 on.
+    pub(crate) incoming: Option<Incoming>,
+    pub(crate) is_one_way: bool,
+    pub(crate) question: Question,
+    pub(crate) deadline: Option<Time>,
+    /// Record-stream bytes of the reply that the peer may send without a grant.
+    pub(crate) reply_unscheduled: u32,
+    /// Whether the peer is known to have marked the id as seen.
+    pub(crate) is_seen: bool,
+}
+
+impl LiveCall {
+    /// Whether any record has left: only then can it have run.
+    pub(crate) fn has_left(&self) -> bool {
+        self.outgoing.as_ref().is_none_or(Outgoing::has_started)
+    }
+
+    /// The next moment that something is to be done.
+    pub(crate) fn due(&self) -> Time {
+        self.deadline.map_or(self.question.due, |deadline| {
+            deadline.min(self.question.due)
+        })
+    }
+}

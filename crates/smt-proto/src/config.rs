@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint's owner may choose.
+
+use core::time::Duration;
+
+use smt_record::{KeyLimits, Padding};
+
+use crate::limits;
+
+/// Choices of an endpoint. Every field has a default that suits a datacenter of 10 to 100 Gb/s.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Wire version: [`smt_wire::VERSION`], or the plaintext one in a measurement endpoint.
+    pub version: u8,
+    /// Whether handshakes of clients are answered.
+    pub accept: bool,
+    /// First number of this run's session indices. Larger than that of every earlier run if it comes from a
+    /// durable counter, see [`Self::durable_boot`]; else any number.
+    pub boot: u32,
+    /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are answered by RESET.
+    pub durable_boot: bool,
+    /// Bits of a record number for the index within the message, 8 to 17 (SPEC §5.1).
+    pub index_bits: u8,
+    /// Inner bytes of a record N, 64 to 16,384.
+    pub record_size: u16,
+    /// Inner bytes of record 0, N0, 64 to 1,142.
+    pub first_record_size: u16,
+    /// Ids per stripe that the peer may have unseen, a power of two, 64 to 65,536.
+    pub window: u32,
+    /// Stripes of the id space as a power of two, 0 to 8.
+    pub stripes_log2: u8,
+    /// Largest message accepted, in bytes with padding.
+    pub message_limit: u32,
+    /// Bytes of a message that the peer may send without a grant; at least 22 more than `first_record_size`.
+    pub unscheduled: u32,
+    /// Bytes granted and not yet received, over all messages. At most a third of the socket's receive buffer.
+    pub incoming_max: u32,
+    /// Memory for incomplete messages, bytes over all sessions.
+    pub memory_max: usize,
+    /// Sessions at once.
+    pub sessions_max: usize,
+    /// Replies outstanding above which replies get only their first record unscheduled (incast control).
+    pub incast_calls: usize,
+    /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
+    pub datagram_limit: u16,
+    /// How lengths are hidden.
+    pub padding: Padding,
+    /// When keys are renewed.
+    pub key_limits: KeyLimits,
+    /// First wait before a silent peer is asked.
+    pub resend_interval: Duration,
+    /// Silence of a peer that is asked, after which the session is dead.
+    pub silence_max: Duration,
+    /// Sessions without live messages are closed by the server after this time.
+    pub idle_life: Duration,
+    /// Handshakes in progress above which clients must show a cookie. 0: always.
+    pub accepts_without_cookie: usize,
+}
+
+impl Config {
+    /// Panics if a field is out of its range: nothing that is built on it would hold.
+    pub(crate) fn assert_valid(&self) {
+        let first = u32::from(self.first_record_size.min(self.record_size));
+        let is_valid = smt_wire::INDEX_BITS.contains(&self.index_bits)
+            && smt_wire::RECORD_SIZE.contains(&self.record_size)
+            && smt_wire::RECORD_SIZE.contains(&self.first_record_size)
+            && self.first_record_size <= smt_wire::FIRST_RECORD_SIZE_MAX
+            && smt_wire::WINDOW.contains(&self.window)
+            && self.window.is_power_of_two()
+            && self.stripes_log2 <= smt_wire::STRIPES_LOG2_MAX
+            && self.unscheduled >= first + smt_wire::RECORD_OVERHEAD as u32
+            && (limits::DATAGRAM_FLOOR..=usize::from(limits::DATAGRAM_LIMIT))
+                .contains(&usize::from(self.datagram_limit));
+        assert!(is_valid, "a field is out of its range: {self:?}");
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            version: smt_wire::VERSION,
+            accept: false,
+            boot: 1,
+            durable_boot: false,
+            index_bits: 16,
+            record_size: limits::RECORD_SIZE,
+            first_record_size: limits::FIRST_RECORD_SIZE,
+            window: limits::WINDOW,
+            stripes_log2: 0,
+            message_limit: limits::MESSAGE_LIMIT,
+            unscheduled: limits::UNSCHEDULED,
+            incoming_max: limits::INCOMING_MAX,
+            memory_max: limits::MEMORY_MAX,
+            sessions_max: limits::SESSIONS_MAX,
+            incast_calls: 512,
+            datagram_limit: limits::DATAGRAM_LIMIT,
+            padding: Padding::None,
+            key_limits: KeyLimits::default(),
+            resend_interval: limits::RESEND_INTERVAL,
+            silence_max: limits::SILENCE_MAX,
+            idle_life: limits::IDLE_LIFE,
+            accepts_without_cookie: limits::ACCEPTS_WITHOUT_COOKIE,
+        }
+    }
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The client's way to a session (SPEC §6).
+//!
+//! ```text
+//!   attempt: flight 1 ──▶ flight 2 ──▶ flight 3 + CONFIRM ──▶ server's CONFIRM opens: live
+//!      │ COOKIE: flight 1 again, with the cookie
+//!      └ anything wrong, or silence: a new attempt, until the deadline or three refusals in a row
+//! ```
+//! All timers of the handshake are here: the client alone repeats.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smt_carrier::Path;
+use smt_record::{KeyLog, KeyLogContext, Side};
+use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
+
+use crate::agreement::{agree, client_params, keys_of};
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::error::ConnectError;
+use crate::event::ConnectId;
+use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
+use crate::handshake::{
+    FailureKind, Fault, HandshakeFailure, KeyExchange, KeyExchangeProvider, PeerIdentity,
+};
+use crate::limits::{
+    ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
+};
+use crate::question::Question;
+use crate::session::{Indices, Session, Shared};
+use crate::time::Time;
+
+/// A wish for a session, over all its attempts.
+pub(crate) struct Connect {
+    pub(crate) id: ConnectId,
+    pub(crate) path: Path,
+    pub(crate) server_name: String,
+    began: Time,
+    deadline: Time,
+    attempt: Attempt,
+    /// Refusals in a row, and the last thing that went wrong.
+    refusals: u32,
+    last_failure: Option<ConnectError>,
+    has_answered: bool,
+    pub(crate) timer: Option<Time>,
+}
+
+/// One attempt: one session index, one key exchange.
+struct Attempt {
+    index: SessionIndex,
+    remote: Option<SessionIndex>,
+    token: [u8; 16],
+    key_exchange: Box<dyn KeyExchange>,
+    params: Vec<u8>,
+    server_params: Vec<u8>,
+    cookie: Vec<u8>,
+    flight: FlightOut,
+    assembly: FlightAssembly,
+    question: Question,
+    must_send: bool,
+    /// Once TLS has finished; live when the server's CONFIRM has opened.
+    session: Option<(Box<Session>, PeerIdentity)>,
+    /// The attempt has failed; an alert may still be due, then a new one begins.
+    has_failed: bool,
+}
+
+/// What an attempt is made with.
+pub(crate) struct Maker<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) provider: &'a dyn KeyExchangeProvider,
+    pub(crate) key_log: Option<&'a Arc<dyn KeyLog>>,
+}
+
+/// What has come of a connect.
+pub(crate) enum Progress {
+    /// Nothing yet.
+    Waiting,
+    /// This attempt failed: begin another.
+    Restart,
+    /// The session is live.
+    Live(Box<Session>, PeerIdentity),
+    /// It is over.
+    Failed(ConnectError),
+}
+
+impl Connect {
+    pub(crate) fn new(
+        now: Time,
+        (id, path): (ConnectId, Path),
+        (server_name, deadline): (&str, Duration),
+        first: (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Result<Self, HandshakeFailure> {
+        Ok(Self {
+            id,
+            path,
+            server_name: server_name.to_owned(),
+            began: now,
+            deadline: now + deadline,
+            attempt: Attempt::new(now, server_name, first, maker)?,
+            refusals: 0,
+            last_failure: None,
+            has_answered: false,
+            timer: None,
+        })
+    }
+
+    /// Begins a new attempt with a new index.
+    pub(crate) fn restart(
+        &mut self,
+        now: Time,
+        first: (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Progress {
+        match Attempt::new(now, &self.server_name, first, maker) {
+            Ok(attempt) => {
+                self.attempt = attempt;
+                Progress::Waiting
+            }
+            Err(failure) => Progress::Failed(failure.into()),
+        }
+    }
+
+    pub(crate) fn index(&self) -> SessionIndex {
+        self.attempt.index
+    }
+
+    /// Takes a HANDSHAKE packet that names this attempt.
+    pub(crate) fn handle_handshake(
+        &mut self,
+        now: Time,
+        packet: &Handshake<'_>,
+        maker: &Maker<'_>,
+    ) -> Progress {
+        let attempt = &mut self.attempt;
+        let is_next = packet.flight == attempt.flight.number + 1 && packet.flight <= FLIGHTS_MAX;
+        if !is_next
+            || attempt.has_failed
+            || attempt.remote.is_some_and(|remote| remote != packet.source)
+        {
+            return Progress::Waiting;
+        }
+        self.has_answered = true;
+        let Some(body) = attempt.assembly.add(packet) else {
+            return Progress::Waiting;
+        };
+        attempt.remote = Some(packet.source);
+        match attempt.advance(now, self.path, (packet.flight, &body), maker) {
+            Ok(()) => Progress::Waiting,
+            Err(failure) => self.fail_attempt(failure),
+        }
+    }
+
+    /// Takes a control packet that names this attempt: only CONFIRM counts.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> Progress {
+        let Some((session, _)) = self.attempt.session.as_mut() else {
+            return Progress::Waiting;
+        };
+        if control.body != smt_wire::Body::Confirm || !session.handle_control(now, control, shared)
+        {
+            return Progress::Waiting;
+        }
+        match self.attempt.session.take() {
+            Some((session, peer)) => Progress::Live(session, peer),
+            None => Progress::Waiting,
+        }
+    }
+
+    /// Takes the server's cookie: flight 1 goes out again at once.
+    pub(crate) fn handle_cookie(&mut self, now: Time, cookie: &[u8]) {
+        let attempt = &mut self.attempt;
+        if attempt.flight.number == 1 && attempt.cookie != cookie {
+            self.has_answered = true;
+            // Only the first is answered at once: a cookie is small, a flight is not.
+            if attempt.cookie.is_empty() {
+                attempt.must_send = true;
+                attempt.question = Question::new(now, HANDSHAKE_RETRY);
+            }
+            attempt.cookie = cookie.to_vec();
+        }
+    }
+
+    /// A version answer is a hint for the error message only.
+    pub(crate) fn handle_version(&mut self, ours: u8, theirs: &[u8]) {
+        if self.attempt.flight.number == 1 && !theirs.contains(&ours) {
+            self.last_failure = Some(ConnectError::Version {
+                ours,
+                theirs: theirs.to_vec(),
+            });
+        }
+    }
+
+    /// The host of the server reports that nobody listens there.
+    pub(crate) fn handle_unreachable(&mut self) -> Progress {
+        if self.has_answered {
+            Progress::Waiting
+        } else {
+            Progress::Failed(ConnectError::NoServer)
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Progress {
+        if now >= self.deadline {
+            let after = self.deadline.since(self.began);
+            let flight = self.attempt.flight.number.saturating_sub(1);
+            return Progress::Failed(match self.last_failure.take() {
+                Some(failure) => failure,
+                None if self.has_answered => ConnectError::Unfinished { after, flight },
+                None => ConnectError::NoAnswer(after),
+            });
+        }
+        let attempt = &mut self.attempt;
+        if attempt.question.due <= now {
+            if attempt.has_failed || attempt.question.asked >= ATTEMPT_QUESTIONS {
+                return Progress::Restart;
+            }
+            attempt.question.ask(now, HANDSHAKE_RETRY_MAX);
+            attempt.must_send = true;
+        }
+        Progress::Waiting
+    }
+
+    pub(crate) fn due(&self) -> Time {
+        self.deadline.min(self.attempt.question.due)
+    }
+
+    pub(crate) fn has_output(&self) -> bool {
+        self.attempt.must_send
+    }
+
+    /// Writes the flight that is due.
+    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+        let attempt = &mut self.attempt;
+        attempt.must_send = false;
+        let mut tail = Vec::new();
+        if let Some((session, _)) = attempt.session.as_mut() {
+            session.write_confirm(version, &mut tail);
+        }
+        let route = FlightRoute {
+            version,
+            destination: attempt.remote.unwrap_or_default(),
+            source: attempt.index,
+            cookie: &attempt.cookie,
+            is_padded: true,
+        };
+        attempt.flight.write(route, &tail, batch);
+    }
+
+    fn fail_attempt(&mut self, failure: HandshakeFailure) -> Progress {
+        let is_refusal = matches!(
+            failure.kind,
+            FailureKind::CertificateRefused
+                | FailureKind::AlertReceived
+                | FailureKind::NoCommonParameters
+        );
+        self.refusals = if is_refusal { self.refusals + 1 } else { 0 };
+        self.last_failure = Some(failure.into());
+        if self.refusals >= REFUSALS_BELIEVED {
+            return Progress::Failed(self.last_failure.take().unwrap_or(ConnectError::NoServer));
+        }
+        self.attempt.has_failed = true;
+        Progress::Waiting
+    }
+}
+
+impl Attempt {
+    fn new(
+        now: Time,
+        server_name: &str,
+        (index, token): (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Result<Self, HandshakeFailure> {
+        let mut key_exchange = maker.provider.client(server_name)?;
+        let params = client_params(maker.config, maker.provider, index);
+        key_exchange.sent_params(&params);
+        let bytes = key_exchange.next_flight().unwrap_or_default();
+        Ok(Self {
+            index,
+            remote: None,
+            token,
+            flight: FlightOut::new(1, &params, &bytes),
+            key_exchange,
+            params,
+            server_params: Vec::new(),
+            cookie: Vec::new(),
+            assembly: FlightAssembly::default(),
+            question: Question::new(now, HANDSHAKE_RETRY),
+            must_send: true,
+            session: None,
+            has_failed: false,
+        })
+    }
+
+    /// A whole flight of the server has come.
+    fn advance(
+        &mut self,
+        now: Time,
+        path: Path,
+        (number, body): (u8, &[u8]),
+        maker: &Maker<'_>,
+    ) -> Result<(), HandshakeFailure> {
+        self.assembly = FlightAssembly::default();
+        self.question = Question::new(now, HANDSHAKE_RETRY);
+        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        if number == 2 {
+            let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
+            if Some(params.index) != self.remote {
+                return Err(malformed(
+                    &"the server's parameters name another index than its packets",
+                ));
+            }
+            self.server_params = body.params.to_vec();
+        }
+        let received = self
+            .key_exchange
+            .receive(number, body.params, body.key_exchange);
+        let next = self.key_exchange.next_flight();
+        if received.is_ok()
+            && let Some(finished) = self.key_exchange.finished()
+        {
+            self.begin_session(now, path, finished, maker)?;
+        }
+        if next.is_some() || self.session.is_some() && number == 2 {
+            self.flight = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
+            self.must_send = true;
+        }
+        received
+    }
+
+    fn begin_session(
+        &mut self,
+        now: Time,
+        path: Path,
+        finished: crate::handshake::Finished,
+        maker: &Maker<'_>,
+    ) -> Result<(), HandshakeFailure> {
+        let agreement = agree(
+            maker.config,
+            Side::Client,
+            &self.params,
+            &self.server_params,
+        )
+        .map_err(|error| malformed(&error))?;
+        let Some(remote) = self.remote else {
+            return Err(malformed(&"the server named no index"));
+        };
+        let context = |index, side| {
+            maker.key_log.map(|log| KeyLogContext {
+                log: log.clone(),
+                index,
+                side,
+            })
+        };
+        let logs = [
+            context(remote, Side::Client),
+            context(self.index, Side::Server),
+        ];
+        let keys = keys_of(maker.config, Side::Client, finished.secrets, logs);
+        let indices = Indices {
+            own: self.index,
+            remote,
+            token: self.token,
+        };
+        let session = Session::new(now, path, indices, keys, agreement);
+        self.session = Some((Box::new(session), finished.peer));
+        Ok(())
+    }
+}
+
+fn malformed(error: &dyn std::fmt::Display) -> HandshakeFailure {
+    HandshakeFailure {
+        fault: Fault::Peer,
+        kind: FailureKind::Malformed,
+        text: format!("the server's handshake is not one: {error}"),
+    }
+}

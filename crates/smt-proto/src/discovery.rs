@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Discovery of the datagram size (SPEC §9.8).
+//!
+//! Begins at the floor; every larger size of interest is probed a few times with authenticated packets, and
+//! only their answers raise the size. Unanswered questions about large datagrams lower it (black hole).
+
+use crate::limits::{
+    BLACK_HOLE_QUESTIONS, DATAGRAM_FLOOR, PROBE_AGAIN, PROBE_INTERVAL, PROBE_SIZES, PROBE_TRIES,
+};
+use crate::time::Time;
+
+/// The datagram size of one session, and the search for a larger one.
+#[derive(Debug)]
+pub(crate) struct Discovery {
+    size: usize,
+    limit: usize,
+    tries: u32,
+    due: Option<Time>,
+    unanswered: u32,
+}
+
+impl Discovery {
+    /// Begins at the floor. `limit` is the least of what this host's carrier and the peer can do.
+    pub(crate) fn new(now: Time, limit: usize) -> Self {
+        Self {
+            size: DATAGRAM_FLOOR,
+            limit,
+            tries: 0,
+            due: (limit > DATAGRAM_FLOOR).then_some(now),
+            unanswered: 0,
+        }
+    }
+
+    /// UDP payload bytes of a datagram.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The sizes to probe now.
+    pub(crate) fn probe(&mut self, now: Time) -> Vec<usize> {
+        if self.due.is_none_or(|due| now < due) {
+            return Vec::new();
+        }
+        self.tries += 1;
+        self.due = (self.tries < PROBE_TRIES).then_some(now + PROBE_INTERVAL);
+        let mut sizes: Vec<usize> = PROBE_SIZES
+            .iter()
+            .copied()
+            .filter(|size| *size <= self.limit)
+            .collect();
+        // A carrier's own limit is worth a probe too: a tunnel's, or a peer's receive buffer.
+        sizes.push(self.limit);
+        sizes.retain(|size| *size > self.size);
+        sizes.sort_unstable();
+        sizes.dedup();
+        if sizes.is_empty() {
+            self.due = None;
+        }
+        sizes
+    }
+
+    /// A probe of this size arrived at the peer.
+    pub(crate) fn answered(&mut self, size: usize) {
+        if size <= self.limit {
+            self.size = self.size.max(size);
+            self.unanswered = 0;
+        }
+    }
+
+    /// The peer has answered something that needed large datagrams.
+    pub(crate) fn progressed(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// A question about bytes that left in large datagrams brought no progress.
+    pub(crate) fn stalled(&mut self, now: Time) {
+        if self.size == DATAGRAM_FLOOR {
+            return;
+        }
+        self.unanswered += 1;
+        if self.unanswered >= BLACK_HOLE_QUESTIONS {
+            self.unanswered = 0;
+            self.size = DATAGRAM_FLOOR;
+            self.tries = 0;
+            self.due = Some(now + PROBE_AGAIN);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_raises_the_size() {
+        let mut discovery = Discovery::new(Time::default(), 9_000);
+        assert_eq!(
+            discovery.probe(Time::default()),
+            [1_452, 1_472, 8_952, 8_972, 9_000]
+        );
+        assert_eq!(discovery.size(), DATAGRAM_FLOOR);
+        discovery.answered(1_472);
+        assert_eq!(discovery.size(), 1_472);
+        assert_eq!(
+            discovery.probe(Time::default() + PROBE_INTERVAL),
+            [8_952, 8_972, 9_000]
+        );
+        discovery.answered(65_507);
+        assert_eq!(
+            discovery.size(),
+            1_472,
+            "an answer to what was never probed counts nothing"
+        );
+    }
+
+    #[test]
+    fn it_ends_after_a_few_tries() {
+        let mut discovery = Discovery::new(Time::default(), 65_507);
+        let mut rounds = 0;
+        while let Some(due) = discovery.due() {
+            discovery.probe(due);
+            rounds += 1;
+        }
+        assert_eq!(rounds, PROBE_TRIES);
+    }
+
+    #[test]
+    fn a_black_hole_brings_the_floor_back() {
+        let mut discovery = Discovery::new(Time::default(), 65_507);
+        discovery.answered(65_507);
+        for _ in 0..BLACK_HOLE_QUESTIONS {
+            discovery.stalled(Time::default());
+        }
+        assert_eq!(discovery.size(), DATAGRAM_FLOOR);
+        assert_eq!(discovery.due(), Some(Time::default() + PROBE_AGAIN));
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Packets that came before record 0 of their message (SPEC §5.4).
+//!
+//! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on its own
+//! merit, the oldest evicted first, and never at the cost of a message that has opened. When record 0 opens,
+//! the message takes its packets out; those that contradict it are dropped there.
+
+use std::collections::VecDeque;
+
+use smt_wire::{DataHeader, MessageId};
+
+use crate::limits::EARLY_BYTES_PER_SESSION;
+
+/// One packet that waits for record 0 of its message.
+#[derive(Debug)]
+pub(crate) struct EarlyPacket {
+    pub(crate) header: DataHeader,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// The early packets of one session, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct EarlyPackets {
+    packets: VecDeque<EarlyPacket>,
+    bytes: usize,
+}
+
+impl EarlyPackets {
+    /// Keeps a packet; evicts older ones to stay within `room` and the session's bound.
+    pub(crate) fn keep(&mut self, packet: EarlyPacket, room: usize) {
+        let size = cost(&packet);
+        let bound = EARLY_BYTES_PER_SESSION.min(room + self.bytes);
+        while self.bytes + size > bound {
+            let Some(oldest) = self.packets.pop_front() else {
+                return;
+            };
+            self.bytes -= cost(&oldest);
+        }
+        self.bytes += size;
+        self.packets.push_back(packet);
+    }
+
+    /// Takes out the packets of a message whose record 0 has opened.
+    pub(crate) fn take(&mut self, id: MessageId) -> Vec<EarlyPacket> {
+        if self.packets.iter().all(|packet| packet.header.id != id) {
+            return Vec::new();
+        }
+        let (taken, kept): (VecDeque<_>, VecDeque<_>) = self
+            .packets
+            .drain(..)
+            .partition(|packet| packet.header.id == id);
+        self.packets = kept;
+        self.bytes = self.packets.iter().map(cost).sum();
+        taken.into()
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+fn cost(packet: &EarlyPacket) -> usize {
+    packet.payload.len() + size_of::<EarlyPacket>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smt_wire::SessionIndex;
+
+    fn packet(id: u64, offset: u32) -> EarlyPacket {
+        let header = DataHeader {
+            epoch: 0,
+            retransmit: false,
+            session: SessionIndex(1),
+            id: MessageId(id),
+            message_length: 100_000,
+            offset,
+        };
+        EarlyPacket {
+            header,
+            payload: vec![0; 1_000],
+        }
+    }
+
+    #[test]
+    fn the_oldest_is_evicted_and_the_bound_holds() {
+        let mut early = EarlyPackets::default();
+        for offset in 0..1_000 {
+            early.keep(packet(7, offset), usize::MAX / 2);
+            assert!(early.bytes() <= EARLY_BYTES_PER_SESSION);
+        }
+        let taken = early.take(MessageId(7));
+        assert!(taken.len() > 200);
+        assert_eq!(taken.last().unwrap().header.offset, 999);
+        assert_eq!(early.bytes(), 0);
+    }
+
+    #[test]
+    fn without_room_only_replacement_is_possible() {
+        let mut early = EarlyPackets::default();
+        early.keep(packet(1, 0), 5_000);
+        early.keep(packet(2, 0), 0);
+        assert!(early.take(MessageId(1)).is_empty());
+        assert_eq!(early.take(MessageId(2)).len(), 1);
+    }
+}

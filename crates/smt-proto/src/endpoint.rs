@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An endpoint: all sessions behind one carrier.
+//!
+//! The contract: change it by exactly one of [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`] or a
+//! command; then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`]; then wait until
+//! [`Endpoint::poll_timeout`] or the next datagram.
+
+mod commands;
+mod receive;
+mod timing;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use smt_carrier::{Path, Transmit};
+use smt_record::KeyLog;
+use smt_wire::SessionIndex;
+
+use crate::accept::Accept;
+use crate::batch::Batch;
+use crate::config::Config;
+use crate::connect::Connect;
+use crate::event::{ConnectId, Event};
+use crate::grants::{GrantPolicy, Grants, ShortestRemainingFirst};
+use crate::handshake::{KeyExchangeProvider, TokenMac};
+use crate::session::{Session, Shared};
+use crate::stateless::Stateless;
+use crate::statistics::Statistics;
+use crate::table::Table;
+use crate::time::Time;
+
+/// All sessions behind one carrier. See the crate's documentation for how to drive it.
+pub struct Endpoint {
+    provider: Arc<dyn KeyExchangeProvider>,
+    key_log: Option<Arc<dyn KeyLog>>,
+    policy: Box<dyn GrantPolicy>,
+    shared: Shared,
+    stateless: Stateless,
+    sessions: Table<Box<Session>>,
+    connects: Table<Connect>,
+    accepts: Table<Accept>,
+    /// Attempts to connect, by the index of the present attempt.
+    connect_of: BTreeMap<SessionIndex, ConnectId>,
+    /// Handshakes of clients, by where they are and the index they chose.
+    accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,
+    /// Handshakes in progress of clients without a cookie, by address prefix.
+    prefixes: BTreeMap<IpAddr, usize>,
+    accepts_without_cookie: usize,
+    /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
+    /// A client that restarted may choose an index again, so the third is ours and makes it unique.
+    by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
+    next_serial: u32,
+    next_connect: u64,
+    ready: VecDeque<Sender>,
+    timers: BTreeSet<(Time, Sender)>,
+}
+
+/// Whoever may have something to send, or a timer.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Sender {
+    Session(SessionIndex),
+    Connect(ConnectId),
+    Accept(SessionIndex),
+}
+
+/// What a timer is for, as [`Endpoint::poll_timeout`] tells.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TimerReason {
+    /// A handshake: repetition or deadline.
+    Handshake,
+    /// A session: deadlines, questions, keys, idleness.
+    Session,
+}
+
+impl Endpoint {
+    /// An endpoint without sessions.
+    ///
+    /// # Panics
+    /// If the configuration is out of the ranges that its fields state.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        provider: Arc<dyn KeyExchangeProvider>,
+        mac: Arc<dyn TokenMac>,
+    ) -> Self {
+        config.assert_valid();
+        let stateless = Stateless::new(config.version, mac);
+        let shared = Shared {
+            config,
+            events: VecDeque::new(),
+            statistics: Statistics::default(),
+            grants: Grants::default(),
+            seal_scratch: crate::outgoing::SealScratch::default(),
+            open_scratch: Vec::new(),
+            memory: 0,
+            early_memory: 0,
+            is_draining: false,
+        };
+        Self {
+            provider,
+            key_log: None,
+            policy: Box::new(ShortestRemainingFirst::default()),
+            shared,
+            stateless,
+            sessions: Table::new(),
+            connects: Table::new(),
+            accepts: Table::new(),
+            connect_of: BTreeMap::new(),
+            accept_of: BTreeMap::new(),
+            prefixes: BTreeMap::new(),
+            accepts_without_cookie: 0,
+            by_remote: BTreeSet::new(),
+            next_serial: 1,
+            next_connect: 1,
+            ready: VecDeque::new(),
+            timers: BTreeSet::new(),
+        }
+    }
+
+    /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). Whoever reads it
+    /// reads the sessions.
+    pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
+        self.key_log = Some(log);
+    }
+
+    /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
+    pub fn set_grant_policy(&mut self, policy: Box<dyn GrantPolicy>) {
+        self.policy = policy;
+    }
+
+    /// Takes the key exchange provider of new handshakes: renewed certificates, for example.
+    pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
+        self.provider = provider;
+    }
+
+    /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((path, bytes)) = self.stateless.pop() {
+            buffer.clear();
+            buffer.extend_from_slice(&bytes);
+            return Some(Transmit {
+                path,
+                segment_size: bytes.len(),
+                priority: 0,
+            });
+        }
+        self.decide_grants();
+        let mut batch = Batch::new(buffer);
+        while let Some(sender) = self.ready.pop_front() {
+            let path = match sender {
+                Sender::Session(index) => self.write_session(now, index, &mut batch),
+                Sender::Connect(id) => self.write_connect(id, &mut batch),
+                Sender::Accept(index) => self.write_accept(index, &mut batch),
+            };
+            let Some(path) = path else { continue };
+            if !batch.is_empty() {
+                let (segment_size, priority) = (batch.segment_size(), batch.priority);
+                return Some(Transmit {
+                    path,
+                    segment_size,
+                    priority,
+                });
+            }
+        }
+        None
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.events.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before, and what for.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
+        self.timers.first().map(|(time, sender)| {
+            let reason = if matches!(sender, Sender::Session(_)) {
+                TimerReason::Session
+            } else {
+                TimerReason::Handshake
+            };
+            (*time, reason)
+        })
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics
+    }
+
+    /// Live sessions.
+    #[must_use]
+    pub fn sessions_len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Bytes held by incomplete and early messages.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.shared.memory + self.shared.early_memory
+    }
+
+    /// Facts about a live session.
+    #[must_use]
+    pub fn session(&self, session: SessionIndex) -> Option<SessionFacts> {
+        let session = self.sessions.get(session.0)?;
+        Some(SessionFacts {
+            path: session.path,
+            datagram_size: session.datagram_size(),
+            message_max: session.message_max(),
+            calls: session.calls_len(),
+            served: session.served_len(),
+            seal_epoch: session.seal.epoch(),
+            open_epoch: session.open.epoch(),
+        })
+    }
+
+    fn decide_grants(&mut self) {
+        let config = &self.shared.config;
+        let is_full = self.shared.memory >= config.memory_max;
+        let grants = &mut self.shared.grants;
+        for granted in grants.decide(self.policy.as_mut(), config.incoming_max, is_full) {
+            let index = granted.rpc.session;
+            if let Some(session) = self.sessions.get_mut(index.0) {
+                session.grant(granted, &mut self.shared);
+                self.settle(index);
+            }
+        }
+    }
+
+    fn write_session(
+        &mut self,
+        now: Time,
+        index: SessionIndex,
+        batch: &mut Batch<'_>,
+    ) -> Option<Path> {
+        let session = self.sessions.get_mut(index.0)?;
+        session.is_ready = false;
+        session.write(now, &mut self.shared, batch);
+        let path = session.path;
+        self.settle(index);
+        Some(path)
+    }
+
+    fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
+        let connect = self
+            .connects
+            .get_mut(id.0)
+            .filter(|connect| connect.has_output())?;
+        connect.write(self.shared.config.version, batch);
+        Some(connect.path)
+    }
+
+    fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
+        let accept = self
+            .accepts
+            .get_mut(index.0)
+            .filter(|accept| accept.has_output())?;
+        accept.write(self.shared.config.version, batch);
+        Some(accept.path)
+    }
+
+    /// A new session index and its reset token. `None`: serials are used up, the endpoint must be made anew.
+    fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
+        let serial = self.next_serial;
+        self.next_serial = serial.checked_add(1)?;
+        let index = SessionIndex::new(self.shared.config.boot, serial);
+        Some((index, self.stateless.reset_token(path, index)))
+    }
+}
+
+/// Facts about a live session.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct SessionFacts {
+    /// Where the peer is.
+    pub path: Path,
+    /// UDP payload bytes of a datagram, as discovered so far.
+    pub datagram_size: usize,
+    /// Application bytes of the largest message that the peer accepts.
+    pub message_max: u32,
+    /// Calls and one-way messages of this side in progress.
+    pub calls: usize,
+    /// Requests of the peer in progress, replies not acknowledged included.
+    pub served: usize,
+    /// Key epoch of this side's sending keys.
+    pub seal_epoch: u32,
+    /// Key epoch of the peer's sending keys.
+    pub open_epoch: u32,
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the application asks of an endpoint.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_carrier::Path;
+use smt_wire::{AbortCode, SessionIndex};
+
+use super::{Endpoint, Sender};
+use crate::connect::{Connect, Maker};
+use crate::error::{CallFailure, CloseCode, ConnectError, Refused};
+use crate::event::{ConnectId, RpcId};
+use crate::session::CallKind;
+use crate::time::Time;
+
+impl Endpoint {
+    /// Begins to establish a session with the server at `path`, which must prove that it is `server_name`.
+    /// [`crate::Event::Connected`] or [`crate::Event::ConnectFailed`] follows, at the latest after `deadline`.
+    ///
+    /// # Errors
+    /// The name is none, this endpoint cannot be a client, or it has as many sessions as it may.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        path: Path,
+        server_name: &str,
+        deadline: Duration,
+    ) -> Result<ConnectId, ConnectError> {
+        let most = self.shared.config.sessions_max;
+        if self.sessions.len() + self.connects.len() >= most {
+            return Err(ConnectError::TooManySessions(most));
+        }
+        let first = self
+            .issue_index(path)
+            .ok_or(ConnectError::TooManySessions(most))?;
+        let id = ConnectId(self.next_connect);
+        let maker = Maker {
+            config: &self.shared.config,
+            provider: self.provider.as_ref(),
+            key_log: self.key_log.as_ref(),
+        };
+        let connect = Connect::new(now, (id, path), (server_name, deadline), first, &maker)?;
+        self.next_connect += 1;
+        self.connect_of.insert(connect.index(), id);
+        self.connects.insert(id.0, connect);
+        self.settle_connect(id);
+        Ok(id)
+    }
+
+    /// Sends a request. [`crate::Event::Reply`] or [`crate::Event::CallFailed`] follows.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing was sent.
+    pub fn call(
+        &mut self,
+        now: Time,
+        session: SessionIndex,
+        body: Bytes,
+        deadline: Option<Duration>,
+    ) -> Result<RpcId, Refused> {
+        self.begin(
+            now,
+            session,
+            body,
+            CallKind {
+                is_one_way: false,
+                deadline,
+            },
+        )
+    }
+
+    /// Sends a one-way message. [`crate::Event::OneWayDone`] follows.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing was sent.
+    pub fn send_one_way(
+        &mut self,
+        now: Time,
+        session: SessionIndex,
+        body: Bytes,
+        deadline: Option<Duration>,
+    ) -> Result<RpcId, Refused> {
+        self.begin(
+            now,
+            session,
+            body,
+            CallKind {
+                is_one_way: true,
+                deadline,
+            },
+        )
+    }
+
+    /// Replies to a request.
+    ///
+    /// # Errors
+    /// See [`Refused`]. After [`Refused::TooLarge`] the request still waits for an answer.
+    pub fn reply(&mut self, now: Time, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
+        let session = self
+            .sessions
+            .get_mut(rpc.session.0)
+            .ok_or(Refused::NoSession)?;
+        let outcome = session.reply(now, rpc.id, body, &mut self.shared);
+        self.settle(rpc.session);
+        outcome
+    }
+
+    /// Ends a request without a reply.
+    ///
+    /// # Errors
+    /// The request was answered, or its caller has given up.
+    pub fn abort(&mut self, now: Time, rpc: RpcId, code: AbortCode) -> Result<(), Refused> {
+        let session = self
+            .sessions
+            .get_mut(rpc.session.0)
+            .ok_or(Refused::NoSession)?;
+        let outcome = session.abort(now, rpc.id, code);
+        self.settle(rpc.session);
+        outcome
+    }
+
+    /// Gives up a call or a one-way message. Its end is reported at once; the peer is told until it answers.
+    /// Returns whether it was in progress.
+    pub fn cancel(&mut self, now: Time, rpc: RpcId) -> bool {
+        let Some(session) = self.sessions.get_mut(rpc.session.0) else {
+            return false;
+        };
+        let was_live = session.cancel(now, rpc.id, CallFailure::Cancelled, &mut self.shared);
+        self.settle(rpc.session);
+        was_live
+    }
+
+    /// Gives up an attempt to connect. No event follows.
+    pub fn cancel_connect(&mut self, id: ConnectId) {
+        self.remove_connect(id);
+    }
+
+    /// Closes a session: calls in progress end, the peer is told.
+    pub fn close(&mut self, session: SessionIndex, code: CloseCode) {
+        let Some(live) = self.sessions.get_mut(session.0) else {
+            return;
+        };
+        live.close(code, &mut self.shared);
+        self.settle(session);
+    }
+
+    /// Closes all sessions.
+    pub fn close_all(&mut self, code: CloseCode) {
+        let all: Vec<SessionIndex> = self
+            .sessions
+            .iter()
+            .map(|(number, _)| SessionIndex(number))
+            .collect();
+        for session in all {
+            self.close(session, code);
+        }
+    }
+
+    /// From now on new requests are refused (their callers learn that they did not run) and no client is accepted.
+    /// Requests that the application has are finished as usual.
+    pub fn drain(&mut self) {
+        self.shared.is_draining = true;
+    }
+
+    /// Requests of peers in progress, replies not yet acknowledged included.
+    #[must_use]
+    pub fn served_len(&self) -> usize {
+        self.sessions
+            .iter()
+            .map(|(_, session)| session.served_len())
+            .sum()
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        session: SessionIndex,
+        body: Bytes,
+        kind: CallKind,
+    ) -> Result<RpcId, Refused> {
+        let live = self.sessions.get_mut(session.0).ok_or(Refused::NoSession)?;
+        let outcome = live.call(now, body, kind, &mut self.shared);
+        self.settle(session);
+        outcome.map(|id| RpcId { session, id })
+    }
+
+    pub(super) fn settle_connect(&mut self, id: ConnectId) {
+        let Some(connect) = self.connects.get_mut(id.0) else {
+            return;
+        };
+        let due = connect.due();
+        let before = connect.timer.replace(due);
+        if connect.has_output() {
+            self.ready.push_back(Sender::Connect(id));
+        }
+        self.move_timer(Sender::Connect(id), before, Some(due));
+    }
+}

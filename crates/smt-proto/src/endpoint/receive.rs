@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a datagram to the session that it is for.
+//!
+//! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on, and
+//! answers at most with something smaller, at a bounded rate.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+
+use smt_carrier::Path;
+use smt_wire::{Control, Data, Handshake, Packet, ParseError, Reset, SessionIndex, parse};
+
+use super::{Endpoint, Sender};
+use crate::accept::{Accept, Acceptor};
+use crate::connect::Maker;
+use crate::error::SessionEnd;
+use crate::event::{ConnectId, Event};
+use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX};
+use crate::stateless::{COOKIE_PACKET_MAX, is_equal};
+use crate::time::Time;
+
+impl Endpoint {
+    /// Takes one datagram that came by `path`.
+    pub fn handle_datagram(&mut self, now: Time, path: Path, datagram: &[u8]) {
+        self.shared.statistics.datagrams_received += 1;
+        let mut rest = datagram;
+        while !rest.is_empty() {
+            match parse(self.shared.config.version, rest) {
+                Ok((packet, further)) => {
+                    let length = rest.len() - further.len();
+                    self.handle_packet(now, path, &packet, length);
+                    rest = further;
+                }
+                Err(error) => {
+                    self.shared.statistics.packets_malformed += 1;
+                    match error {
+                        ParseError::UnknownType { length, .. }
+                            if length > 0 && length <= rest.len() =>
+                        {
+                            rest = &rest[length..];
+                            continue;
+                        }
+                        ParseError::UnknownVersion(_) if self.shared.config.accept => {
+                            self.stateless.version(now, path, rest.len());
+                        }
+                        _ => {}
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The carrier reports that a peer is unreachable. A hint: it ends a connect that nothing has answered,
+    /// and makes live sessions ask.
+    pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
+        let connects: Vec<_> = self
+            .connects
+            .iter()
+            .filter(|(_, connect)| connect.path.remote == remote)
+            .map(|(_, connect)| connect.id)
+            .collect();
+        for id in connects {
+            let Some(connect) = self.connects.get_mut(id.0) else {
+                continue;
+            };
+            let progress = connect.handle_unreachable();
+            self.progress(now, id, progress);
+        }
+        for index in self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX)) {
+            if let Some(session) = self.sessions.get_mut(index.0) {
+                session.suspect(now, &self.shared);
+                self.settle(index);
+            }
+        }
+    }
+
+    fn handle_packet(&mut self, now: Time, path: Path, packet: &Packet<'_>, length: usize) {
+        match packet {
+            Packet::Data(data) => self.handle_data(now, path, data, length),
+            Packet::Control(control) => self.handle_control(now, path, control, length),
+            Packet::Handshake(handshake) if handshake.destination == SessionIndex(0) => {
+                self.handle_first_flight(now, path, handshake, length);
+            }
+            Packet::Handshake(handshake) => self.handle_handshake(now, path, handshake, length),
+            Packet::Cookie(cookie) => {
+                let Some(id) = self.connect_at(path, cookie.destination) else {
+                    return;
+                };
+                if let Some(connect) = self.connects.get_mut(id.0) {
+                    connect.handle_cookie(now, cookie.cookie);
+                    self.settle_connect(id);
+                }
+            }
+            Packet::VersionAnswer(answer) => {
+                let ours = self.shared.config.version;
+                let connects = self
+                    .connects
+                    .iter_mut()
+                    .filter(|(_, connect)| connect.path.remote == path.remote);
+                connects.for_each(|(_, connect)| connect.handle_version(ours, answer.versions));
+            }
+            Packet::Reset(reset) => self.handle_reset(path, reset),
+        }
+    }
+
+    fn handle_data(&mut self, now: Time, path: Path, data: &Data<'_>, length: usize) {
+        let index = data.header.session;
+        let Some(session) = self
+            .sessions
+            .get_mut(index.0)
+            .filter(|session| is_on(session.path, path))
+        else {
+            self.handle_alien(now, path, index, length);
+            return;
+        };
+        session.handle_data(now, data, &mut self.shared);
+        self.settle(index);
+    }
+
+    fn handle_control(&mut self, now: Time, path: Path, control: &Control<'_>, length: usize) {
+        let index = control.header.session;
+        if let Some(session) = self
+            .sessions
+            .get_mut(index.0)
+            .filter(|session| is_on(session.path, path))
+        {
+            session.handle_control(now, control, &mut self.shared);
+            self.settle(index);
+        } else if let Some(id) = self.connect_at(path, index) {
+            let Some(connect) = self.connects.get_mut(id.0) else {
+                return;
+            };
+            let progress = connect.handle_control(now, control, &mut self.shared);
+            self.progress(now, id, progress);
+        } else if let Some(accept) = self
+            .accepts
+            .get_mut(index.0)
+            .filter(|accept| is_on(accept.path, path))
+        {
+            let Some((mut session, peer)) = accept.handle_control(now, control, &mut self.shared)
+            else {
+                return;
+            };
+            self.remove_accept(index);
+            session.is_ready = false;
+            self.insert_session(session);
+            self.shared.events.push_back(Event::Accepted {
+                session: index,
+                path,
+                peer,
+            });
+            self.settle(index);
+        } else {
+            self.handle_alien(now, path, index, length);
+        }
+    }
+
+    /// A packet for no live session: RESET, if its index can never be live again (SPEC §12.1).
+    fn handle_alien(&mut self, now: Time, path: Path, index: SessionIndex, length: usize) {
+        self.shared.statistics.packets_alien += 1;
+        let config = &self.shared.config;
+        let is_closed = index.boot() == config.boot
+            && index.serial() != 0
+            && index.serial() < self.next_serial
+            && !self.sessions.contains(index.0)
+            && !self.accepts.contains(index.0)
+            && !self.connect_of.contains_key(&index);
+        let is_old = config.durable_boot && index.boot() < config.boot;
+        if (is_closed || is_old) && length > Reset::LEN && self.stateless.reset(now, path, index) {
+            self.shared.statistics.resets_sent += 1;
+        }
+    }
+
+    fn handle_reset(&mut self, path: Path, reset: &Reset) {
+        let named = self.sessions_with(path.remote, reset.index..=reset.index);
+        if named.is_empty() {
+            self.shared.statistics.packets_alien += 1;
+        }
+        for index in named {
+            let Some(session) = self.sessions.get_mut(index.0) else {
+                continue;
+            };
+            let is_genuine = session
+                .peer_token
+                .is_some_and(|token| is_equal(&token, &reset.token));
+            if is_genuine {
+                session.end(SessionEnd::Reset, &mut self.shared);
+                self.settle(index);
+            } else {
+                self.shared.statistics.controls_forged += 1;
+            }
+        }
+    }
+
+    /// Live sessions with this host whose remote index is one of these.
+    fn sessions_with(
+        &self,
+        remote: SocketAddr,
+        indices: RangeInclusive<SessionIndex>,
+    ) -> Vec<SessionIndex> {
+        let first = (remote, *indices.start(), SessionIndex(0));
+        let last = (remote, *indices.end(), SessionIndex(u64::MAX));
+        let found = self.by_remote.range(first..=last);
+        found.map(|(_, _, index)| *index).collect()
+    }
+
+    fn handle_handshake(&mut self, now: Time, path: Path, packet: &Handshake<'_>, length: usize) {
+        let index = packet.destination;
+        if let Some(id) = self.connect_at(path, index) {
+            let maker = Maker {
+                config: &self.shared.config,
+                provider: self.provider.as_ref(),
+                key_log: self.key_log.as_ref(),
+            };
+            let Some(connect) = self.connects.get_mut(id.0) else {
+                return;
+            };
+            let progress = connect.handle_handshake(now, packet, &maker);
+            self.progress(now, id, progress);
+            return;
+        }
+        let is_known = self
+            .accepts
+            .get(index.0)
+            .is_some_and(|accept| is_on(accept.path, path) && accept.remote == packet.source);
+        if is_known {
+            self.advance_accept(now, index, packet, length);
+        } else {
+            self.shared.statistics.packets_alien += 1;
+        }
+    }
+
+    /// Flight 1: the only packet that may make state for an address nobody has validated.
+    fn handle_first_flight(
+        &mut self,
+        now: Time,
+        path: Path,
+        packet: &Handshake<'_>,
+        length: usize,
+    ) {
+        if !self.shared.config.accept
+            || self.shared.is_draining
+            || packet.flight != 1
+            || packet.source == SessionIndex(0)
+        {
+            self.shared.statistics.packets_alien += 1;
+            return;
+        }
+        let name = (path.remote, packet.source);
+        if let Some(index) = self.accept_of.get(&name).copied() {
+            self.advance_accept(now, index, packet, length);
+            return;
+        }
+        let has_cookie = self
+            .stateless
+            .is_cookie(now, path.remote, packet.source, packet.cookie);
+        let prefix = prefix_of(path.remote.ip());
+        let of_prefix = self.prefixes.get(&prefix).copied().unwrap_or_default();
+        let is_loaded = self.accepts_without_cookie >= self.shared.config.accepts_without_cookie
+            || of_prefix >= ACCEPTS_PER_PREFIX;
+        if !has_cookie && is_loaded {
+            if length > COOKIE_PACKET_MAX && self.stateless.cookie(now, path, packet.source) {
+                self.shared.statistics.cookies_sent += 1;
+            }
+            return;
+        }
+        let is_full = self.accepts.len() >= ACCEPTS_MAX
+            || self.sessions.len() + self.accepts.len() >= self.shared.config.sessions_max;
+        let Some(first) = (!is_full).then(|| self.issue_index(path)).flatten() else {
+            return;
+        };
+        let cookie = if has_cookie { packet.cookie } else { &[] };
+        let accept = Accept::new(now, (path, packet.source), first, cookie);
+        let index = accept.index;
+        if !has_cookie {
+            self.accepts_without_cookie += 1;
+            *self.prefixes.entry(prefix).or_default() += 1;
+        }
+        self.accept_of.insert(name, index);
+        self.accepts.insert(index.0, accept);
+        self.advance_accept(now, index, packet, length);
+    }
+
+    fn advance_accept(
+        &mut self,
+        now: Time,
+        index: SessionIndex,
+        packet: &Handshake<'_>,
+        length: usize,
+    ) {
+        let acceptor = Acceptor {
+            config: &self.shared.config,
+            provider: self.provider.as_ref(),
+            key_log: self.key_log.as_ref(),
+        };
+        let Some(accept) = self.accepts.get_mut(index.0) else {
+            return;
+        };
+        if !accept.handle_handshake(now, packet, length, &acceptor) {
+            self.shared.statistics.handshakes_failed += 1;
+        }
+        let due = accept.due();
+        let before = accept.timer.replace(due);
+        if accept.has_output() {
+            self.ready.push_back(Sender::Accept(index));
+        }
+        self.move_timer(Sender::Accept(index), before, Some(due));
+    }
+
+    fn connect_at(&self, path: Path, index: SessionIndex) -> Option<ConnectId> {
+        let id = *self.connect_of.get(&index)?;
+        let connect = self.connects.get(id.0)?;
+        (connect.path.remote == path.remote).then_some(id)
+    }
+}
+
+/// Whether a datagram came by a session's way. A session without a local address takes any.
+fn is_on(session: Path, datagram: Path) -> bool {
+    session.remote == datagram.remote
+        && (session.local.is_none() || session.local == datagram.local)
+}
+
+/// The network that an address is in: /24 or /64 (SPEC §10).
+pub(super) fn prefix_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, 0))
+        }
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
+    }
+}

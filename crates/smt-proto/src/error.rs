@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How things end (SPEC §11). Each error says whose fault it was and what to do.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::handshake::{FailureKind, Fault, HandshakeFailure};
+
+/// Whether a call without a reply has had an effect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Execution {
+    /// The server's application has not seen the request and will not: repeating it is safe.
+    DidNotRun,
+    /// The server's application may have acted on the request: repeating it may act twice.
+    MayHaveRun,
+}
+
+impl std::fmt::Display for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::DidNotRun => "the request did not run",
+            Self::MayHaveRun => "the request may have run",
+        })
+    }
+}
+
+/// Why a call ended without a reply.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{reason}; {execution}")]
+pub struct CallError {
+    /// What happened.
+    pub reason: CallFailure,
+    /// Whether it may have had an effect.
+    pub execution: Execution,
+}
+
+/// What ended a call.
+#[non_exhaustive]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum CallFailure {
+    /// The caller cancelled.
+    #[error("caller: the call was cancelled")]
+    Cancelled,
+    /// The deadline passed. Give more time, or find out what keeps the server busy.
+    #[error("limit: the call's deadline passed before its reply came")]
+    DeadlineExceeded,
+    /// The server's application dropped the request without replying.
+    #[error("peer: the server's application ended the request without a reply")]
+    Dropped,
+    /// The server's state for this call is gone.
+    #[error("peer: the server has forgotten this call")]
+    Forgotten,
+    /// The server is shutting down or overloaded. Try again, or another server.
+    #[error("peer: the server refused the request (shutting down or overloaded)")]
+    Refused,
+    /// The session ended.
+    #[error("{0}")]
+    SessionEnded(SessionEnd),
+    /// The server does not accept a request of this size.
+    #[error("limit: the server refused the request as too large")]
+    TooLarge,
+}
+
+/// Why a session ended.
+#[non_exhaustive]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum SessionEnd {
+    /// This side closed it.
+    #[error("caller: this side closed the session")]
+    ClosedHere,
+    /// The peer closed it.
+    #[error("peer: the peer closed the session ({0})")]
+    ClosedByPeer(CloseCode),
+    /// Nothing came from the peer although it was asked. Is it running, and reachable?
+    #[error("peer: no answer for {} ms; is the peer running and reachable?", .0.as_millis())]
+    Silent(Duration),
+    /// The peer has restarted, or forgotten the session. A new session is needed.
+    #[error("peer: the peer no longer knows the session (it restarted or closed it)")]
+    Reset,
+    /// Message ids or keys are used up. A new session is needed.
+    #[error("limit: the session's ids or keys are used up")]
+    UsedUp,
+}
+
+/// Why a peer closed a session (SPEC §12.3).
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CloseCode {
+    /// The peer has no more use for it.
+    Done,
+    /// Nothing happened for the peer's idle time.
+    Idle,
+    /// The peer shuts down.
+    ShuttingDown,
+    /// Ids or keys are used up.
+    UsedUp,
+    /// We broke a rule, says the peer.
+    Violation,
+    /// A code that this version does not know.
+    Unknown(u16),
+}
+
+impl CloseCode {
+    /// From the wire.
+    #[must_use]
+    pub const fn from_code(code: u16) -> Self {
+        match code {
+            0 => Self::Done,
+            1 => Self::Idle,
+            2 => Self::ShuttingDown,
+            3 => Self::UsedUp,
+            4 => Self::Violation,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// To the wire.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::Done => 0,
+            Self::Idle => 1,
+            Self::ShuttingDown => 2,
+            Self::UsedUp => 3,
+            Self::Violation => 4,
+            Self::Unknown(code) => code,
+        }
+    }
+}
+
+impl std::fmt::Display for CloseCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Idle => f.write_str("idle"),
+            Self::ShuttingDown => f.write_str("shutting down"),
+            Self::UsedUp => f.write_str("ids or keys used up"),
+            Self::Violation => f.write_str("it says that we broke a rule"),
+            Self::Unknown(code) => write!(f, "code {code}"),
+        }
+    }
+}
+
+/// How a one-way message ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum OneWayOutcome {
+    /// The peer has it and accepted it for delivery.
+    Delivered,
+    /// It was not delivered and will not be.
+    NotDelivered(CallFailure),
+    /// It may have been delivered.
+    MayHaveBeenDelivered(CallFailure),
+}
+
+/// Why a connect failed.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The deadline passed and nothing ever answered.
+    #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
+    NoAnswer(Duration),
+    /// The host says that no one listens at that address and port.
+    #[error("environment: no server there: the host reports the port as unreachable")]
+    NoServer,
+    /// The server answered but speaks other versions.
+    #[error("peer: the server does not speak SMT version {ours}; it speaks {theirs:?}")]
+    Version {
+        /// Our version.
+        ours: u8,
+        /// What it says it speaks.
+        theirs: Vec<u8>,
+    },
+    /// The handshake failed: certificates, suites, parameters.
+    #[error("{fault}: {text}")]
+    Handshake {
+        /// Whose fault.
+        fault: Fault,
+        /// What failed.
+        kind: FailureKind,
+        /// What happened, and what to do.
+        text: String,
+    },
+    /// The deadline passed in the middle of a handshake.
+    #[error("environment: the handshake was not complete within {} ms (got as far as flight {flight})", .after.as_millis())]
+    Unfinished {
+        /// The deadline.
+        after: Duration,
+        /// The last flight that came from the server.
+        flight: u8,
+    },
+    /// This endpoint has as many sessions as it may.
+    #[error("limit: this endpoint already has {0} sessions, its configured maximum")]
+    TooManySessions(usize),
+}
+
+impl From<HandshakeFailure> for ConnectError {
+    fn from(failure: HandshakeFailure) -> Self {
+        Self::Handshake {
+            fault: failure.fault,
+            kind: failure.kind,
+            text: failure.text,
+        }
+    }
+}
+
+/// Why a command was not taken. Nothing was sent and nothing has changed.
+#[non_exhaustive]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Refused {
+    /// As many messages wait as the peer accepts; try again after [`crate::Event::Unblocked`].
+    #[error("limit: the peer's id window is full; wait until earlier calls have been seen")]
+    Blocked,
+    /// No session of this name is live.
+    #[error("caller: the session has ended or is closing")]
+    NoSession,
+    /// No RPC of this name waits for this.
+    #[error("caller: the request was already answered, or its caller has given up")]
+    NoRpc,
+    /// The message is larger than the peer accepts.
+    #[error(
+        "limit: the message has {length} bytes, and the peer accepts at most {limit}; split it, or raise the peer's message limit"
+    )]
+    TooLarge {
+        /// Bytes given.
+        length: usize,
+        /// Bytes that may be sent.
+        limit: u32,
+    },
+    /// The session's ids are used up: connect again.
+    #[error("limit: the session's message ids are used up; connect again")]
+    UsedUp,
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the core tells its owner.
+
+use bytes::Bytes;
+use smt_carrier::Path;
+use smt_wire::{MessageId, SessionIndex};
+
+use crate::error::{CallError, ConnectError, OneWayOutcome, SessionEnd};
+use crate::handshake::PeerIdentity;
+use crate::time::Time;
+
+/// Names an attempt to connect.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectId(pub u64);
+
+/// Names a message within an endpoint: its session, by the index that this side chose, and its id.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct RpcId {
+    /// The session.
+    pub session: SessionIndex,
+    /// The id within the session.
+    pub id: MessageId,
+}
+
+/// What has happened. Drain with [`crate::Endpoint::poll_event`].
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum Event {
+    /// A client's session is live in this endpoint.
+    Accepted {
+        /// Its index.
+        session: SessionIndex,
+        /// Where the client is.
+        path: Path,
+        /// Who the client has proved to be.
+        peer: PeerIdentity,
+    },
+    /// The peer gave up this RPC, whose request is with the application.
+    Cancelled(RpcId),
+    /// A call has ended without a reply.
+    CallFailed {
+        /// Which.
+        rpc: RpcId,
+        /// How, and whether it may have run.
+        error: CallError,
+    },
+    /// A session with a server is live.
+    Connected {
+        /// The attempt.
+        connect: ConnectId,
+        /// The session's index.
+        session: SessionIndex,
+        /// Who the server has proved to be.
+        peer: PeerIdentity,
+    },
+    /// No session came about.
+    ConnectFailed {
+        /// The attempt.
+        connect: ConnectId,
+        /// Why.
+        error: ConnectError,
+    },
+    /// A one-way message has arrived.
+    OneWay {
+        /// Its name.
+        rpc: RpcId,
+        /// What was sent.
+        body: Bytes,
+    },
+    /// A one-way message that was sent from here has ended.
+    OneWayDone {
+        /// Its name.
+        rpc: RpcId,
+        /// How.
+        outcome: OneWayOutcome,
+    },
+    /// A reply has arrived; the call is over.
+    Reply {
+        /// Which.
+        rpc: RpcId,
+        /// What was replied.
+        body: Bytes,
+    },
+    /// A request has arrived. Answer with [`crate::Endpoint::reply`] or [`crate::Endpoint::abort`].
+    Request {
+        /// Its name.
+        rpc: RpcId,
+        /// What was asked.
+        body: Bytes,
+        /// When the caller stops waiting, if it said so.
+        deadline: Option<Time>,
+    },
+    /// A session has ended. All its calls have ended before this event.
+    SessionEnded {
+        /// Which.
+        session: SessionIndex,
+        /// Why.
+        end: SessionEnd,
+    },
+    /// A call or message that was refused with [`crate::Refused::Blocked`] may be tried again.
+    Unblocked(SessionIndex),
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Flights of the handshake as packets: cutting, padding, putting together (SPEC §6.1, §6.2).
+//!
+//! Nothing here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
+
+use smt_wire::{FlightBody, Handshake, SessionIndex};
+
+use crate::batch::Batch;
+use crate::limits::{DATAGRAM_FLOOR, FLIGHT_BYTES_MAX};
+use crate::ranges::{Range, Ranges};
+
+/// A flight on its way in.
+#[derive(Debug, Default)]
+pub(crate) struct FlightAssembly {
+    /// Who sends it and its length, as the first fragment says.
+    name: Option<(SessionIndex, u32)>,
+    bytes: Vec<u8>,
+    filled: Ranges,
+}
+
+impl FlightAssembly {
+    /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew: nobody can
+    /// tell which one is forged, and this way a forged one does not last.
+    pub(crate) fn add(&mut self, packet: &Handshake<'_>) -> Option<Vec<u8>> {
+        let length = packet.flight_length as usize;
+        let start = packet.offset as usize;
+        let end = start + packet.fragment.len();
+        if length > FLIGHT_BYTES_MAX || end > length {
+            return None;
+        }
+        let name = Some((packet.source, packet.flight_length));
+        if self.name != name {
+            *self = Self {
+                name,
+                ..Self::default()
+            };
+        }
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[start..end].copy_from_slice(packet.fragment);
+        self.filled.insert(Range {
+            start: packet.offset,
+            end: end as u32,
+        });
+        self.filled
+            .is_whole(packet.flight_length)
+            .then(|| std::mem::take(&mut self.bytes))
+    }
+}
+
+/// A flight to be sent, perhaps again.
+#[derive(Debug)]
+pub(crate) struct FlightOut {
+    pub(crate) number: u8,
+    body: Vec<u8>,
+}
+
+/// Where a flight goes, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlightRoute<'a> {
+    pub(crate) version: u8,
+    pub(crate) destination: SessionIndex,
+    pub(crate) source: SessionIndex,
+    pub(crate) cookie: &'a [u8],
+    /// A client fills its datagrams to the floor.
+    pub(crate) is_padded: bool,
+}
+
+impl FlightOut {
+    pub(crate) fn new(number: u8, params: &[u8], bytes: &[u8]) -> Self {
+        let flight = FlightBody {
+            params,
+            key_exchange: bytes,
+        };
+        let mut body = vec![0; flight.flight_len()];
+        flight.emit(&mut body);
+        Self { number, body }
+    }
+
+    /// Bytes on the wire, without cookie and padding of the last datagram.
+    pub(crate) fn wire_len(&self) -> usize {
+        let before = self.body.len().div_ceil(FRAGMENT_MAX) - 1;
+        let last = self.body.len() - before * FRAGMENT_MAX;
+        before * DATAGRAM_FLOOR + Handshake::HEADER_LEN + last
+    }
+
+    /// Writes the flight as datagrams of equal size; `tail` bytes, if any, follow in the last one.
+    pub(crate) fn write(&self, route: FlightRoute<'_>, tail: &[u8], batch: &mut Batch<'_>) {
+        let most = FRAGMENT_MAX - route.cookie.len();
+        let mut offset = 0;
+        loop {
+            let fragment = &self.body[offset..self.body.len().min(offset + most)];
+            let is_last = offset + fragment.len() == self.body.len();
+            let tail = if is_last { tail } else { &[] };
+            let packet = Handshake {
+                destination: route.destination,
+                source: route.source,
+                flight: self.number,
+                cookie: route.cookie,
+                flight_length: self.body.len() as u32,
+                offset: offset as u32,
+                fragment,
+            };
+            let start = batch.bytes.len();
+            batch.bytes.resize(start + DATAGRAM_FLOOR, 0);
+            // All but the last are full anyway; the floor makes them equal, as one segmented send needs.
+            let padded_to = if route.is_padded || !is_last {
+                DATAGRAM_FLOOR - tail.len()
+            } else {
+                0
+            };
+            let length = packet.emit(route.version, padded_to, &mut batch.bytes[start..]);
+            batch.bytes.truncate(start + length);
+            batch.bytes.extend_from_slice(tail);
+            batch.close_datagram(length + tail.len());
+            offset += fragment.len();
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+/// Fragment bytes of a datagram of the floor's size, with room for CONFIRM (60 bytes) behind it.
+const FRAGMENT_MAX: usize = DATAGRAM_FLOOR - Handshake::HEADER_LEN - 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smt_wire::{Packet, VERSION, parse};
+
+    fn route(cookie: &[u8]) -> FlightRoute<'_> {
+        FlightRoute {
+            version: VERSION,
+            destination: SessionIndex(0),
+            source: SessionIndex(7),
+            cookie,
+            is_padded: true,
+        }
+    }
+
+    #[test]
+    fn a_flight_comes_together_in_any_order_and_each_datagram_is_padded() {
+        let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]);
+        let mut bytes = Vec::new();
+        let mut batch = Batch::new(&mut bytes);
+        flight.write(route(&[9; 24]), &[], &mut batch);
+        let datagrams: Vec<&[u8]> = bytes.chunks(DATAGRAM_FLOOR).collect();
+        assert!(
+            datagrams
+                .iter()
+                .all(|datagram| datagram.len() == DATAGRAM_FLOOR)
+        );
+        let mut assembly = FlightAssembly::default();
+        let mut whole = None;
+        for datagram in datagrams.iter().rev() {
+            assert!(whole.is_none());
+            let (Packet::Handshake(packet), rest) = parse(VERSION, datagram).unwrap() else {
+                panic!("no handshake")
+            };
+            assert!(rest.is_empty());
+            assert_eq!(packet.cookie, [9; 24]);
+            whole = assembly.add(&packet);
+        }
+        let body = whole.unwrap();
+        let expected = FlightBody {
+            params: &[1; 90],
+            key_exchange: &[2; 5_000],
+        };
+        assert_eq!(FlightBody::parse(&body), Ok(expected));
+    }
+
+    #[test]
+    fn a_claimed_length_allocates_nothing() {
+        let packet = Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(7),
+            flight: 1,
+            cookie: &[],
+            flight_length: u32::MAX,
+            offset: u32::MAX - 4,
+            fragment: &[1, 2, 3],
+        };
+        let mut assembly = FlightAssembly::default();
+        assert_eq!(assembly.add(&packet), None);
+        assert_eq!(assembly.bytes.capacity(), 0);
+    }
+}

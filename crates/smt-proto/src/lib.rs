@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/SPEC.md §4-§12).
+//!
+//! No I/O, no clock, no randomness: bytes and times in, state, bytes out. The same code runs on sockets, in
+//! a simulator and against a NIC model.
+//!
+//! # Contract
+//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`] or a
+//! command ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and
+//! [`Endpoint::poll_event`]. Then wait for a datagram, or until [`Endpoint::poll_timeout`]. Output goes into
+//! a buffer that the caller owns, as datagrams of equal size, ready for segmentation offload.
+//!
+//! # A message's way
+//! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals records as they
+//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers.
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod acks;
+mod agreement;
+mod batch;
+mod call;
+mod config;
+mod connect;
+mod control_queue;
+mod discovery;
+mod early;
+mod endpoint;
+mod error;
+mod event;
+mod flight;
+mod grants;
+pub mod handshake;
+mod incoming;
+mod limits;
+mod outgoing;
+mod question;
+mod ranges;
+mod rate;
+mod served;
+mod session;
+mod stateless;
+mod statistics;
+mod table;
+mod time;
+
+pub use config::Config;
+pub use endpoint::{Endpoint, SessionFacts, TimerReason};
+pub use error::{
+    CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
+};
+pub use event::{ConnectId, Event, RpcId};
+pub use grants::{GrantPolicy, Grantable, Granted, ShortestRemainingFirst};
+pub use statistics::Statistics;
+pub use time::Time;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every bound and timer of the core, with unit and reason (SPEC §10).
+//!
+//! What a user may want to change is in [`crate::Config`], whose defaults come from here.
+
+use core::time::Duration;
+
+/// Repetition of an unanswered flight: first wait. Longer than a post-quantum handshake's computation.
+pub(crate) const HANDSHAKE_RETRY: Duration = Duration::from_millis(50);
+/// Repetition of an unanswered flight: longest wait.
+pub(crate) const HANDSHAKE_RETRY_MAX: Duration = Duration::from_secs(1);
+/// Unanswered repetitions of a flight after which a client begins a new attempt: something forged may have
+/// spoilt this one at the server.
+pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;
+/// A server forgets a handshake that made no progress for this long.
+pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
+/// Most flights of a handshake: three, with HelloRetryRequest five, with an alert after that one more.
+pub(crate) const FLIGHTS_MAX: u8 = 7;
+/// Largest flight: certificate chains of 16 KiB for both sides, post-quantum shares, and room.
+pub(crate) const FLIGHT_BYTES_MAX: usize = 65_536;
+/// Failed attempts in a row, all with a refusal, after which a client believes it (SPEC §6.2).
+pub(crate) const REFUSALS_BELIEVED: u32 = 3;
+/// Handshakes in progress of clients that showed no cookie; above it, COOKIE (SPEC §6.4).
+pub(crate) const ACCEPTS_WITHOUT_COOKIE: usize = 64;
+/// The same per address prefix (/24, /64).
+pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
+/// Handshakes in progress in all.
+pub(crate) const ACCEPTS_MAX: usize = 1_024;
+/// Validity of a cookie in seconds: a round trip with losses, not a stock for attackers.
+pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
+/// Bytes that a server may send to an unvalidated address per byte received (RFC 9000 §8.1 uses 3 too).
+pub(crate) const AMPLIFICATION: usize = 3;
+/// Answers to packets of no session (RESET, VERSION, COOKIE), and to questions about unknown ids, a second.
+pub(crate) const ANSWERS_PER_SECOND: u32 = 1_000;
+/// Stateless answers waiting to be sent.
+pub(crate) const ANSWERS_QUEUED: usize = 64;
+
+/// First wait before asking again (Homa: `resend_ticks` 5 of 1 ms).
+pub(crate) const RESEND_INTERVAL: Duration = Duration::from_millis(5);
+/// Longest wait between questions.
+pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
+/// First wait before NEED_ACK (Homa: `request_ack_ticks` 2).
+pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
+/// Longest wait between two NEED_ACK.
+pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// Questions after which a replier forgets: about 12 s. In Homa/Linux a dead client is asked for ever.
+pub(crate) const NEED_ACK_TRIES: u32 = 20;
+/// A request whose missing bytes do not come although asked for is dropped after this time.
+pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
+/// Silence of a peer that is asked, after which the session is dead.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
+/// A session without any live message for so long is closed by the server.
+pub(crate) const IDLE_LIFE: Duration = Duration::from_secs(600);
+/// Timers of one session fire at most once per this time: one pass then serves all that are due.
+pub(crate) const TIMER_GRAIN: Duration = Duration::from_millis(1);
+/// Old opening keys are dropped after this time even without EPOCH_DONE (SPEC §7.3).
+pub(crate) const OLD_EPOCH_LIFE: Duration = Duration::from_secs(600);
+
+/// Smallest datagram that every path carries, UDP payload: IPv6's 1,280 less headers, and room for tunnels.
+pub(crate) const DATAGRAM_FLOOR: usize = 1_200;
+/// Sizes probed above the floor, UDP payload: loopback, jumbo and Ethernet frames, for IPv4 and IPv6.
+pub(crate) const PROBE_SIZES: [usize; 6] = [65_507, 65_487, 8_972, 8_952, 1_472, 1_452];
+/// A probe size is tried this often.
+pub(crate) const PROBE_TRIES: u32 = 3;
+/// Wait between two rounds of probes.
+pub(crate) const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// After a black hole, wait before probing again.
+pub(crate) const PROBE_AGAIN: Duration = Duration::from_secs(60);
+/// Unanswered questions about large datagrams that make a black hole.
+pub(crate) const BLACK_HOLE_QUESTIONS: u32 = 3;
+
+/// Packets before record 0, bytes per session.
+pub(crate) const EARLY_BYTES_PER_SESSION: usize = 256 * 1024;
+/// Packets before record 0, bytes per endpoint.
+pub(crate) const EARLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Messages granted at once (Homa: `max_overcommit`).
+pub(crate) const OVERCOMMIT: usize = 8;
+/// Unanswered questions about a message after which it keeps no place among those granted: a dead sender
+/// must not hold up the others.
+pub(crate) const QUESTIONS_UNTIL_UNGRANTED: u32 = 3;
+/// Share of the granted bytes that goes to the oldest message, in thousandths (Homa: `grant_fifo_fraction`).
+pub(crate) const OLDEST_SHARE: u32 = 50;
+/// Entries of one kind that wait in a session's control queue; further ones are dropped, all are asked again.
+pub(crate) const CONTROL_QUEUED: usize = 4_096;
+/// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
+pub(crate) const SERVED_MAX: usize = 65_536;
+/// Segments in one transmit: what the kernel takes in one call (UDP_MAX_SEGMENTS was 64 until Linux 6.9).
+pub(crate) const SEGMENTS_MAX: usize = 64;
+/// Bytes of one transmit: the largest IPv4 UDP payload.
+pub(crate) const TRANSMIT_BYTES_MAX: usize = 65_507;
+
+/// Default of [`crate::Config::window`]: 1 KiB of bitmaps per stripe.
+pub(crate) const WINDOW: u32 = 4_096;
+/// Default of [`crate::Config::message_limit`].
+pub(crate) const MESSAGE_LIMIT: u32 = 64 * 1024 * 1024;
+/// Default of [`crate::Config::unscheduled`] (Homa's benchmarks use 60,000).
+pub(crate) const UNSCHEDULED: u32 = 60_000;
+/// Default of [`crate::Config::incoming_max`]: four times the bandwidth-delay product of 25 Gb/s at 40 us.
+pub(crate) const INCOMING_MAX: u32 = 512 * 1024;
+/// Default of [`crate::Config::memory_max`].
+pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
+/// Default of [`crate::Config::sessions_max`].
+pub(crate) const SESSIONS_MAX: usize = 65_536;
+/// Default of [`crate::Config::record_size`], the largest that TLS permits.
+pub(crate) const RECORD_SIZE: u16 = 16_384;
+/// Default of [`crate::Config::first_record_size`]: the floor less DATA header (36) and record overhead (22).
+pub(crate) const FIRST_RECORD_SIZE: u16 = 1_142;
+/// Default of [`crate::Config::datagram_limit`]: the largest IPv4 UDP payload.
+pub(crate) const DATAGRAM_LIMIT: u16 = 65_507;

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A message on its way out, until it is acknowledged (SPEC §5.5, §9.1).
+//!
+//! 1. It waits with its body and the right to its id; nothing is sealed.
+//! 2. When its first packet leaves, [`Outgoing::freeze`] fixes the inner header, and records are sealed as they leave.
+//! 3. Bytes asked for again are sealed again from the frozen message: same key, number and bytes.
+//!
+//! No ciphertext is kept. A record that spans packets is sealed once into the endpoint's [`SealScratch`].
+
+use bytes::Bytes;
+use smt_record::{FrozenMessage, IndexBits, OutgoingId, SealError, SealKeys};
+use smt_wire::{
+    DataHeader, Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record, SessionIndex,
+};
+
+use crate::incoming::record_end;
+use crate::limits::DATAGRAM_FLOOR;
+use crate::ranges::{Range, Ranges};
+
+/// A message on its way out.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    state: State,
+    id: MessageId,
+    geometry: Geometry,
+    padded: u32,
+    /// Bytes of the record stream.
+    length: u32,
+    /// Everything below was sent once.
+    next: u32,
+    /// End of what may be sent, and what of it needed no grant.
+    granted: u32,
+    unscheduled: u32,
+    /// Below this the peer has opened all records.
+    released: u32,
+    resend: Ranges,
+    /// Where the last question for bytes began, unless the peer has got further since.
+    asked_from: Option<u32>,
+    /// Whether the session's send queue holds this message.
+    pub(crate) is_queued: bool,
+    /// Priority of the scheduled bytes, from the last GRANT.
+    pub(crate) priority: u8,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting {
+        right: OutgoingId,
+        body: Bytes,
+    },
+    Frozen(FrozenMessage),
+    /// Only while `freeze` runs.
+    Empty,
+}
+
+/// The packets that a message may write now.
+pub(crate) struct PacketWriter<'a> {
+    pub(crate) version: u8,
+    /// Our index of the session, unique here, and the peer's, which the packets name.
+    pub(crate) own: SessionIndex,
+    pub(crate) remote: SessionIndex,
+    pub(crate) keys: &'a mut SealKeys,
+    pub(crate) scratch: &'a mut SealScratch,
+}
+
+/// The last record that was sealed for more than one packet.
+#[derive(Debug, Default)]
+pub(crate) struct SealScratch {
+    record: Option<(SessionIndex, MessageId, u32)>,
+    bytes: Vec<u8>,
+}
+
+impl Outgoing {
+    /// A message that waits. `unscheduled` bytes of its record stream may leave at once, record 0 in any case.
+    pub(crate) fn new(
+        right: OutgoingId,
+        body: Bytes,
+        padded: u32,
+        geometry: Geometry,
+        unscheduled: u32,
+    ) -> Self {
+        let length = geometry.stream_length(padded);
+        let unscheduled = record_end(geometry, padded, unscheduled);
+        Self {
+            id: right.id(),
+            state: State::Waiting { right, body },
+            geometry,
+            padded,
+            length,
+            next: 0,
+            granted: unscheduled,
+            unscheduled,
+            released: 0,
+            resend: Ranges::new(),
+            asked_from: None,
+            is_queued: false,
+            priority: 0,
+        }
+    }
+
+    /// Fixes the inner header. Does nothing once frozen.
+    pub(crate) fn freeze(
+        &mut self,
+        index_bits: IndexBits,
+        header: impl FnOnce(u32, u32) -> InnerHeader,
+    ) {
+        match std::mem::replace(&mut self.state, State::Empty) {
+            State::Waiting { right, body } => {
+                let header = header(body.len() as u32, self.padded);
+                let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
+                    .expect("id and length were checked when the message was taken");
+                self.state = State::Frozen(frozen);
+            }
+            state => self.state = state,
+        }
+    }
+
+    pub(crate) fn id(&self) -> MessageId {
+        self.id
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        matches!(self.state, State::Frozen(_))
+    }
+
+    /// The peer permits sending up to `granted`, and has opened all records below `received`. Returns
+    /// whether it said more than before.
+    pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
+        let before = (self.granted, self.released);
+        let granted = record_end(self.geometry, self.padded, grant.granted);
+        self.granted = self.granted.max(granted);
+        self.released = self.released.max(grant.received.min(self.next));
+        self.priority = grant.priority.min(PRIORITY_MAX);
+        let says_more = before != (self.granted, self.released);
+        if says_more {
+            self.asked_from = None;
+        }
+        says_more
+    }
+
+    /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns whether it
+    /// has asked for the same before: then what was sent since has not arrived either.
+    pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
+        let first = u32::from(self.geometry.record(self.padded, 0).extent) + RECORD_OVERHEAD as u32;
+        let end = offset.saturating_add(length).min(self.next);
+        // Record 0 travels whole (SPEC §5.3).
+        let range = if offset < first {
+            Range {
+                start: 0,
+                end: end.max(first.min(self.next)),
+            }
+        } else {
+            Range { start: offset, end }
+        };
+        self.resend.insert(range);
+        self.asked_from.replace(offset) == Some(offset) && self.has_started()
+    }
+
+    /// All that was sent is to be sent again (NEVER_SEEN).
+    pub(crate) fn ask_all_again(&mut self) -> bool {
+        self.ask_again(0, u32::MAX)
+    }
+
+    /// What was asked for again cannot be sealed any more: its epoch is finished.
+    pub(crate) fn forget_questions(&mut self) {
+        self.resend.clear();
+    }
+
+    pub(crate) fn is_sendable(&self) -> bool {
+        !self.resend.is_empty() || self.next < self.granted
+    }
+
+    pub(crate) fn is_resending(&self) -> bool {
+        !self.resend.is_empty()
+    }
+
+    /// Whether the next new bytes were granted, not unscheduled.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.next >= self.unscheduled
+    }
+
+    /// Whether every byte has left at least once.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.next == self.length && self.resend.is_empty()
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.next > 0
+    }
+
+    /// Bytes that have not left yet: what shortest-remaining-first compares.
+    pub(crate) fn remaining(&self) -> u32 {
+        self.length - self.next
+    }
+
+    /// Whether any of its datagrams may be larger than the floor.
+    pub(crate) fn is_large(&self) -> bool {
+        self.length as usize + DataHeader::LEN > DATAGRAM_FLOOR
+    }
+
+    pub(crate) fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Whether anything sealed in `epoch` or before may still be asked for.
+    pub(crate) fn holds_epoch(&self, epoch: u32) -> bool {
+        let State::Frozen(frozen) = &self.state else {
+            return false;
+        };
+        let first_unreleased = self.geometry.record_at(self.released.min(self.length - 1));
+        self.released < self.length
+            && frozen
+                .epoch_of(first_unreleased)
+                .is_some_and(|sealed| sealed <= epoch)
+    }
+
+    /// Length of the next packet if `limit` bytes are its most.
+    pub(crate) fn next_packet_len(&self, limit: usize) -> usize {
+        DataHeader::LEN
+            + self
+                .next_range(limit)
+                .map_or(0, |(range, _)| (range.end - range.start) as usize)
+    }
+
+    /// Writes the next packet, at most `limit` bytes, at the end of `out`.
+    ///
+    /// # Errors
+    /// The key's records are used up; nothing was written.
+    pub(crate) fn write_packet(
+        &mut self,
+        limit: usize,
+        writer: &mut PacketWriter<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let Some((range, retransmit)) = self.next_range(limit) else {
+            return Ok(());
+        };
+        let State::Frozen(frozen) = &mut self.state else {
+            return Ok(());
+        };
+        let start = out.len();
+        out.resize(start + DataHeader::LEN, 0);
+        let mut offset = range.start;
+        let mut epoch = None;
+        while offset < range.end {
+            let index = self.geometry.record_at(offset);
+            let record_epoch = frozen
+                .epoch_of(index)
+                .unwrap_or_else(|| writer.keys.epoch());
+            // One packet names one epoch.
+            if *epoch.get_or_insert(record_epoch) != record_epoch {
+                break;
+            }
+            let part = Range {
+                start: offset,
+                end: range.end,
+            };
+            let place = self.geometry.record(self.padded, index);
+            match append_record_part(frozen, &place, part, writer, out) {
+                Ok(length) => offset += length,
+                Err(error) => {
+                    out.truncate(start);
+                    return Err(error);
+                }
+            }
+        }
+        let header = DataHeader {
+            epoch: epoch.unwrap_or_default() as u8,
+            retransmit,
+            session: writer.remote,
+            id: self.id,
+            message_length: self.padded,
+            offset: range.start,
+        };
+        let place: &mut [u8; DataHeader::LEN] = (&mut out[start..start + DataHeader::LEN])
+            .try_into()
+            .expect("the place has the header's length");
+        header.emit(writer.version, place);
+        if retransmit {
+            self.resend.take_first(offset - range.start);
+        } else {
+            self.next = offset;
+        }
+        Ok(())
+    }
+
+    fn next_range(&self, limit: usize) -> Option<(Range, bool)> {
+        let room = (limit - DataHeader::LEN) as u32;
+        if let Some(range) = self.resend.first() {
+            return Some((
+                Range {
+                    start: range.start,
+                    end: range.end.min(range.start + room),
+                },
+                true,
+            ));
+        }
+        let end = self.granted.min(self.next.saturating_add(room));
+        (self.next < end).then_some((
+            Range {
+                start: self.next,
+                end,
+            },
+            false,
+        ))
+    }
+}
+
+/// Appends the bytes of the record at `place` that lie in `part`; returns how many.
+fn append_record_part(
+    frozen: &mut FrozenMessage,
+    place: &Record,
+    part: Range,
+    writer: &mut PacketWriter<'_>,
+    out: &mut Vec<u8>,
+) -> Result<u32, SealError> {
+    let index = place.index;
+    let length = place.stream_len() as u32;
+    let from = part.start - place.stream_start;
+    let to = (part.end - place.stream_start).min(length);
+    if from == 0 && to == length {
+        let at = out.len();
+        out.resize(at + length as usize, 0);
+        frozen.seal(index, writer.keys, &mut out[at..])?;
+        return Ok(length);
+    }
+    let name = (writer.own, frozen.id(), index);
+    let scratch = &mut *writer.scratch;
+    if scratch.record != Some(name) {
+        scratch.record = None;
+        scratch.bytes.resize(length as usize, 0);
+        frozen.seal(index, writer.keys, &mut scratch.bytes)?;
+        scratch.record = Some(name);
+    }
+    out.extend_from_slice(&scratch.bytes[from as usize..to as usize]);
+    Ok(to - from)
+}
+
+/// Priorities are 0 to 7, whatever a packet says.
+const PRIORITY_MAX: u8 = 7;

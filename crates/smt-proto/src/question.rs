@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A question that is repeated until it is answered, at growing intervals (SPEC §9.3).
+
+use std::time::Duration;
+
+use crate::time::Time;
+
+/// When to ask (again), and how often it was asked without progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    pub(crate) due: Time,
+    interval: Duration,
+    /// Questions since the last progress.
+    pub(crate) asked: u32,
+    /// When waiting began.
+    pub(crate) since: Time,
+}
+
+impl Question {
+    /// First asked after `interval`.
+    pub(crate) fn new(now: Time, interval: Duration) -> Self {
+        Self {
+            due: now + interval,
+            interval,
+            asked: 0,
+            since: now,
+        }
+    }
+
+    /// Something came: the peer is alive and working on it.
+    pub(crate) fn progressed(&mut self, now: Time, interval: Duration) {
+        *self = Self::new(now, interval);
+    }
+
+    /// The peer heard us but has nothing new: keep the interval grown, do not count.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.since = now;
+        self.asked = 0;
+    }
+
+    /// It is asked now; next time after twice the interval, at most `longest`.
+    pub(crate) fn ask(&mut self, now: Time, longest: Duration) {
+        self.asked += 1;
+        self.interval = (self.interval * 2).min(longest);
+        self.due = now + self.interval;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_double_to_the_longest() {
+        let longest = Duration::from_millis(40);
+        let mut question = Question::new(Time::default(), Duration::from_millis(5));
+        let mut waits = Vec::new();
+        for _ in 0..5 {
+            let now = question.due;
+            question.ask(now, longest);
+            waits.push((question.due - now).as_millis());
+        }
+        assert_eq!(waits, [10, 20, 40, 40, 40]);
+        assert_eq!(question.asked, 5);
+    }
+}

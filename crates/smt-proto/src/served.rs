@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An RPC or one-way message that the peer initiated, from its opened record 0 on.
+//!
+//! ```text
+//!   receiving ──▶ working ── reply ──▶ replying ── acknowledged ──▶ (gone)
+//!       │            └────── abort ──▶ aborted  ── acknowledged ──▶ (gone)
+//!       └─ one-way, whole ──▶ (gone; its id is marked delivered)
+//! ```
+
+use smt_record::OutgoingId;
+use smt_wire::AbortCode;
+
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::time::Time;
+
+/// A message of the peer, and this side's answer.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) state: ServedState,
+    pub(crate) question: Question,
+    /// What the request permits of the reply without a grant.
+    pub(crate) reply_unscheduled: u32,
+    pub(crate) deadline: Option<Time>,
+}
+
+/// Where a served RPC is.
+#[derive(Debug)]
+pub(crate) enum ServedState {
+    /// Record 0 has opened; `right` permits one reply (none for a one-way message).
+    Receiving {
+        incoming: Incoming,
+        right: Option<OutgoingId>,
+    },
+    /// The application has the request.
+    Working { right: OutgoingId },
+    /// The reply is on its way, or waits for its acknowledgement.
+    Replying(Outgoing),
+    /// There is no reply and there will be none.
+    Aborted(AbortCode),
+}

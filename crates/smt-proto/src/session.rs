@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One session: keys, ids, and the messages under way in both directions.
+//!
+//! A message's way through this folder:
+//! 1. `commands`: the application's call gets an id and waits in `calls`.
+//! 2. `transmit`: its records are sealed as they leave.
+//! 3. `data`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
+//! 4. `control`: grants, questions and acknowledgements of the peer.
+//! 5. `timers`: questions of our own, deadlines, key epochs, death.
+//!
+//! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
+
+mod commands;
+mod control;
+mod data;
+mod keys;
+mod timers;
+mod transmit;
+
+pub(crate) use commands::CallKind;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use smt_carrier::Path;
+use smt_record::{
+    ControlWindow, IdAllocator, IdLayout, IdWindow, IndexBits, OpenKeys, Padding, SealKeys, Side,
+};
+use smt_wire::{Geometry, MessageId, SessionIndex};
+
+use crate::acks::PendingAcks;
+use crate::call::Call;
+use crate::config::Config;
+use crate::control_queue::ControlQueue;
+use crate::discovery::Discovery;
+use crate::early::EarlyPackets;
+use crate::error::SessionEnd;
+use crate::event::{Event, RpcId};
+use crate::grants::Grants;
+use crate::limits;
+use crate::outgoing::SealScratch;
+use crate::question::Question;
+use crate::rate::Rate;
+use crate::served::Served;
+use crate::statistics::Statistics;
+use crate::table::Table;
+use crate::time::Time;
+
+/// What all sessions of an endpoint share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) statistics: Statistics,
+    pub(crate) grants: Grants,
+    pub(crate) seal_scratch: SealScratch,
+    pub(crate) open_scratch: Vec<u8>,
+    /// Bytes held by incomplete messages, and by early packets.
+    pub(crate) memory: usize,
+    pub(crate) early_memory: usize,
+    /// New requests are refused: the endpoint shuts down.
+    pub(crate) is_draining: bool,
+}
+
+/// What the handshake agreed (SPEC §6.3).
+pub(crate) struct Agreement {
+    pub(crate) side: Side,
+    pub(crate) geometry: Geometry,
+    pub(crate) send_bits: IndexBits,
+    pub(crate) receive_bits: IndexBits,
+    pub(crate) layout: IdLayout,
+    pub(crate) stripes_log2: u8,
+    pub(crate) own_window: u32,
+    pub(crate) peer_window: u32,
+    /// Largest message the peer accepts, and how much of it without a grant.
+    pub(crate) message_limit: u32,
+    pub(crate) unscheduled: u32,
+    pub(crate) datagram_limit: usize,
+}
+
+/// A live session.
+pub(crate) struct Session {
+    pub(crate) path: Path,
+    pub(crate) index: SessionIndex,
+    pub(crate) remote_index: SessionIndex,
+    /// What a RESET of the peer must carry (SPEC §12.1), and what ours would.
+    pub(crate) peer_token: Option<[u8; 16]>,
+    own_token: [u8; 16],
+    /// The client waits for our CONFIRM.
+    confirm_due: bool,
+    pub(crate) seal: SealKeys,
+    pub(crate) open: OpenKeys,
+    agreement: Agreement,
+    stripes: Vec<Stripe>,
+    /// Messages begin in the stripes in turn.
+    next_stripe: usize,
+    calls: Table<Call>,
+    served: Table<Served>,
+    early: EarlyPackets,
+    control: ControlQueue,
+    /// Messages that may send, fewest bytes left first.
+    sendable: BinaryHeap<Reverse<(u32, MessageId)>>,
+    discovery: Discovery,
+    /// Earliest moment that the timers may have something to do.
+    due: Option<Time>,
+    /// The first question that has not been followed by anything from the peer.
+    asked_since: Option<Time>,
+    /// PING, while the peer is suspected to be gone.
+    suspicion: Option<Question>,
+    /// Bounds answers to questions about ids that are not live.
+    answers: Rate,
+    last_active: Time,
+    /// EPOCH_DONE is owed or repeated.
+    epoch_question: Option<Question>,
+    epoch_began: Time,
+    /// Control packets under the present key.
+    controls: u64,
+    /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch.
+    key_request: Option<(u32, Question)>,
+    /// WINDOW_REQUEST, since a command was refused for lack of ids.
+    blocked: Option<Question>,
+    /// The sending key is used up, and the next epoch cannot begin yet.
+    is_stalled: bool,
+    ended: Option<SessionEnd>,
+    /// The session is in the endpoint's queue of those with something to send.
+    pub(crate) is_ready: bool,
+    /// The endpoint's timer for this session.
+    pub(crate) timer: Option<Time>,
+}
+
+/// The state of one stripe (SPEC §4).
+struct Stripe {
+    allocator: IdAllocator,
+    /// Counters below may be used (advertised by the peer).
+    peer_limit: u64,
+    window: IdWindow,
+    /// The limit that the peer was last told.
+    told_limit: u64,
+    control_counter: u64,
+    control_window: ControlWindow,
+    acks: PendingAcks,
+}
+
+impl Session {
+    pub(crate) fn new(
+        now: Time,
+        path: Path,
+        indices: Indices,
+        keys: (SealKeys, OpenKeys),
+        agreement: Agreement,
+    ) -> Self {
+        let stripes = (0..1u16 << agreement.stripes_log2)
+            .map(|stripe| Stripe {
+                allocator: IdAllocator::new(agreement.layout, agreement.side, stripe),
+                peer_limit: u64::from(agreement.peer_window),
+                window: IdWindow::new(
+                    agreement.own_window,
+                    agreement.layout,
+                    agreement.side.peer(),
+                    stripe,
+                ),
+                told_limit: u64::from(agreement.own_window),
+                control_counter: 0,
+                control_window: ControlWindow::new(),
+                acks: PendingAcks::default(),
+            })
+            .collect();
+        let discovery = Discovery::new(now, agreement.datagram_limit);
+        Self {
+            path,
+            index: indices.own,
+            remote_index: indices.remote,
+            peer_token: None,
+            own_token: indices.token,
+            confirm_due: false,
+            seal: keys.0,
+            open: keys.1,
+            stripes,
+            next_stripe: 0,
+            calls: Table::new(),
+            served: Table::new(),
+            early: EarlyPackets::default(),
+            control: ControlQueue::default(),
+            sendable: BinaryHeap::new(),
+            due: Some(now),
+            discovery,
+            asked_since: None,
+            suspicion: None,
+            answers: Rate::new(limits::ANSWERS_PER_SECOND),
+            last_active: now,
+            epoch_question: None,
+            epoch_began: now,
+            controls: 0,
+            key_request: None,
+            blocked: None,
+            is_stalled: false,
+            ended: None,
+            is_ready: false,
+            timer: None,
+            agreement,
+        }
+    }
+
+    /// The session is over: every call ends, every request that is worked on is cancelled.
+    pub(crate) fn end(&mut self, end: SessionEnd, shared: &mut Shared) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.end_messages(&end, shared);
+        self.control = ControlQueue::default();
+        self.confirm_due = false;
+        shared.events.push_back(Event::SessionEnded {
+            session: self.index,
+            end: end.clone(),
+        });
+        self.ended = Some(end);
+    }
+
+    /// Something of the peer has opened.
+    fn heard(&mut self, now: Time) {
+        self.asked_since = None;
+        self.suspicion = None;
+        self.last_active = now;
+    }
+
+    fn rpc(&self, id: MessageId) -> RpcId {
+        RpcId {
+            session: self.index,
+            id,
+        }
+    }
+
+    /// The counter's distance from the id's low end: k + 1 (SPEC §4.1).
+    fn shift(&self) -> u32 {
+        u32::from(self.agreement.stripes_log2) + 1
+    }
+
+    fn set_due(&mut self, due: Time) {
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    pub(crate) fn due(&self) -> Option<Time> {
+        if self.ended.is_some() { None } else { self.due }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.agreement.side
+    }
+
+    /// Requests that the application works on, and replies that are not acknowledged.
+    pub(crate) fn served_len(&self) -> usize {
+        self.served.len()
+    }
+
+    /// Calls and one-way messages in progress.
+    pub(crate) fn calls_len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// UDP payload bytes of a datagram, as discovered so far.
+    pub(crate) fn datagram_size(&self) -> usize {
+        self.discovery.size()
+    }
+
+    /// The largest message that the peer accepts, in bytes before padding.
+    pub(crate) fn message_max(&self) -> u32 {
+        self.agreement.message_max()
+    }
+}
+
+/// The two indices of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Indices {
+    pub(crate) own: SessionIndex,
+    pub(crate) remote: SessionIndex,
+    /// The reset token of `own` (SPEC §12.1).
+    pub(crate) token: [u8; 16],
+}
+
+impl Agreement {
+    /// Application bytes of the largest message that may be sent.
+    pub(crate) fn message_max(&self) -> u32 {
+        let by_index = self.geometry.padded_max(self.send_bits.bits());
+        self.message_limit
+            .min(by_index.saturating_sub(smt_wire::InnerHeader::LEN as u32))
+    }
+
+    /// The padded length of a message of this many application bytes.
+    fn padded(&self, padding: &Padding, length: u32) -> u32 {
+        let header = smt_wire::InnerHeader::LEN as u32;
+        padding.padded(header + length, header + self.message_max())
+    }
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the application asks of a session.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_record::{AllocationError, OutgoingId};
+use smt_wire::{AbortCode, MessageId, PacketType, RECORD_OVERHEAD};
+
+use super::{Session, Shared};
+use crate::call::{Call, LiveCall};
+use crate::error::{
+    CallError, CallFailure, CloseCode, Execution, OneWayOutcome, Refused, SessionEnd,
+};
+use crate::event::Event;
+use crate::limits;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::served::ServedState;
+use crate::time::Time;
+
+impl Session {
+    /// Begins a call, or a one-way message.
+    pub(crate) fn call(
+        &mut self,
+        now: Time,
+        body: Bytes,
+        kind: CallKind,
+        shared: &mut Shared,
+    ) -> Result<MessageId, Refused> {
+        if self.ended.is_some() {
+            return Err(Refused::NoSession);
+        }
+        let padded = self.padded_length(&body, shared)?;
+        let right = self.next_id(now, shared)?;
+        let id = right.id();
+        let unscheduled = self.agreement.unscheduled;
+        let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
+        let deadline = kind.deadline.map(|after| now + after);
+        let live = LiveCall {
+            outgoing: Some(outgoing),
+            incoming: None,
+            is_one_way: kind.is_one_way,
+            question: Question::new(now, shared.config.resend_interval),
+            deadline,
+            reply_unscheduled: self.reply_unscheduled(shared),
+            is_seen: false,
+        };
+        self.set_due(live.due());
+        self.calls.insert(id.0, Call::Live(live));
+        self.queue_sendable(id);
+        self.last_active = now;
+        Ok(id)
+    }
+
+    /// Replies to a request.
+    pub(crate) fn reply(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        body: Bytes,
+        shared: &mut Shared,
+    ) -> Result<(), Refused> {
+        let padded = self.padded_length(&body, shared)?;
+        let geometry = self.agreement.geometry;
+        let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
+        if !matches!(served.state, ServedState::Working { .. }) {
+            return Err(Refused::NoRpc);
+        }
+        let state = std::mem::replace(&mut served.state, ServedState::Aborted(AbortCode::Dropped));
+        let ServedState::Working { right } = state else {
+            return Err(Refused::NoRpc);
+        };
+        let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
+        served.state = ServedState::Replying(outgoing);
+        served.question = Question::new(now, limits::NEED_ACK_INTERVAL);
+        let due = served.question.due;
+        self.set_due(due);
+        self.queue_sendable(id);
+        self.last_active = now;
+        Ok(())
+    }
+
+    /// Ends a request without a reply.
+    pub(crate) fn abort(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        code: AbortCode,
+    ) -> Result<(), Refused> {
+        let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
+        if !matches!(served.state, ServedState::Working { .. }) {
+            return Err(Refused::NoRpc);
+        }
+        served.state = ServedState::Aborted(code);
+        served.question = Question::new(now, limits::NEED_ACK_INTERVAL);
+        let due = served.question.due;
+        self.set_due(due);
+        self.send_abort(id, code);
+        Ok(())
+    }
+
+    /// Gives a call up: it ends at once here, and the peer is told until it answers.
+    pub(crate) fn cancel(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        reason: CallFailure,
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(entry) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        let Call::Live(_) = entry else { return false };
+        let mut question = Question::new(now, shared.config.resend_interval);
+        question.ask(now, limits::RESEND_INTERVAL_MAX);
+        let due = question.due;
+        let Call::Live(live) = std::mem::replace(entry, Call::Cancelling(question)) else {
+            return false;
+        };
+        self.control.id(PacketType::Cancel, id);
+        self.set_due(due);
+        self.release(id, &live, shared);
+        let execution = if live.has_left() {
+            Execution::MayHaveRun
+        } else {
+            Execution::DidNotRun
+        };
+        self.report_failure(id, &live, CallError { reason, execution }, shared);
+        true
+    }
+
+    /// Closes the session from this side. CLOSE leaves with the next transmit.
+    pub(crate) fn close(&mut self, code: CloseCode, shared: &mut Shared) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.end(SessionEnd::ClosedHere, shared);
+        let code = code.code();
+        self.control.push(0, smt_wire::Body::Close { code });
+    }
+
+    /// Ends all messages because the session ends.
+    pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
+        for (number, call) in self.calls.drain() {
+            let Call::Live(live) = call else { continue };
+            let id = MessageId(number);
+            self.release(id, &live, shared);
+            let execution = if live.has_left() {
+                Execution::MayHaveRun
+            } else {
+                Execution::DidNotRun
+            };
+            let error = CallError {
+                reason: CallFailure::SessionEnded(end.clone()),
+                execution,
+            };
+            self.report_failure(id, &live, error, shared);
+        }
+        for (number, served) in self.served.drain() {
+            let rpc = self.rpc(MessageId(number));
+            match served.state {
+                ServedState::Receiving { incoming, .. } => {
+                    shared.memory -= incoming.memory();
+                    shared.grants.remove(rpc);
+                }
+                ServedState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
+                ServedState::Replying(_) | ServedState::Aborted(_) => {}
+            }
+        }
+        shared.early_memory -= self.early.bytes();
+        self.early = crate::early::EarlyPackets::default();
+        self.sendable.clear();
+    }
+
+    /// Gives back what the endpoint holds for a call that is over.
+    pub(super) fn release(&self, id: MessageId, live: &LiveCall, shared: &mut Shared) {
+        if let Some(incoming) = &live.incoming {
+            shared.memory -= incoming.memory();
+            shared.grants.remove(self.rpc(id));
+        }
+    }
+
+    /// Tells the application that a call or one-way message ended without success.
+    pub(super) fn report_failure(
+        &self,
+        id: MessageId,
+        live: &LiveCall,
+        error: CallError,
+        shared: &mut Shared,
+    ) {
+        let rpc = self.rpc(id);
+        shared.events.push_back(if live.is_one_way {
+            let outcome = match error.execution {
+                Execution::DidNotRun => OneWayOutcome::NotDelivered(error.reason),
+                Execution::MayHaveRun => OneWayOutcome::MayHaveBeenDelivered(error.reason),
+            };
+            Event::OneWayDone { rpc, outcome }
+        } else {
+            Event::CallFailed { rpc, error }
+        });
+    }
+
+    pub(super) fn send_abort(&mut self, id: MessageId, code: AbortCode) {
+        let stripe = self.stripe_of(id);
+        self.control
+            .push(stripe, smt_wire::Body::Abort(smt_wire::Abort { id, code }));
+    }
+
+    /// Queues a message for sending if it has something to send and is not queued.
+    pub(super) fn queue_sendable(&mut self, id: MessageId) {
+        let outgoing = match self.calls.get_mut(id.0) {
+            Some(Call::Live(live)) => live.outgoing.as_mut(),
+            Some(Call::Cancelling(_)) => None,
+            None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
+                Some(ServedState::Replying(outgoing)) => Some(outgoing),
+                _ => None,
+            },
+        };
+        let Some(outgoing) = outgoing else { return };
+        if outgoing.is_sendable() && !outgoing.is_queued {
+            outgoing.is_queued = true;
+            self.sendable
+                .push(std::cmp::Reverse((outgoing.remaining(), id)));
+        }
+    }
+
+    pub(super) fn stripe_of(&self, id: MessageId) -> u16 {
+        (id.0 & ((1 << self.agreement.stripes_log2) - 1)) as u16
+    }
+
+    fn padded_length(&self, body: &Bytes, shared: &Shared) -> Result<u32, Refused> {
+        let limit = self.agreement.message_max();
+        let length = u32::try_from(body.len())
+            .ok()
+            .filter(|length| *length <= limit);
+        let length = length.ok_or(Refused::TooLarge {
+            length: body.len(),
+            limit,
+        })?;
+        Ok(self.agreement.padded(&shared.config.padding, length))
+    }
+
+    fn next_id(&mut self, now: Time, shared: &Shared) -> Result<OutgoingId, Refused> {
+        for _ in 0..self.stripes.len() {
+            let stripe = &mut self.stripes[self.next_stripe];
+            let limit = stripe.peer_limit;
+            let allocated = stripe.allocator.next(limit);
+            self.next_stripe = (self.next_stripe + 1) % self.stripes.len();
+            match allocated {
+                Ok(right) => return Ok(right),
+                Err(AllocationError::Blocked { .. }) => {}
+                Err(AllocationError::Exhausted { .. }) => return Err(Refused::UsedUp),
+            }
+        }
+        if self.blocked.is_none() {
+            let question = Question::new(now, shared.config.resend_interval);
+            self.set_due(question.due);
+            self.blocked = Some(question);
+            self.ask_for_window();
+        }
+        Err(Refused::Blocked)
+    }
+
+    /// How much of a reply may come without a grant: with many calls outstanding only record 0 each.
+    fn reply_unscheduled(&self, shared: &Shared) -> u32 {
+        let first = self.agreement.geometry.record(u32::MAX, 0).extent;
+        let least = u32::from(first) + RECORD_OVERHEAD as u32;
+        if self.calls.len() >= shared.config.incast_calls {
+            least
+        } else {
+            shared.config.unscheduled.max(least)
+        }
+    }
+}
+
+/// How a call is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallKind {
+    pub(crate) is_one_way: bool,
+    pub(crate) deadline: Option<Duration>,
+}
+
+/// The inner header's deadline field (SPEC §5.2).
+pub(super) fn deadline_field(deadline: Option<Time>, now: Time) -> u32 {
+    deadline.map_or(0, |deadline| {
+        u32::try_from(deadline.since(now).as_micros())
+            .unwrap_or(u32::MAX)
+            .max(1)
+    })
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Control packets of the peer: open, check the number, then act (SPEC §3.4, §8).
+//!
+//! Nothing here believes a packet before its tag has opened. An opened packet with an impossible id is
+//! counted as a violation and has no effect.
+
+use smt_record::{Delivered, IdParts, Side};
+use smt_wire::{
+    Abort, AbortCode, Ack, Body, Control, Grant, MessageId, PacketType, Resend, TAG_LEN,
+};
+
+use super::{Session, Shared};
+use crate::acks::ack_of;
+use crate::call::Call;
+use crate::error::{CallError, CallFailure, CloseCode, Execution, OneWayOutcome, SessionEnd};
+use crate::event::Event;
+use crate::limits;
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// Takes a control packet that names this session. Returns whether it opened.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        let number = control.header.number;
+        let Some(stripe) = self.stripes.get(usize::from(number.stripe)) else {
+            shared.statistics.packets_contradicting += 1;
+            return false;
+        };
+        if !stripe.control_window.check(number.counter) {
+            shared.statistics.controls_replayed += 1;
+            return false;
+        }
+        if !self.open_control(control, shared) {
+            self.watch_opening_keys(now, shared);
+            return false;
+        }
+        self.stripes[usize::from(number.stripe)]
+            .control_window
+            .accept(number.counter);
+        self.heard(now);
+        self.act(now, control, shared);
+        true
+    }
+
+    fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
+        let Some((epoch, aead)) = self.open.control(control.header.epoch) else {
+            shared.statistics.controls_forged += 1;
+            return false;
+        };
+        let mut sealed = [0; 2 * TAG_LEN];
+        let sealed = &mut sealed[..control.sealed.len()];
+        sealed.copy_from_slice(control.sealed);
+        if aead
+            .open_in_place(control.header.number.to_u64(), control.aad, sealed)
+            .is_err()
+        {
+            self.open.failed();
+            shared.statistics.controls_forged += 1;
+            return false;
+        }
+        self.open.opened(epoch);
+        if control.body == Body::Confirm {
+            self.peer_token = sealed[..TAG_LEN].try_into().ok();
+        }
+        true
+    }
+
+    fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {
+        let stripe = control.header.number.stripe;
+        match control.body {
+            // The client repeats it until ours opens.
+            Body::Confirm => self.confirm_due = self.agreement.side == Side::Server,
+            Body::Grant(list) => list
+                .iter()
+                .for_each(|grant| self.granted(now, &grant, shared)),
+            Body::Resend(list) => list
+                .iter()
+                .for_each(|resend| self.asked_again(now, resend, shared)),
+            Body::Busy(list) => list.iter().for_each(|id| self.peer_is_busy(now, id)),
+            Body::Ack(list) => list.iter().for_each(|ack| self.acked(now, ack, shared)),
+            Body::NeedAck(list) => list
+                .iter()
+                .for_each(|id| self.asked_for_ack(now, id, shared)),
+            Body::Cancel(list) => list
+                .iter()
+                .for_each(|id| self.cancelled_by_peer(id, shared)),
+            Body::Voided(list) => list.iter().for_each(|id| self.cancel_answered(id)),
+            Body::Seen(list) => list.iter().for_each(|id| self.cancel_answered(id)),
+            Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
+            Body::SeenAndGone(list) => list.iter().for_each(|id| self.seen_and_gone(id, shared)),
+            Body::Abort(abort) => self.aborted(abort, shared),
+            Body::Window { limit } => self.raise_peer_limit(usize::from(stripe), limit, shared),
+            Body::WindowRequest => {
+                let limit = self.stripes[usize::from(stripe)].window.limit();
+                self.control.push(stripe, Body::Window { limit });
+            }
+            Body::KeyUpdateRequest { epoch } => self.seal.request_update(epoch),
+            Body::EpochDone { epoch } => self.epoch_done(epoch),
+            Body::EpochAck { epoch } => self.epoch_acked(now, epoch, shared),
+            Body::Ping(value) => self.control.push(0, Body::Pong(value)),
+            Body::Pong(_) => {}
+            Body::Probe { .. } => {
+                let size = (control.aad.len() + control.sealed.len()) as u32;
+                self.control.push(0, Body::ProbeAck { size });
+            }
+            Body::ProbeAck { size } => self.discovery.answered(size as usize),
+            Body::Close { code } => {
+                self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
+            }
+        }
+    }
+
+    /// GRANT: how far the peer has got with a message of ours, and how far we may.
+    fn granted(&mut self, now: Time, grant: &Grant, shared: &Shared) {
+        let (outgoing, question, interval) = match self.calls.get_mut(grant.id.0) {
+            Some(Call::Live(live)) => {
+                live.is_seen = true;
+                let interval = shared.config.resend_interval;
+                (live.outgoing.as_mut(), &mut live.question, interval)
+            }
+            Some(Call::Cancelling(_)) => return,
+            None => match self.served.get_mut(grant.id.0) {
+                Some(Served {
+                    state: ServedState::Replying(outgoing),
+                    question,
+                    ..
+                }) => (Some(outgoing), question, limits::NEED_ACK_INTERVAL),
+                _ => return,
+            },
+        };
+        let Some(outgoing) = outgoing else { return };
+        if outgoing.grant(grant) {
+            question.progressed(now, interval);
+            let due = question.due;
+            self.set_due(due);
+            self.discovery.progressed();
+        } else {
+            question.heard(now);
+        }
+        self.queue_sendable(grant.id);
+    }
+
+    /// RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
+    fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
+        let Some(parts) = self.checked(resend.id, shared) else {
+            return;
+        };
+        if parts.initiator != self.agreement.side {
+            self.asked_for_reply(now, resend, parts, shared);
+            return;
+        }
+        match self.calls.get_mut(resend.id.0) {
+            Some(Call::Live(live)) => {
+                live.is_seen = true;
+                live.question.heard(now);
+                let Some(outgoing) = live.outgoing.as_mut() else {
+                    return;
+                };
+                if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
+                    self.discovery.stalled(now);
+                }
+                self.queue_sendable(resend.id);
+            }
+            // The peer is told by CANCEL.
+            Some(Call::Cancelling(_)) => {}
+            None => self.control.ack(ack_of(resend.id, self.shift())),
+        }
+    }
+
+    /// The initiator wants its reply.
+    fn asked_for_reply(&mut self, now: Time, resend: Resend, parts: IdParts, shared: &mut Shared) {
+        let id = resend.id;
+        let Some(served) = self.served.get_mut(id.0) else {
+            self.answer_unknown(now, id, parts);
+            return;
+        };
+        match &mut served.state {
+            ServedState::Receiving { incoming, .. } => {
+                let is_moving = now.since(served.question.since) < shared.config.resend_interval;
+                self.control.progress(id, incoming, is_moving);
+            }
+            ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
+            ServedState::Replying(outgoing) => {
+                if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
+                    self.discovery.stalled(now);
+                }
+                if !outgoing.is_sendable() {
+                    self.control.id(PacketType::Busy, id);
+                }
+                served.question.heard(now);
+                self.queue_sendable(id);
+            }
+            ServedState::Aborted(code) => {
+                let code = *code;
+                self.send_abort(id, code);
+            }
+        }
+    }
+
+    /// An authenticated question about an id of the peer without live state.
+    fn answer_unknown(&mut self, now: Time, id: MessageId, parts: IdParts) {
+        if !self.answers.take(now) {
+            return;
+        }
+        let window = &self.stripes[usize::from(parts.stripe)].window;
+        let answer = if window.is_seen(parts.counter) {
+            PacketType::SeenAndGone
+        } else {
+            PacketType::NeverSeen
+        };
+        self.control.id(answer, id);
+    }
+
+    /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole request
+    /// has arrived, and nothing of it has to be kept.
+    fn peer_is_busy(&mut self, now: Time, id: MessageId) {
+        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
+            && !live.is_one_way
+        {
+            live.is_seen = true;
+            live.question.heard(now);
+            live.outgoing = None;
+        }
+    }
+
+    pub(super) fn acked(&mut self, now: Time, ack: Ack, shared: &mut Shared) {
+        for id in ack.ids(self.agreement.stripes_log2) {
+            self.acknowledged(now, id, shared);
+        }
+    }
+
+    /// The peer does not need our message of this id any more.
+    pub(super) fn acknowledged(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        if self
+            .served
+            .get(id.0)
+            .is_some_and(|served| !matches!(served.state, ServedState::Working { .. }))
+        {
+            if let Some(served) = self.served.remove(id.0)
+                && let ServedState::Receiving { incoming, .. } = served.state
+            {
+                shared.memory -= incoming.memory();
+                shared.grants.remove(self.rpc(id));
+            }
+            self.last_active = now;
+            return;
+        }
+        if let Some(Call::Live(live)) = self.calls.get(id.0)
+            && live.is_one_way
+        {
+            self.calls.remove(id.0);
+            let rpc = self.rpc(id);
+            shared.events.push_back(Event::OneWayDone {
+                rpc,
+                outcome: OneWayOutcome::Delivered,
+            });
+        }
+    }
+
+    /// NEED_ACK: has our side its message of this id (SPEC §9.4, §9.5)?
+    fn asked_for_ack(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(parts) = self.checked(id, shared) else {
+            return;
+        };
+        if parts.initiator == self.agreement.side {
+            match self.calls.get(id.0) {
+                // The peer has no message under the id of a one-way message of ours.
+                Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
+                Some(Call::Live(live)) => {
+                    let waited = now.since(live.question.since);
+                    let is_moving = waited < shared.config.resend_interval;
+                    self.control
+                        .reply_progress(id, live.incoming.as_ref(), is_moving);
+                }
+                Some(Call::Cancelling(_)) | None => self.control.ack(ack_of(id, self.shift())),
+            }
+            return;
+        }
+        if let Some(served) = self.served.get(id.0) {
+            if let ServedState::Receiving { incoming, .. } = &served.state {
+                let is_moving = now.since(served.question.since) < shared.config.resend_interval;
+                self.control.progress(id, incoming, is_moving);
+            }
+            return;
+        }
+        match self.stripes[usize::from(parts.stripe)]
+            .window
+            .is_delivered(parts.counter)
+        {
+            Delivered::Yes => self.control.ack(ack_of(id, self.shift())),
+            Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
+        }
+    }
+
+    fn cancelled_by_peer(&mut self, id: MessageId, shared: &mut Shared) {
+        let Some(parts) = self
+            .agreement
+            .layout
+            .split(id)
+            .filter(|parts| parts.initiator != self.agreement.side)
+        else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let rpc = self.rpc(id);
+        if let Some(served) = self.served.remove(id.0) {
+            let answer = match served.state {
+                ServedState::Receiving { incoming, .. } => {
+                    shared.memory -= incoming.memory();
+                    shared.grants.remove(rpc);
+                    PacketType::Voided
+                }
+                ServedState::Working { .. } => {
+                    shared.events.push_back(Event::Cancelled(rpc));
+                    PacketType::Seen
+                }
+                ServedState::Replying(_) | ServedState::Aborted(_) => PacketType::Seen,
+            };
+            self.control.id(answer, id);
+            return;
+        }
+        let stripe = usize::from(parts.stripe);
+        let window = &mut self.stripes[stripe].window;
+        if window.is_seen(parts.counter) {
+            self.control.id(PacketType::Seen, id);
+        } else if window.mark_seen(parts.counter).is_some() {
+            self.control.id(PacketType::Voided, id);
+            self.tell_window(stripe);
+        } else {
+            shared.statistics.violations += 1;
+        }
+    }
+
+    fn cancel_answered(&mut self, id: MessageId) {
+        if matches!(self.calls.get(id.0), Some(Call::Cancelling(_))) {
+            self.calls.remove(id.0);
+        }
+    }
+
+    fn never_seen(&mut self, now: Time, id: MessageId) {
+        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
+            && let Some(outgoing) = live.outgoing.as_mut()
+        {
+            // The interval stays grown: a peer without memory for the message is not to be hurried.
+            live.question.heard(now);
+            if outgoing.ask_all_again() && outgoing.is_large() {
+                self.discovery.stalled(now);
+            }
+            self.queue_sendable(id);
+        }
+    }
+
+    fn seen_and_gone(&mut self, id: MessageId, shared: &mut Shared) {
+        let error = CallError {
+            reason: CallFailure::Forgotten,
+            execution: Execution::MayHaveRun,
+        };
+        self.end_call(id, error, shared);
+    }
+
+    fn aborted(&mut self, abort: Abort, shared: &mut Shared) {
+        let (reason, execution) = match abort.code {
+            AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
+            AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
+            AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
+        };
+        if self
+            .checked(abort.id, shared)
+            .is_some_and(|parts| parts.initiator == self.agreement.side)
+        {
+            self.control.ack(ack_of(abort.id, self.shift()));
+        }
+        self.end_call(abort.id, CallError { reason, execution }, shared);
+    }
+
+    /// A call, live or cancelling, is over for the peer.
+    fn end_call(&mut self, id: MessageId, error: CallError, shared: &mut Shared) {
+        if let Some(Call::Live(live)) = self.calls.remove(id.0) {
+            self.release(id, &live, shared);
+            self.report_failure(id, &live, error, shared);
+        }
+    }
+
+    pub(super) fn raise_peer_limit(&mut self, stripe: usize, limit: u64, shared: &mut Shared) {
+        let state = &mut self.stripes[stripe];
+        if limit <= state.peer_limit {
+            return;
+        }
+        state.peer_limit = limit;
+        if self.blocked.take().is_some() {
+            shared.events.push_back(Event::Unblocked(self.index));
+        }
+    }
+
+    /// The parts of an id that either side may have issued; an id of ours must have been.
+    fn checked(&self, id: MessageId, shared: &mut Shared) -> Option<IdParts> {
+        let parts = self.agreement.layout.split(id).filter(|parts| {
+            let stripe = &self.stripes[usize::from(parts.stripe)];
+            if parts.initiator == self.agreement.side {
+                parts.counter < stripe.allocator.counter()
+            } else {
+                stripe.window.in_range(parts.counter)
+            }
+        });
+        if parts.is_none() {
+            shared.statistics.violations += 1;
+        }
+        parts
+    }
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! DATA: from a packet to a delivered message (SPEC §5.4).
+//!
+//! 1. The id tells whether it is a reply to a call of ours or a message of the peer.
+//! 2. If the message is live, its record 0 has opened and decides what the packet may claim.
+//! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
+//! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
+
+use bytes::Bytes;
+use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys};
+use smt_wire::{Data, InnerHeader, Kind, MessageId};
+
+use super::{Session, Shared};
+use crate::call::{Call, LiveCall};
+use crate::early::EarlyPacket;
+use crate::event::Event;
+use crate::incoming::{Incoming, Opener, Piece, record_end};
+use crate::limits;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// Takes a DATA packet that names this session.
+    pub(crate) fn handle_data(&mut self, now: Time, data: &Data<'_>, shared: &mut Shared) {
+        if self.ended.is_some() {
+            return;
+        }
+        let id = data.header.id;
+        let Some(parts) = self.agreement.layout.split(id) else {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        };
+        if !self.is_acceptable_length(data.header.message_length, shared) {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        if parts.initiator == self.agreement.side {
+            self.handle_reply_data(now, id, data, shared);
+        } else if self.served.contains(id.0) {
+            self.handle_more_data(now, id, piece(data), shared);
+        } else {
+            self.handle_new_data(now, parts, data, shared);
+        }
+        self.watch_opening_keys(now, shared);
+    }
+
+    /// DATA of a reply to a call of ours.
+    fn handle_reply_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get(id.0) else {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        };
+        let has_begun = live.incoming.is_some();
+        if !has_begun && !self.begin_reply(now, id, data, shared) {
+            return;
+        }
+        self.accept_reply_data(now, id, piece(data), shared);
+        if !has_begun {
+            for packet in self.take_early(id, shared) {
+                self.accept_reply_data(now, id, early_piece(&packet), shared);
+            }
+        }
+        self.finish_reply(id, shared);
+    }
+
+    /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
+    fn begin_reply(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(mut incoming) = self.begin(id, data, shared) else {
+            return false;
+        };
+        let header = *incoming.header();
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        if header.kind != Kind::Reply || live.is_one_way {
+            shared.statistics.violations += 1;
+            return false;
+        }
+        incoming.allow(live.reply_unscheduled, 0);
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+            self.discovery.progressed();
+        }
+        shared.memory += incoming.memory();
+        live.outgoing = None;
+        live.is_seen = true;
+        live.incoming = Some(incoming);
+        live.question.progressed(now, shared.config.resend_interval);
+        self.heard(now);
+        self.take_ride(now, id, &header, shared);
+        true
+    }
+
+    fn accept_reply_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let Some(incoming) = live.incoming.as_mut() else {
+            return;
+        };
+        let bits = self.agreement.receive_bits;
+        if accept(incoming, &mut self.open, bits, (id, piece), shared) {
+            live.question.progressed(now, shared.config.resend_interval);
+            self.heard(now);
+        }
+    }
+
+    /// Delivers a reply that is whole.
+    fn finish_reply(&mut self, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Call::Live(live)) = self.calls.get(id.0) else {
+            return;
+        };
+        let Some(incoming) = live.incoming.as_ref() else {
+            return;
+        };
+        if !incoming.is_complete() {
+            shared.grants.update(
+                rpc,
+                incoming.length(),
+                incoming.arrived(),
+                incoming.allowed(),
+            );
+            return;
+        }
+        shared.memory -= incoming.memory();
+        shared.grants.remove(rpc);
+        let stripe = usize::from(self.stripe_of(id));
+        let shift = self.shift();
+        self.stripes[stripe].acks.note(id, shift);
+        shared.statistics.messages_delivered += 1;
+        let Some(Call::Live(LiveCall {
+            incoming: Some(incoming),
+            ..
+        })) = self.calls.remove(id.0)
+        else {
+            return;
+        };
+        shared.events.push_back(Event::Reply {
+            rpc,
+            body: Bytes::from(incoming.into_body()),
+        });
+    }
+
+    /// DATA of a message of the peer whose record 0 has opened before.
+    fn handle_more_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) {
+        let Some(served) = self.served.get_mut(id.0) else {
+            return;
+        };
+        let ServedState::Receiving { incoming, .. } = &mut served.state else {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        };
+        let bits = self.agreement.receive_bits;
+        if accept(incoming, &mut self.open, bits, (id, piece), shared) {
+            served
+                .question
+                .progressed(now, shared.config.resend_interval);
+            self.heard(now);
+        }
+        self.finish_receiving(now, id, shared);
+    }
+
+    /// DATA of an id of the peer without live state.
+    fn handle_new_data(
+        &mut self,
+        now: Time,
+        IdParts {
+            counter, stripe, ..
+        }: IdParts,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let (id, stripe) = (data.header.id, usize::from(stripe));
+        let window = &self.stripes[stripe].window;
+        if window.is_seen(counter) {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        if !window.in_range(counter) {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        if shared.memory >= shared.config.memory_max || self.served.len() >= limits::SERVED_MAX {
+            shared.statistics.memory_refusals += 1;
+            return;
+        }
+        let Some(incoming) = self.begin(id, data, shared) else {
+            return;
+        };
+        let kind = incoming.header().kind;
+        if kind == Kind::Reply {
+            shared.statistics.violations += 1;
+            return;
+        }
+        let Some(sight) = self.stripes[stripe].window.mark_seen(counter) else {
+            return;
+        };
+        self.heard(now);
+        shared.memory += incoming.memory();
+        let header = *incoming.header();
+        self.insert_served(now, incoming, sight, shared);
+        self.take_ride(now, id, &header, shared);
+        self.handle_more_data(now, id, piece(data), shared);
+        for packet in self.take_early(id, shared) {
+            self.handle_more_data(now, id, early_piece(&packet), shared);
+        }
+        self.tell_window(stripe);
+    }
+
+    fn insert_served(
+        &mut self,
+        now: Time,
+        mut incoming: Incoming,
+        sight: FirstSight,
+        shared: &Shared,
+    ) {
+        let id = sight.id();
+        let header = *incoming.header();
+        incoming.allow(shared.config.unscheduled, 0);
+        let right = (header.kind == Kind::Request).then(|| sight.reply_right());
+        let question = Question::new(now, shared.config.resend_interval);
+        self.set_due(question.due);
+        let deadline = (header.deadline_us != 0 && header.deadline_us != u32::MAX)
+            .then(|| now + std::time::Duration::from_micros(u64::from(header.deadline_us)));
+        let served = Served {
+            state: ServedState::Receiving { incoming, right },
+            question,
+            reply_unscheduled: header.reply_unscheduled,
+            deadline,
+        };
+        self.served.insert(id.0, served);
+    }
+
+    /// Delivers a message of the peer that is whole.
+    fn finish_receiving(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(served) = self.served.get_mut(id.0) else {
+            return;
+        };
+        let ServedState::Receiving { incoming, .. } = &served.state else {
+            return;
+        };
+        if !incoming.is_complete() {
+            shared.grants.update(
+                rpc,
+                incoming.length(),
+                incoming.arrived(),
+                incoming.allowed(),
+            );
+            return;
+        }
+        shared.memory -= incoming.memory();
+        shared.grants.remove(rpc);
+        let deadline = served.deadline;
+        let aborted = ServedState::Aborted(smt_wire::AbortCode::Refused);
+        let ServedState::Receiving { incoming, right } =
+            std::mem::replace(&mut served.state, aborted)
+        else {
+            return;
+        };
+        match right {
+            None => self.deliver_one_way(id, incoming, shared),
+            Some(right) => {
+                served.state = ServedState::Working { right };
+                if shared.is_draining {
+                    // The state was set just above, so the request waits for this.
+                    let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
+                    return;
+                }
+                shared.statistics.messages_delivered += 1;
+                shared.events.push_back(Event::Request {
+                    rpc,
+                    body: Bytes::from(incoming.into_body()),
+                    deadline,
+                });
+            }
+        }
+    }
+
+    fn deliver_one_way(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
+        self.served.remove(id.0);
+        let Some(parts) = self.agreement.layout.split(id) else {
+            return;
+        };
+        let stripe = usize::from(self.stripe_of(id));
+        self.stripes[stripe].window.mark_delivered(parts.counter);
+        self.control.ack(crate::acks::ack_of(id, self.shift()));
+        shared.statistics.messages_delivered += 1;
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::OneWay {
+            rpc,
+            body: Bytes::from(incoming.into_body()),
+        });
+    }
+
+    /// Opens record 0, or keeps the packet until it comes.
+    fn begin(&mut self, id: MessageId, data: &Data<'_>, shared: &mut Shared) -> Option<Incoming> {
+        if data.header.offset != 0 {
+            self.keep_early(data, shared);
+            return None;
+        }
+        let mut opener = Opener {
+            keys: &mut self.open,
+            index_bits: self.agreement.receive_bits,
+            id,
+            scratch: &mut shared.open_scratch,
+            statistics: &mut shared.statistics,
+        };
+        Incoming::begin(piece(data), self.agreement.geometry, &mut opener)
+    }
+
+    fn keep_early(&mut self, data: &Data<'_>, shared: &mut Shared) {
+        let end = data.header.offset as usize + data.payload.len();
+        let padded = data.header.message_length;
+        let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
+        if end > most as usize {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        let room = limits::EARLY_BYTES_MAX.saturating_sub(shared.early_memory);
+        shared.early_memory -= self.early.bytes();
+        self.early.keep(
+            EarlyPacket {
+                header: data.header,
+                payload: data.payload.to_vec(),
+            },
+            room,
+        );
+        shared.early_memory += self.early.bytes();
+    }
+
+    fn take_early(&mut self, id: MessageId, shared: &mut Shared) -> Vec<EarlyPacket> {
+        shared.early_memory -= self.early.bytes();
+        let taken = self.early.take(id);
+        shared.early_memory += self.early.bytes();
+        taken
+    }
+
+    /// What rides in an inner header: the peer's window and acknowledgements (SPEC §5.2).
+    fn take_ride(&mut self, now: Time, id: MessageId, header: &InnerHeader, shared: &mut Shared) {
+        let stripe = usize::from(self.stripe_of(id));
+        if let Some(limit) = header.extend_window(self.stripes[stripe].peer_limit) {
+            self.raise_peer_limit(stripe, limit, shared);
+        }
+        if let Some(ack) = header.ack {
+            self.acked(now, ack, shared);
+        }
+    }
+
+    fn is_acceptable_length(&self, padded: u32, shared: &Shared) -> bool {
+        let header = InnerHeader::LEN as u32;
+        let by_index = self
+            .agreement
+            .geometry
+            .padded_max(self.agreement.receive_bits.bits());
+        padded >= header && padded - header <= shared.config.message_limit && padded <= by_index
+    }
+
+    /// Tells the peer about ids that it may use, before it would have to ask.
+    pub(super) fn tell_window(&mut self, stripe: usize) {
+        let state = &mut self.stripes[stripe];
+        let limit = state.window.limit();
+        if limit - state.told_limit > u64::from(self.agreement.own_window / 2) {
+            state.told_limit = limit;
+            self.control
+                .push(stripe as u16, smt_wire::Body::Window { limit });
+        }
+    }
+}
+
+/// Gives a piece to its message; keeps the books. Returns whether it brought something new.
+fn accept(
+    incoming: &mut Incoming,
+    keys: &mut OpenKeys,
+    index_bits: IndexBits,
+    (id, piece): (MessageId, Piece<'_>),
+    shared: &mut Shared,
+) -> bool {
+    let before = incoming.memory();
+    let statistics = &mut shared.statistics;
+    let mut opener = Opener {
+        keys,
+        index_bits,
+        id,
+        scratch: &mut shared.open_scratch,
+        statistics,
+    };
+    let progress = incoming.accept(piece, &mut opener);
+    shared.memory += incoming.memory();
+    shared.memory -= before;
+    progress
+}
+
+fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
+    Piece {
+        epoch: data.header.epoch,
+        message_length: data.header.message_length,
+        offset: data.header.offset,
+        payload: data.payload,
+    }
+}
+
+fn early_piece(packet: &EarlyPacket) -> Piece<'_> {
+    piece(&Data {
+        header: packet.header,
+        payload: &packet.payload,
+    })
+}

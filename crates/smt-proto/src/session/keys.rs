@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Key epochs of a session (SPEC §7.3).
+//!
+//! ```text
+//!   sender                                   receiver
+//!   epoch e ── quota, or asked ──▶ e+1       first packet of e+1 opens: current = e+1, e kept
+//!   nothing of e outstanding: EPOCH_DONE{e} ──▶ drops e
+//!   e+2 allowed              ◀── EPOCH_ACK{e}
+//! ```
+
+use smt_wire::{Body, MessageId, PacketType};
+
+use super::{Session, Shared};
+use crate::call::Call;
+use crate::limits::{OLD_EPOCH_LIFE, RESEND_INTERVAL_MAX};
+use crate::question::Question;
+use crate::served::ServedState;
+use crate::time::Time;
+
+impl Session {
+    /// Moves the sending keys on if it is time.
+    pub(super) fn update_keys(&mut self, now: Time, shared: &mut Shared) {
+        if !self.seal.wants_update() || !self.seal.can_update() {
+            return;
+        }
+        self.seal.update();
+        self.is_stalled = false;
+        self.controls = 0;
+        shared.statistics.key_updates += 1;
+        let question = Question::new(now, shared.config.resend_interval);
+        self.set_due(question.due);
+        self.epoch_question = Some(question);
+    }
+
+    /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
+    pub(super) fn finish_epoch(&mut self, now: Time, shared: &Shared) {
+        let Some(previous) = self.seal.previous() else {
+            self.epoch_question = None;
+            return;
+        };
+        let Some(mut question) = self.epoch_question.filter(|question| question.due <= now) else {
+            return;
+        };
+        let holders = self.holders_of(previous);
+        if !holders.is_empty() && self.seal.wants_update() {
+            question.ask(now, shared.config.resend_interval * HURRY_INTERVALS);
+            self.hurry(&holders);
+        } else if !holders.is_empty() {
+            question.progressed(now, shared.config.resend_interval);
+        } else {
+            question.ask(now, RESEND_INTERVAL_MAX);
+            self.control.push(0, Body::EpochDone { epoch: previous });
+        }
+        self.epoch_question = Some(question);
+    }
+
+    /// The peer has nothing outstanding in `epoch`.
+    pub(super) fn epoch_done(&mut self, epoch: u32) {
+        // Also to a repetition: our answer was lost. Never for the current epoch or a future one.
+        if self.open.finish(epoch) {
+            self.control.push(0, Body::EpochAck { epoch });
+        }
+    }
+
+    pub(super) fn epoch_acked(&mut self, now: Time, epoch: u32, shared: &mut Shared) {
+        if self.seal.previous() == Some(epoch) {
+            self.seal.finish_previous();
+            self.epoch_question = None;
+            // Who waited for the next epoch goes on.
+            self.update_keys(now, shared);
+        }
+    }
+
+    /// Asks for new keys of the peer when too much has failed to open, until they come; and drops old ones
+    /// that it forgot to finish.
+    pub(super) fn watch_opening_keys(&mut self, now: Time, shared: &Shared) {
+        if let Some(epoch) = self.open.wants_peer_update() {
+            let question = Question::new(now, shared.config.resend_interval);
+            self.key_request = Some((epoch, question));
+            self.control.push(0, Body::KeyUpdateRequest { epoch });
+        }
+        let current = self.open.epoch();
+        if let Some((epoch, question)) = self
+            .key_request
+            .take()
+            .filter(|(epoch, _)| *epoch == current)
+        {
+            self.repeat_key_request(now, epoch, question);
+        }
+        match self.open.previous() {
+            None => self.epoch_began = now,
+            Some(previous) if now.since(self.epoch_began) >= OLD_EPOCH_LIFE => {
+                self.open.finish(previous);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn repeat_key_request(&mut self, now: Time, epoch: u32, mut question: Question) {
+        if question.due <= now {
+            question.ask(now, RESEND_INTERVAL_MAX);
+            self.control.push(0, Body::KeyUpdateRequest { epoch });
+        }
+        self.set_due(question.due);
+        self.key_request = Some((epoch, question));
+    }
+
+    /// Messages that may still have to repeat a record of `epoch` or before.
+    fn holders_of(&self, epoch: u32) -> Vec<MessageId> {
+        let calls = self.calls.iter().filter(|(_, call)| match call {
+            Call::Live(live) => live
+                .outgoing
+                .as_ref()
+                .is_some_and(|outgoing| outgoing.holds_epoch(epoch)),
+            Call::Cancelling(_) => false,
+        });
+        let replies = self
+            .served
+            .iter()
+            .filter(|(_, served)| match &served.state {
+                ServedState::Replying(outgoing) => outgoing.holds_epoch(epoch),
+                _ => false,
+            });
+        let calls = calls.map(|(number, _)| number);
+        let replies = replies.map(|(number, _)| number);
+        calls.chain(replies).map(MessageId).collect()
+    }
+
+    /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
+    /// questions have backed off to. All others would wait for their key.
+    fn hurry(&mut self, holders: &[MessageId]) {
+        for id in holders.iter().copied() {
+            match self.calls.get(id.0) {
+                Some(Call::Live(live)) if !live.is_one_way => {
+                    self.control
+                        .reply_progress(id, live.incoming.as_ref(), false);
+                }
+                _ => self.control.id(PacketType::NeedAck, id),
+            }
+        }
+    }
+}
+
+/// Messages that hold up an epoch are asked about at least this often, in resend intervals.
+const HURRY_INTERVALS: u32 = 8;

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session does when time has passed: deadlines, questions, death (SPEC §9.3-§9.9, §10).
+//!
+//! One pass looks at every live message, does what is due, and finds the next moment that anything is.
+//! It runs at most once per [`TIMER_GRAIN`], and not at all while nothing waits.
+
+use std::cmp::Reverse;
+
+use smt_wire::{Body, MessageId, PacketType};
+
+use super::{Session, Shared};
+use crate::call::Call;
+use crate::error::{CallFailure, CloseCode, SessionEnd};
+use crate::limits::{
+    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
+    RESEND_INTERVAL_MAX, TIMER_GRAIN,
+};
+use crate::question::Question;
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// Does what is due at `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Time, shared: &mut Shared) {
+        if self.ended.is_some() || self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.due = None;
+        self.time_calls(now, shared);
+        self.time_served(now, shared);
+        self.finish_epoch(now, shared);
+        self.watch_opening_keys(now, shared);
+        self.repeat_session_questions(now);
+        self.probe_sizes(now);
+        if let Some(since) = self.asked_since {
+            if now.since(since) >= shared.config.silence_max {
+                self.end(SessionEnd::Silent(now.since(since)), shared);
+                return;
+            }
+            self.set_due(since + shared.config.silence_max);
+        }
+        if let Some(question) = &self.epoch_question {
+            let due = question.due;
+            self.set_due(due);
+        }
+        if let Some(due) = self.discovery.due() {
+            self.set_due(due);
+        }
+        self.close_if_idle(now, shared);
+        self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
+    }
+
+    /// An unreachable hint came: find out whether the peer still answers.
+    pub(crate) fn suspect(&mut self, now: Time, shared: &Shared) {
+        let waits = !(self.calls.is_empty() && self.served.is_empty());
+        if waits && self.suspicion.is_none() && self.ended.is_none() {
+            self.control.push(0, Body::Ping(now.as_nanos()));
+            self.asked_since.get_or_insert(now);
+            self.suspicion = Some(Question::new(now, shared.config.resend_interval));
+            self.set_due(now + TIMER_GRAIN);
+        }
+    }
+
+    /// The id window has no room: ask, and hurry the oldest id of each stripe that the peer may not have
+    /// seen, before all newer ones (SPEC §4.2).
+    pub(super) fn ask_for_window(&mut self) {
+        let mut oldest: Vec<Option<u64>> = vec![None; self.stripes.len()];
+        for (number, call) in self.calls.iter() {
+            let is_unseen = matches!(call, Call::Live(live) if !live.is_seen);
+            let place = &mut oldest[usize::from(self.stripe_of(MessageId(number)))];
+            if is_unseen && place.is_none_or(|other| number < other) {
+                *place = Some(number);
+            }
+        }
+        for (stripe, oldest) in oldest.into_iter().enumerate() {
+            self.control.push(stripe as u16, Body::WindowRequest);
+            if let Some(Call::Live(live)) = oldest.and_then(|number| self.calls.get_mut(number))
+                && let Some(outgoing) = live.outgoing.as_mut()
+            {
+                outgoing.ask_again(0, 1);
+                let id = outgoing.id();
+                outgoing.is_queued = true;
+                self.sendable.push(Reverse((0, id)));
+            }
+        }
+    }
+
+    /// Questions that are about the session: is the peer there, may new ids be used?
+    fn repeat_session_questions(&mut self, now: Time) {
+        if let Some(mut question) = self.suspicion {
+            if question.due <= now {
+                question.ask(now, RESEND_INTERVAL_MAX);
+                self.control.push(0, Body::Ping(now.as_nanos()));
+            }
+            self.set_due(question.due);
+            self.suspicion = Some(question);
+        }
+        if let Some(mut question) = self.blocked {
+            if question.due <= now {
+                question.ask(now, RESEND_INTERVAL_MAX);
+                self.asked_since.get_or_insert(now);
+                self.ask_for_window();
+            }
+            self.set_due(question.due);
+            self.blocked = Some(question);
+        }
+    }
+
+    fn time_calls(&mut self, now: Time, shared: &mut Shared) {
+        let mut expired = Vec::new();
+        let mut silent = Vec::new();
+        let mut earliest = None;
+        for (number, call) in self.calls.iter_mut() {
+            let due = match call {
+                Call::Live(live) => {
+                    if live.deadline.is_some_and(|deadline| deadline <= now) {
+                        expired.push(MessageId(number));
+                        continue;
+                    }
+                    if live.question.due <= now {
+                        live.question.ask(now, RESEND_INTERVAL_MAX);
+                        silent.push(MessageId(number));
+                    }
+                    live.due()
+                }
+                Call::Cancelling(question) => {
+                    if question.due <= now {
+                        question.ask(now, RESEND_INTERVAL_MAX);
+                        self.control.id(PacketType::Cancel, MessageId(number));
+                        self.asked_since.get_or_insert(now);
+                    }
+                    question.due
+                }
+            };
+            earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
+        }
+        if let Some(due) = earliest {
+            self.set_due(due);
+        }
+        for id in expired {
+            self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
+        }
+        for id in silent {
+            self.ask_about_call(now, id, shared);
+        }
+    }
+
+    /// Nothing came for a call: ask for what is missing.
+    fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        if !live.has_left() {
+            // It waits here: for keys, or behind others.
+            live.question.heard(now);
+            self.queue_sendable(id);
+            return;
+        }
+        match &live.incoming {
+            _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
+            Some(incoming) if incoming.missing(1).is_empty() => {
+                // The peer waits for our grants.
+                live.question.heard(now);
+                return;
+            }
+            incoming => self.control.reply_progress(id, incoming.as_ref(), false),
+        }
+        if live.question.asked >= QUESTIONS_UNTIL_UNGRANTED {
+            shared.grants.remove(rpc);
+        }
+        self.asked_since.get_or_insert(now);
+        shared.statistics.resends_asked += 1;
+    }
+
+    fn time_served(&mut self, now: Time, shared: &mut Shared) {
+        let mut due = Vec::new();
+        let mut earliest: Option<Time> = None;
+        for (number, served) in self.served.iter() {
+            if matches!(served.state, ServedState::Working { .. }) {
+                continue;
+            }
+            if served.question.due <= now {
+                due.push(MessageId(number));
+            } else {
+                earliest =
+                    Some(earliest.map_or(served.question.due, |e| e.min(served.question.due)));
+            }
+        }
+        if let Some(earliest) = earliest {
+            self.set_due(earliest);
+        }
+        for id in due {
+            self.ask_about_served(now, id, shared);
+        }
+    }
+
+    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
+    fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Served {
+            state, question, ..
+        }) = self.served.get_mut(id.0)
+        else {
+            return;
+        };
+        let is_over = match state {
+            ServedState::Receiving { .. } => now.since(question.since) >= INCOMPLETE_LIFE,
+            _ => question.asked >= NEED_ACK_TRIES,
+        };
+        if is_over {
+            self.forget_served(id, shared);
+            return;
+        }
+        match state {
+            ServedState::Receiving { incoming, .. } => {
+                question.ask(now, RESEND_INTERVAL_MAX);
+                if incoming.missing(1).is_empty() {
+                    // The peer waits for our grants.
+                    question.heard(now);
+                } else {
+                    shared.statistics.resends_asked += 1;
+                    self.control.progress(id, incoming, false);
+                    if question.asked >= QUESTIONS_UNTIL_UNGRANTED {
+                        shared.grants.remove(rpc);
+                    }
+                }
+            }
+            ServedState::Replying(outgoing) if !outgoing.has_started() => {
+                // It waits here: for keys, or behind others.
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                question.heard(now);
+            }
+            _ => {
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                self.control.id(PacketType::NeedAck, id);
+            }
+        }
+        let due = question.due;
+        self.set_due(due);
+    }
+
+    /// The peer does not follow up: its id stays marked, its state goes.
+    fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
+        let Some(served) = self.served.remove(id.0) else {
+            return;
+        };
+        if let ServedState::Receiving { incoming, .. } = served.state {
+            shared.memory -= incoming.memory();
+            shared.grants.remove(self.rpc(id));
+        }
+    }
+
+    fn probe_sizes(&mut self, now: Time) {
+        for size in self.discovery.probe(now) {
+            let padding = size - smt_wire::ControlHeader::LEN - smt_wire::TAG_LEN;
+            self.control.push(0, Body::Probe { padding });
+        }
+    }
+
+    /// A server closes sessions that nobody uses (SPEC §10).
+    fn close_if_idle(&mut self, now: Time, shared: &mut Shared) {
+        let is_idle = self.calls.is_empty() && self.served.is_empty();
+        if !is_idle || self.agreement.side == smt_record::Side::Client {
+            return;
+        }
+        let end = self.last_active + shared.config.idle_life;
+        if now >= end {
+            self.control.push(
+                0,
+                Body::Close {
+                    code: CloseCode::Idle.code(),
+                },
+            );
+            self.end(SessionEnd::ClosedHere, shared);
+        } else {
+            self.set_due(end);
+        }
+    }
+}

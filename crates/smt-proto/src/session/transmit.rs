@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session sends: control packets first, then the message with the fewest bytes left (SPEC §9.1).
+//!
+//! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal size.
+
+use std::cmp::Reverse;
+
+use smt_record::SealError;
+use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
+
+use super::commands::deadline_field;
+use super::{Session, Shared};
+use crate::batch::Batch;
+use crate::call::Call;
+use crate::control_queue::Taken;
+use crate::grants::Granted;
+use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL};
+use crate::outgoing::{Outgoing, PacketWriter};
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// Writes what may leave now; an empty batch means nothing.
+    pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
+        self.update_keys(now, shared);
+        if std::mem::take(&mut self.confirm_due) {
+            self.write_confirm(shared.config.version, batch.bytes);
+        } else {
+            self.write_control(shared, batch.bytes);
+        }
+        if !batch.bytes.is_empty() {
+            batch.close_datagram(batch.bytes.len());
+            batch.priority = CONTROL_PRIORITY;
+            return;
+        }
+        while !self.is_stalled
+            && let Some(Reverse((_, id))) = self.sendable.pop()
+        {
+            let goes_on = self.write_message(now, id, shared, batch);
+            self.queue_sendable(id);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn has_output(&self, shared: &Shared) -> bool {
+        self.confirm_due
+            || !self.control.is_empty() && (self.has_controls(shared) || self.control.has_epoch())
+            || self.ended.is_none() && !self.is_stalled && !self.sendable.is_empty()
+    }
+
+    /// Lets the peer send more of a message (the endpoint's grant policy decided).
+    pub(crate) fn grant(&mut self, granted: Granted, shared: &mut Shared) {
+        let id = granted.rpc.id;
+        let incoming = match self.calls.get_mut(id.0) {
+            Some(Call::Live(live)) => live.incoming.as_mut(),
+            Some(Call::Cancelling(_)) => None,
+            None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
+                Some(ServedState::Receiving { incoming, .. }) => Some(incoming),
+                _ => None,
+            },
+        };
+        let Some(incoming) = incoming else { return };
+        incoming.allow(granted.end, granted.priority);
+        shared.grants.update(
+            granted.rpc,
+            incoming.length(),
+            incoming.arrived(),
+            incoming.allowed(),
+        );
+        self.control.grant(incoming.grant(id));
+    }
+
+    /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.
+    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut Vec<u8>) {
+        self.write_control_packet(version, (0, &Body::Confirm), out);
+    }
+
+    /// Whether ordinary control packets may leave: the last ones under a key are for EPOCH_DONE and
+    /// EPOCH_ACK, without which there would be no next key.
+    fn has_controls(&self, shared: &Shared) -> bool {
+        let most = shared.config.key_limits.records;
+        self.controls + (most / 8).max(EPOCH_CONTROLS_MIN) < most
+    }
+
+    /// One datagram with as many control packets as fit.
+    fn write_control(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+        let limit = self.discovery.size().min(CONTROL_DATAGRAM_MAX);
+        let shift = self.agreement.stripes_log2;
+        let stripe_of = move |id: MessageId| (id.0 & ((1 << shift) - 1)) as u16;
+        let most = (DATAGRAM_FLOOR - ControlHeader::LEN - TAG_LEN) / LIST_ENTRY_MAX;
+        loop {
+            let taken = if self.has_controls(shared) {
+                self.control.take(most, stripe_of)
+            } else {
+                self.control.take_epoch()
+            };
+            let Some(taken) = taken else { return };
+            let (stripe, body) = taken.body(stripe_of);
+            let length = ControlHeader::packet_len(&body);
+            let is_probe = matches!(body, Body::Probe { .. });
+            if !out.is_empty() && (is_probe || out.len() + length > limit) {
+                self.put_back(taken);
+                return;
+            }
+            self.write_control_packet(shared.config.version, (stripe, &body), out);
+            if is_probe {
+                return;
+            }
+        }
+    }
+
+    fn put_back(&mut self, taken: Taken) {
+        match taken {
+            Taken::Single(stripe, body) => self.control.push_front(stripe, body),
+            Taken::Grants(grants) => grants
+                .into_iter()
+                .for_each(|grant| self.control.grant(grant)),
+            Taken::Resends(resends) => resends
+                .into_iter()
+                .for_each(|resend| self.control.resend(resend)),
+            Taken::Acks(acks) => acks.into_iter().for_each(|ack| self.control.ack(ack)),
+            Taken::Ids(packet_type, ids) => ids
+                .into_iter()
+                .for_each(|id| self.control.id(packet_type, id)),
+        }
+    }
+
+    fn write_control_packet(
+        &mut self,
+        version: u8,
+        (stripe, body): (u16, &Body<'_>),
+        out: &mut Vec<u8>,
+    ) {
+        if self.seal.count_control().is_err() {
+            // The key's hard limit. Nothing more leaves under it; the peer will find the session silent.
+            return;
+        }
+        self.controls += 1;
+        let state = &mut self.stripes[usize::from(stripe)];
+        let number = ControlNumber {
+            stripe,
+            counter: state.control_counter,
+        };
+        state.control_counter += 1;
+        let header = ControlHeader {
+            epoch: self.seal.epoch() as u8,
+            session: self.remote_index,
+            number,
+        };
+        let start = out.len();
+        out.resize(start + ControlHeader::packet_len(body), 0);
+        let (aad, sealed) = {
+            let packet = &mut out[start..];
+            let length = header.emit(version, body, packet);
+            packet.split_at_mut(length)
+        };
+        let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
+        if *body == Body::Confirm {
+            plaintext.copy_from_slice(&self.own_token);
+        }
+        let computed = self.seal.control().seal(number.to_u64(), aad, plaintext);
+        tag.copy_from_slice(&computed);
+    }
+
+    /// Writes packets of one message. False: the batch is full.
+    fn write_message(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        self.freeze(now, id, shared);
+        let limit = self.discovery.size();
+        let mut writer = PacketWriter {
+            version: shared.config.version,
+            own: self.index,
+            remote: self.remote_index,
+            keys: &mut self.seal,
+            scratch: &mut shared.seal_scratch,
+        };
+        let (outgoing, question) = match self.calls.get_mut(id.0) {
+            Some(Call::Live(live)) => (live.outgoing.as_mut(), None),
+            Some(Call::Cancelling(_)) => (None, None),
+            None => match self.served.get_mut(id.0) {
+                Some(Served {
+                    state: ServedState::Replying(outgoing),
+                    question,
+                    ..
+                }) => (Some(outgoing), Some(question)),
+                _ => (None, None),
+            },
+        };
+        // It ended while it waited.
+        let Some(outgoing) = outgoing else {
+            return true;
+        };
+        outgoing.is_queued = false;
+        while outgoing.is_sendable() {
+            if !batch.fits(outgoing.next_packet_len(limit)) {
+                return false;
+            }
+            let start = batch.bytes.len();
+            let is_again = outgoing.is_resending();
+            match outgoing.write_packet(limit, &mut writer, batch.bytes) {
+                Ok(()) => {}
+                Err(SealError::EpochFinished { .. }) => {
+                    outgoing.forget_questions();
+                    continue;
+                }
+                Err(_) => {
+                    // The key's records are used up: all wait for the next epoch.
+                    self.is_stalled = true;
+                    return false;
+                }
+            }
+            shared.statistics.packets_resent += u64::from(is_again);
+            batch.priority = batch.priority.max(priority(outgoing));
+            batch.close_datagram(batch.bytes.len() - start);
+        }
+        // NEED_ACK counts from when all of the reply has left.
+        if let Some(question) = question.filter(|_| outgoing.is_sent()) {
+            question.progressed(now, NEED_ACK_INTERVAL);
+            let due = question.due;
+            self.set_due(due);
+        }
+        true
+    }
+
+    /// Fixes the inner header of a message that is about to leave for the first time.
+    fn freeze(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let stripe = self.stripe_of(id);
+        let (kind, deadline_us, reply_unscheduled) = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => {
+                if live.outgoing.as_ref().is_none_or(Outgoing::is_frozen) {
+                    return;
+                }
+                if live.is_one_way {
+                    (Kind::OneWay, 0, 0)
+                } else {
+                    (
+                        Kind::Request,
+                        deadline_field(live.deadline, now),
+                        live.reply_unscheduled,
+                    )
+                }
+            }
+            Some(Call::Cancelling(_)) => return,
+            None => (Kind::Reply, 0, 0),
+        };
+        let state = &mut self.stripes[usize::from(stripe)];
+        let outgoing = match self.calls.get_mut(id.0) {
+            Some(Call::Live(live)) => live.outgoing.as_mut(),
+            _ => match self.served.get_mut(id.0).map(|served| &mut served.state) {
+                Some(ServedState::Replying(outgoing)) if !outgoing.is_frozen() => Some(outgoing),
+                _ => None,
+            },
+        };
+        let Some(outgoing) = outgoing else { return };
+        shared.statistics.messages_sent += 1;
+        let ack = state.acks.take();
+        state.told_limit = state.window.limit();
+        let window = state.told_limit as u32;
+        outgoing.freeze(self.agreement.send_bits, |true_length, padded_length| {
+            InnerHeader {
+                true_length,
+                padded_length,
+                kind,
+                deadline_us,
+                reply_unscheduled,
+                window,
+                ack,
+            }
+        });
+    }
+}
+
+/// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.
+fn priority(outgoing: &Outgoing) -> u8 {
+    match outgoing.length() {
+        _ if outgoing.is_scheduled() => outgoing.priority,
+        0..=400 => 7,
+        401..=3_000 => 6,
+        3_001..=15_000 => 5,
+        _ => 4,
+    }
+}
+
+/// Control packets kept for EPOCH_DONE and EPOCH_ACK, at least.
+const EPOCH_CONTROLS_MIN: u64 = 4;
+/// Control packets leave before all data.
+const CONTROL_PRIORITY: u8 = 7;
+/// Control packets share a datagram up to this size: enough to amortise the call, small enough to be lost alone.
+const CONTROL_DATAGRAM_MAX: usize = 1_472;
+/// The largest list entry (GRANT).
+const LIST_ENTRY_MAX: usize = 24;

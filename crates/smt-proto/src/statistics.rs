@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint has counted since it began. Copy it whenever you like; nothing is reset.
+
+/// Counters of an endpoint.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Statistics {
+    /// Datagrams handed in.
+    pub datagrams_received: u64,
+    /// Packets that are none, or of an unknown type or version.
+    pub packets_malformed: u64,
+    /// Packets whose session index or addresses belong to no live session.
+    pub packets_alien: u64,
+    /// DATA that contradicts what its message's record 0 said, or goes beyond what was granted.
+    pub packets_contradicting: u64,
+    /// DATA of messages that were already complete, or of ids that are gone.
+    pub packets_duplicate: u64,
+    /// Records that did not open: forged, damaged, or of a key that is gone.
+    pub records_failed: u64,
+    /// Control packets that did not open.
+    pub controls_forged: u64,
+    /// Control packets that came again.
+    pub controls_replayed: u64,
+    /// Authenticated packets that break a rule.
+    pub violations: u64,
+    /// Handshake attempts that failed here, as client or server.
+    pub handshakes_failed: u64,
+    /// Clients that were answered by a cookie.
+    pub cookies_sent: u64,
+    /// RESET packets sent.
+    pub resets_sent: u64,
+    /// Sessions that came to life.
+    pub sessions_begun: u64,
+    /// Requests, replies and one-way messages that have left for the first time.
+    pub messages_sent: u64,
+    /// Messages delivered to this side's application.
+    pub messages_delivered: u64,
+    /// Questions for missing bytes or replies (RESEND).
+    pub resends_asked: u64,
+    /// Packets sent again.
+    pub packets_resent: u64,
+    /// Key updates of this side's sending keys.
+    pub key_updates: u64,
+    /// Messages that waited for lack of memory.
+    pub memory_refusals: u64,
+}

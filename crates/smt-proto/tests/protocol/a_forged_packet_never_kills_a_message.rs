@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rule 3: whatever is injected, the genuine message arrives.
+
+use super::support::configs::ethernet;
+use super::support::forge::{
+    EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, flipped, set_u32, set_u64,
+};
+use super::support::{Datagram, Verdict, World, body};
+
+type Forge = fn(&Datagram) -> Vec<u8>;
+
+/// Every way to damage one DATA packet.
+const FORGERIES: [(&str, Forge); 11] = [
+    ("first payload byte", |d| flipped(&d.bytes, PAYLOAD)),
+    ("last payload byte", |d| {
+        flipped(&d.bytes, d.bytes.len() - 1)
+    }),
+    ("a byte in the middle", |d| {
+        flipped(&d.bytes, (PAYLOAD + d.bytes.len()) / 2)
+    }),
+    ("shorter message", |d| with_length(d, |length| length / 2)),
+    ("longer message", |d| with_length(d, |length| length + 1)),
+    ("endless message", |d| with_length(d, |_| u32::MAX)),
+    ("empty message", |d| with_length(d, |_| 0)),
+    ("next epoch", |d| with_epoch(d, 1)),
+    ("another epoch", |d| with_epoch(d, 77)),
+    ("payload cut", |d| d.bytes[..PAYLOAD + 1].to_vec()),
+    ("another id", |d| {
+        let mut bytes = d.bytes.clone();
+        set_u64(&mut bytes, ID, d.data().unwrap().header.id.0 + 2);
+        bytes
+    }),
+];
+
+fn with_length(datagram: &Datagram, change: fn(u32) -> u32) -> Vec<u8> {
+    let mut bytes = datagram.bytes.clone();
+    let length = datagram.data().unwrap().header.message_length;
+    set_u32(&mut bytes, MESSAGE_LENGTH, change(length));
+    bytes
+}
+
+fn moved(datagram: &Datagram) -> Vec<u8> {
+    let mut bytes = datagram.bytes.clone();
+    set_u32(
+        &mut bytes,
+        OFFSET,
+        datagram.data().unwrap().header.offset + 1,
+    );
+    bytes
+}
+
+fn with_epoch(datagram: &Datagram, epoch: u8) -> Vec<u8> {
+    let mut bytes = datagram.bytes.clone();
+    bytes[EPOCH] = epoch;
+    bytes
+}
+
+/// A request and its reply of this size, while a rule treats each DATA packet; then once more without.
+fn survives(
+    name: &str,
+    size: usize,
+    treat: impl Fn(&Datagram, Vec<u8>) -> Verdict + 'static,
+    forge: Forge,
+) {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.rule = Box::new(move |datagram, _| match datagram.data() {
+        Some(_) => treat(datagram, forge(datagram)),
+        None => Verdict::Deliver,
+    });
+    let request = body(7, size);
+    let rpc = world.call(0, session, request.clone());
+    assert!(world.outcome(0, rpc) == Ok(request), "{name}, {size} bytes");
+    assert_eq!(world.nodes[1].delivered.len(), 1, "{name}");
+    let rpc = world.call(0, session, body(8, 10));
+    world.outcome(0, rpc).unwrap();
+}
+
+const SIZES: [usize; 4] = [10, 1_500, 30_000, 300_000];
+
+#[test]
+fn that_comes_before_each_genuine_one() {
+    for (name, forge) in FORGERIES {
+        for size in SIZES {
+            let treat =
+                |genuine: &Datagram, forged| Verdict::Replace(vec![forged, genuine.bytes.clone()]);
+            survives(name, size, treat, forge);
+        }
+    }
+}
+
+#[test]
+fn that_comes_after_each_genuine_one() {
+    for (name, forge) in FORGERIES {
+        for size in SIZES {
+            let treat =
+                |genuine: &Datagram, forged| Verdict::Replace(vec![genuine.bytes.clone(), forged]);
+            survives(name, size, treat, forge);
+        }
+    }
+}
+
+#[test]
+fn that_comes_instead_of_what_is_sent_first() {
+    for (name, forge) in FORGERIES {
+        for size in SIZES {
+            let treat = |genuine: &Datagram, forged| {
+                if genuine.data().unwrap().header.retransmit {
+                    Verdict::Deliver
+                } else {
+                    Verdict::Replace(vec![forged])
+                }
+            };
+            survives(name, size, treat, forge);
+        }
+    }
+}
+
+/// What lies across two genuine packets spoils both; who does that for ever denies service as well as who
+/// drops everything. But when it stops, the message arrives.
+#[test]
+fn that_lies_across_genuine_ones() {
+    for size in SIZES {
+        let treat = |genuine: &Datagram, forged| {
+            if genuine.data().unwrap().header.retransmit {
+                Verdict::Deliver
+            } else {
+                Verdict::Replace(vec![genuine.bytes.clone(), forged])
+            }
+        };
+        survives("moved", size, treat, moved);
+    }
+}
+
+/// Parts of each record come under a wrong epoch, the rest not at all: all of the record must be asked for.
+#[test]
+fn that_claims_most_of_a_record_for_another_epoch() {
+    let treat = |genuine: &Datagram, forged| {
+        let header = genuine.data().unwrap().header;
+        if header.retransmit || header.offset == 0 {
+            Verdict::Deliver
+        } else if (header.offset / 1_400).is_multiple_of(4) {
+            Verdict::Drop
+        } else {
+            Verdict::Replace(vec![forged])
+        }
+    };
+    for size in SIZES {
+        survives("epoch", size, treat, |d| with_epoch(d, 1));
+    }
+}
+
+/// Without record 0 nothing is known; what is claimed before must not outlive it.
+#[test]
+fn that_comes_long_before_record_0() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.rule = Box::new(|datagram, injected| {
+        if let Some(data) = datagram.data().filter(|data| data.header.offset == 0) {
+            for offset in [1_164, 2_000, 17_570, 30_000] {
+                let mut bytes = datagram.bytes.clone();
+                set_u32(&mut bytes, OFFSET, offset);
+                set_u32(
+                    &mut bytes,
+                    MESSAGE_LENGTH,
+                    data.header.message_length + offset % 2,
+                );
+                injected.push(Datagram {
+                    bytes,
+                    ..datagram.clone()
+                });
+            }
+        }
+        Verdict::Deliver
+    });
+    let request = body(7, 50_000);
+    let rpc = world.call(0, session, request.clone());
+    assert_eq!(world.outcome(0, rpc), Ok(request));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is refused.
+
+use smt_proto::{Config, Event, Refused};
+use smt_wire::{PacketType, SessionIndex};
+
+use super::support::{Verdict, World, body, ms};
+
+/// A session whose first id never arrives, filled until the window blocks.
+fn blocked(lost: &'static [PacketType]) -> (World, SessionIndex) {
+    let mut config = Config::default();
+    config.window = 64;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.rule = Box::new(move |datagram, _| {
+        let is_oldest = datagram.data().is_some_and(|data| data.header.id.0 == 0);
+        if is_oldest || lost.iter().any(|of| datagram.has(*of)) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    for number in 0..64 {
+        world.call(0, session, body(number, 100));
+    }
+    let now = world.now;
+    let more = world.nodes[0]
+        .endpoint
+        .call(now, session, body(99, 10), None);
+    assert_eq!(more, Err(Refused::Blocked));
+    world.run_for(ms(1_500));
+    let is_unblocked = |event: &Event| matches!(event, Event::Unblocked(_));
+    assert!(!world.nodes[0].events.iter().any(is_unblocked));
+    assert_eq!(world.nodes[1].delivered.len(), 63);
+    (world, session)
+}
+
+fn goes_on(mut world: World, session: SessionIndex) {
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world.wait(0, |event| {
+        matches!(event, Event::Unblocked(of) if *of == session).then_some(())
+    });
+    for number in 0..200 {
+        let rpc = world.call(0, session, body(number, 100));
+        world.outcome(0, rpc).unwrap();
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 264);
+    assert_eq!(
+        world.nodes[1].endpoint.statistics().packets_contradicting,
+        0
+    );
+}
+
+#[test]
+fn when_the_oldest_arrives_at_last() {
+    let (world, session) = blocked(&[]);
+    goes_on(world, session);
+}
+
+#[test]
+fn although_questions_for_it_were_lost() {
+    let (world, session) = blocked(&[PacketType::WindowRequest]);
+    goes_on(world, session);
+}
+
+#[test]
+fn although_answers_were_lost() {
+    let (world, session) = blocked(&[PacketType::Window]);
+    goes_on(world, session);
+}
+
+#[test]
+fn the_oldest_unseen_id_is_hurried() {
+    let (mut world, session) = blocked(&[]);
+    world.is_recording = true;
+    world.run_for(ms(1_500));
+    let oldest = world
+        .sent
+        .iter()
+        .filter(|sent| sent.data().is_some_and(|data| data.header.id.0 == 0));
+    assert!(oldest.count() > 0);
+    goes_on(world, session);
+}
+
+/// A window that is never full: the peer learns of room before it has to ask.
+#[test]
+fn many_calls_at_once_never_block_a_large_enough_window() {
+    let (mut world, session, _) = World::connected();
+    for round in 0..5 {
+        let calls: Vec<_> = (0..2_000)
+            .map(|number| world.call(0, session, body(round * 2_000 + number, 50)))
+            .collect();
+        for rpc in calls {
+            world.outcome(0, rpc).unwrap();
+        }
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 10_000);
+}

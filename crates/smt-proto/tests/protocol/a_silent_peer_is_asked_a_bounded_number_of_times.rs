@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
+
+use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd};
+use smt_wire::{PacketType, SessionIndex};
+
+use super::support::configs::ethernet;
+use super::support::node::replies_of_asked_length;
+use super::support::{Answer, Verdict, World, body, ms};
+
+/// From now on nothing reaches `node` and nothing leaves it.
+fn silence(world: &mut World, node: usize) {
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.from == node || datagram.to == node {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+}
+
+/// What the server sends in ten minutes to a client that died when its calls had been answered.
+#[test]
+fn a_dead_client() {
+    let (mut world, session, at_server) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    for number in 0..100 {
+        world.call(0, session, body(number, 100));
+    }
+    world.run_for(ms(1));
+    silence(&mut world, 0);
+    let now = world.now;
+    let requests: Vec<_> = world.nodes[1]
+        .delivered
+        .iter()
+        .map(|(rpc, _)| *rpc)
+        .collect();
+    for rpc in requests {
+        world.nodes[1]
+            .endpoint
+            .reply(now, rpc, body(1, 100))
+            .unwrap();
+    }
+    world.is_recording = true;
+    world.run_for(ms(60_000));
+    let asked = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(PacketType::NeedAck))
+        .count();
+    assert!((1..=80).contains(&asked), "{asked} NEED_ACK");
+    assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+    let _ = at_server;
+    world.sent.clear();
+    world.run_for(ms(700_000));
+    let later = world.sent.iter().filter(|sent| sent.from == 1).count();
+    assert!(later <= 1, "only the idle close");
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 0);
+}
+
+/// A client that dies in the middle of a long reply, and one in the middle of a long request.
+#[test]
+fn a_client_that_dies_in_the_middle() {
+    for is_reply in [true, false] {
+        let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+        world.nodes[1].application = replies_of_asked_length();
+        let request = if is_reply {
+            5_000_000_u32.to_be_bytes().to_vec().into()
+        } else {
+            body(1, 5_000_000)
+        };
+        world.call(0, session, request);
+        world.run_for(ms(1));
+        silence(&mut world, 0);
+        world.is_recording = true;
+        world.run_for(ms(60_000));
+        let asked = world.sent.iter().filter(|sent| sent.from == 1).count();
+        assert!(asked <= 150, "{asked} packets");
+        assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+        assert_eq!(world.nodes[1].endpoint.memory(), 0);
+    }
+}
+
+fn dead_server(world: &mut World, session: SessionIndex) {
+    let rpc = world.call(0, session, body(1, 100));
+    world.run_for(ms(1));
+    silence(world, 1);
+    let began = world.now;
+    world.is_recording = true;
+    let error = world.outcome(0, rpc).unwrap_err();
+    assert_eq!(error.execution, Execution::MayHaveRun);
+    assert!(matches!(
+        error.reason,
+        CallFailure::SessionEnded(SessionEnd::Silent(_))
+    ));
+    let took = world.now.since(began);
+    assert!((ms(2_000)..ms(2_600)).contains(&took), "{took:?}");
+    assert!(world.sent.len() <= 20, "{} packets", world.sent.len());
+    assert_eq!(world.nodes[0].endpoint.sessions_len(), 0);
+    assert_eq!(world.nodes[0].endpoint.poll_timeout(), None);
+}
+
+#[test]
+fn a_dead_server_ends_the_session_after_two_seconds() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    dead_server(&mut world, session);
+}
+
+#[test]
+fn a_server_that_works_for_long_does_not() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpc = world.call(0, session, body(1, 100));
+    world.run_for(ms(300_000));
+    let (held, _) = world.nodes[1].delivered[0].clone();
+    let now = world.now;
+    world.nodes[1]
+        .endpoint
+        .reply(now, held, body(2, 7))
+        .unwrap();
+    assert_eq!(world.outcome(0, rpc), Ok(body(2, 7)));
+}
+
+/// The hint of an ICMP message, forged, while packets are lost.
+#[test]
+fn a_hint_that_it_is_unreachable_only_makes_it_asked() {
+    let (mut world, session, at_server) = World::connected();
+    world.nodes[0].application = Box::new(|_| Answer::Hold);
+    world.call(1, at_server, body(1, 10));
+    world.run_for(ms(1));
+    let mut count = 0;
+    world.rule = Box::new(move |_, _| {
+        count += 1;
+        if count % 3 == 0 {
+            Verdict::Deliver
+        } else {
+            Verdict::Drop
+        }
+    });
+    let now = world.now;
+    let server = world.nodes[1].address;
+    world.nodes[0].endpoint.handle_unreachable(now, server);
+    world.run_for(ms(60_000));
+    assert!(world.nodes[0].endpoint.session(session).is_some());
+    silence(&mut world, 1);
+    let now = world.now;
+    world.nodes[0].endpoint.handle_unreachable(now, server);
+    let end = world.wait(0, |event| match event {
+        Event::SessionEnded { end, .. } => Some(end.clone()),
+        _ => None,
+    });
+    assert!(matches!(end, SessionEnd::Silent(_)));
+}
+
+/// Messages that wait for our own grants are no sign that the peer is gone.
+#[test]
+fn replies_that_wait_for_our_grants_do_not_end_the_session() {
+    let mut client = ethernet();
+    client.incoming_max = 64 * 1024;
+    let (mut world, session, _) = World::connected_with(client, ethernet());
+    world.nodes[1].application = replies_of_asked_length();
+    // 25 B/us: 20 replies of 10 MB take eight seconds, one after the other.
+    world.rate = 25;
+    let calls: Vec<_> = (0..20)
+        .map(|_| world.call(0, session, 10_000_000_u32.to_be_bytes().to_vec().into()))
+        .collect();
+    for rpc in calls {
+        assert_eq!(
+            world.outcome(0, rpc).map(|reply| reply.len()),
+            Ok(10_000_000)
+        );
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 20);
+}
+
+/// The same in the other direction: requests that wait long for grants are not dropped.
+#[test]
+fn requests_that_wait_for_the_servers_grants_are_not_forgotten() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 1)));
+    world.rate = 10;
+    let calls: Vec<_> = (0..20)
+        .map(|number| world.call(0, session, body(number, 10_000_000)))
+        .collect();
+    for rpc in calls {
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 1)));
+    }
+    assert!(world.now.as_secs() > 20);
+}
+
+#[test]
+fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
+    let (mut world, session, _) = World::connected();
+    world.run_for(ms(590_000));
+    assert!(world.nodes[0].endpoint.session(session).is_some());
+    let end = world.wait(0, |event| match event {
+        Event::SessionEnded { end, .. } => Some(end.clone()),
+        _ => None,
+    });
+    assert_eq!(end, SessionEnd::ClosedByPeer(smt_proto::CloseCode::Idle));
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 0);
+    assert!(
+        world
+            .nodes
+            .iter()
+            .all(|node| node.endpoint.poll_timeout().is_none())
+    );
+    let _ = Config::default();
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rule 6: many epochs, no message waits, none is lost.
+
+use smt_proto::{Config, GrantPolicy, Grantable, Granted};
+use smt_record::KeyLimits;
+use smt_wire::{PacketType, SessionIndex};
+
+use super::support::configs::{ethernet, short_lived_keys};
+use super::support::forge::{PAYLOAD, flipped};
+use super::support::load::assert_nothing_is_left;
+use super::support::rule::trouble;
+use super::support::{Answer, Datagram, Load, Random, Verdict, World, body, ms};
+
+fn epochs(world: &World, ends: [SessionIndex; 2]) -> [u32; 2] {
+    [0, 1].map(|node| {
+        let facts = world.nodes[node].endpoint.session(ends[node]).unwrap();
+        facts.seal_epoch
+    })
+}
+
+fn run(percent: usize) {
+    let mut random = Random::from_env();
+    let mut config = short_lived_keys();
+    if percent > 0 {
+        // As in reality, a key lasts long enough to ask again about what was lost.
+        config.key_limits = KeyLimits::new(4_096, 48, 1 << 20).unwrap();
+    }
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
+    world.rule = Box::new(trouble(Random::new(random.any()), percent));
+    let load = Load {
+        messages: 2_000,
+        at_once: 20,
+        size_max: 100_000,
+        random,
+    };
+    load.run(&mut world, [client, server]);
+    assert_nothing_is_left(&world, [client, server]);
+    assert!(
+        epochs(&world, [client, server])
+            .iter()
+            .all(|epoch| *epoch >= 4)
+    );
+}
+
+#[test]
+fn without_loss() {
+    run(0);
+}
+
+#[test]
+fn with_loss() {
+    run(5);
+}
+
+#[test]
+fn with_much_loss() {
+    run(20);
+}
+
+#[test]
+fn the_epoch_byte_wraps() {
+    let mut config = ethernet();
+    config.key_limits = KeyLimits::new(16, 4, 1 << 20).unwrap();
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
+    for number in 0..2_000 {
+        let rpc = world.call(0, client, body(number, 10));
+        world.outcome(0, rpc).unwrap();
+        world.run_for(ms(6));
+    }
+    assert!(
+        epochs(&world, [client, server])
+            .iter()
+            .all(|epoch| *epoch > 260)
+    );
+}
+
+/// 10 MB are 640 records: ten keys.
+#[test]
+fn in_the_middle_of_a_message() {
+    let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
+    world.is_recording = true;
+    let rpc = world.call(0, client, body(1, 10_000_000));
+    assert!(world.outcome(0, rpc) == Ok(body(1, 10_000_000)));
+    let mut used: Vec<u8> = world
+        .sent
+        .iter()
+        .filter_map(|sent| sent.data().filter(|_| sent.from == 0))
+        .map(|data| data.header.epoch)
+        .collect();
+    used.dedup();
+    assert!(used.len() > 8, "{used:?}");
+}
+
+#[test]
+fn although_the_end_of_an_epoch_is_announced_in_vain_at_first() {
+    for lost in [PacketType::EpochDone, PacketType::EpochAck] {
+        let (mut world, client, server) =
+            World::connected_with(short_lived_keys(), short_lived_keys());
+        let mut count = 0;
+        world.rule = Box::new(move |datagram, _| {
+            count += usize::from(datagram.has(lost));
+            if datagram.has(lost) && count % 4 != 0 {
+                Verdict::Drop
+            } else {
+                Verdict::Deliver
+            }
+        });
+        let load = Load {
+            messages: 1_000,
+            at_once: 20,
+            size_max: 20_000,
+            random: Random::from_env(),
+        };
+        load.run(&mut world, [client, server]);
+        assert!(
+            epochs(&world, [client, server])
+                .iter()
+                .all(|epoch| *epoch > 5)
+        );
+    }
+}
+
+/// A request that is worked on for long has arrived: its epoch ends all the same.
+#[test]
+fn although_one_call_lasts() {
+    let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
+    world.nodes[1].application = Box::new(|request| {
+        if request.starts_with(b"slow") {
+            Answer::Hold
+        } else {
+            Answer::Reply(request.clone())
+        }
+    });
+    let slow = world.call(0, client, b"slow".to_vec().into());
+    for number in 0..1_000 {
+        let began = world.now;
+        let rpc = world.call(0, client, body(number, 100));
+        world.outcome(0, rpc).unwrap();
+        assert!(
+            world.now.since(began) < ms(1_100),
+            "call {number} waited for a key"
+        );
+    }
+    let (held, _) = world.nodes[1].delivered[0].clone();
+    let now = world.now;
+    world.nodes[1]
+        .endpoint
+        .reply(now, held, body(5, 5))
+        .unwrap();
+    assert_eq!(world.outcome(0, slow), Ok(body(5, 5)));
+}
+
+/// Grants nothing.
+struct Miser;
+
+impl GrantPolicy for Miser {
+    fn grant(&mut self, _messages: &[Grantable], _budget: u32, _decisions: &mut Vec<Granted>) {}
+}
+
+/// A reply that waits for grants has arrived in part: what it was sealed under ends all the same.
+#[test]
+fn although_one_reply_waits_for_its_grants() {
+    let (mut world, client, server) = World::connected_with(short_lived_keys(), short_lived_keys());
+    world.nodes[0].endpoint.set_grant_policy(Box::new(Miser));
+    world.nodes[1].application = super::support::node::replies_of_asked_length();
+    world.call(0, client, 10_000_000_u32.to_be_bytes().to_vec().into());
+    let before = epochs(&world, [client, server]);
+    for _ in 0..300 {
+        let rpc = world.call(0, client, 10_u32.to_be_bytes().to_vec().into());
+        world.outcome(0, rpc).unwrap();
+    }
+    assert!(epochs(&world, [client, server])[1] > before[1] + 3);
+}
+
+#[test]
+fn when_too_much_fails_to_open() {
+    let mut config = Config::default();
+    config.key_limits = KeyLimits::new(1 << 20, 1 << 19, 16).unwrap();
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
+    world.is_recording = true;
+    let mut lost = 0;
+    world.rule = Box::new(move |datagram, _| {
+        lost += usize::from(datagram.has(PacketType::KeyUpdateRequest));
+        if datagram.has(PacketType::KeyUpdateRequest) && lost < 3 {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let rpc = world.call(0, client, body(1, 10));
+    world.outcome(0, rpc).unwrap();
+    let request = world
+        .sent
+        .iter()
+        .find(|sent| sent.data().is_some())
+        .cloned()
+        .unwrap();
+    for at in 0..100 {
+        let mut bytes = flipped(&request.bytes, PAYLOAD + 20);
+        bytes[27] = 2 * (10 + at);
+        world.hand_in(&Datagram {
+            bytes,
+            ..request.clone()
+        });
+    }
+    world.run_for(ms(500));
+    let rpc = world.call(0, client, body(2, 10));
+    world.outcome(0, rpc).unwrap();
+    world.run_for(ms(500));
+    assert_eq!(epochs(&world, [client, server])[0], 1);
+    assert_eq!(
+        world.nodes[1].endpoint.session(server).unwrap().open_epoch,
+        1
+    );
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the protocol core does, one behaviour per file, with virtual time and a network that obeys rules.
+//!
+//! One binary, so that it is linked once. Random tests print their seed; `SMT_SEED=` repeats it.
+
+mod support;
+
+mod a_call_can_be_given_up;
+mod a_forged_packet_never_kills_a_message;
+mod a_full_window_blocks_and_unblocks;
+mod a_message_is_never_cut_short;
+mod a_request_runs_at_most_once;
+mod a_silent_peer_is_asked_a_bounded_number_of_times;
+mod an_idle_endpoint_sets_no_timers;
+mod calls_of_every_size_are_answered;
+mod control_packets_are_authentic;
+mod keys_are_renewed_under_load;
+mod memory_is_bounded;
+mod messages_arrive_exactly_once_through_loss;
+mod other_geometries_work;
+mod padding_hides_lengths;
+mod sessions_end_in_order;
+mod small_calls_take_one_datagram_each_way;

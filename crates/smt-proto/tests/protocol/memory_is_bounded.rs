@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Rule 5: memory follows bytes received, never a claim; what has not opened has a small pool of its own.
+
+use smt_proto::Config;
+
+use super::support::configs::ethernet;
+use super::support::forge::{EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, set_u32, set_u64};
+use super::support::node::replies_of_asked_length;
+use super::support::{Datagram, Load, Random, Verdict, World, body, ms};
+
+const KIB: usize = 1024;
+
+/// The first DATA packet of a call that is lost.
+fn template(world: &mut World, session: smt_wire::SessionIndex) -> Datagram {
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.is_recording = true;
+    world.call(0, session, body(1, 30_000));
+    world.is_recording = false;
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world
+        .sent
+        .iter()
+        .find(|sent| sent.data().is_some())
+        .cloned()
+        .unwrap()
+}
+
+#[test]
+fn packets_before_record_0_share_a_small_pool() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let template = template(&mut world, session);
+    let mut random = Random::from_env();
+    for number in 0..5_000_u64 {
+        let mut bytes = template.bytes.clone();
+        set_u64(&mut bytes, ID, 2 * (number % 4_000));
+        set_u32(&mut bytes, OFFSET, 1 + random.below(50_000) as u32);
+        set_u32(&mut bytes, MESSAGE_LENGTH, 64 << 20);
+        world.hand_in(&Datagram {
+            bytes,
+            ..template.clone()
+        });
+        assert!(world.nodes[1].endpoint.memory() <= 256 * KIB);
+    }
+    let rpc = world.call(0, session, body(2, 100_000));
+    assert_eq!(world.outcome(0, rpc), Ok(body(2, 100_000)));
+}
+
+#[test]
+fn garbage_for_unseen_ids_holds_nothing() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let template = template(&mut world, session);
+    for number in 0..4_000_u64 {
+        let mut bytes = template.bytes.clone();
+        set_u64(&mut bytes, ID, 2 * number);
+        set_u32(&mut bytes, MESSAGE_LENGTH, 64 << 20);
+        bytes[PAYLOAD + 100] ^= 1;
+        world.hand_in(&Datagram {
+            bytes,
+            ..template.clone()
+        });
+    }
+    assert_eq!(world.nodes[1].endpoint.memory(), 0);
+    let facts = world.nodes[1].endpoint.statistics();
+    assert_eq!(facts.records_failed, 4_000);
+    let rpc = world.call(0, session, body(2, 100_000));
+    assert_eq!(world.outcome(0, rpc), Ok(body(2, 100_000)));
+}
+
+#[test]
+fn a_long_message_costs_what_has_arrived_of_it() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..100 {
+        world.call(0, session, body(number, 10_000_000));
+    }
+    world.run_for(ms(1_000));
+    // Of each, record 0, and the place of the record that its first datagram begins.
+    assert!(
+        world.nodes[1].endpoint.memory() <= 100 * 18 * KIB,
+        "{}",
+        world.nodes[1].endpoint.memory()
+    );
+}
+
+/// Parts of every record that may be sent, under every epoch, a byte each.
+#[test]
+fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let template = template(&mut world, session);
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    world.hand_in(&template);
+    let length = template.data().unwrap().header.message_length;
+    for epoch in 0..=255 {
+        for offset in (1_164..length).step_by(1_000) {
+            let mut bytes = template.bytes[..PAYLOAD + 1].to_vec();
+            set_u32(&mut bytes, OFFSET, offset);
+            bytes[EPOCH] = epoch;
+            world.hand_in(&Datagram {
+                bytes,
+                ..template.clone()
+            });
+        }
+    }
+    assert!(
+        world.nodes[1].endpoint.memory() <= 3 * 32 * KIB + 2 * KIB,
+        "{}",
+        world.nodes[1].endpoint.memory()
+    );
+}
+
+#[test]
+fn when_it_is_full_messages_wait_and_arrive_in_the_end() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    let calls: Vec<_> = (0..60)
+        .map(|number| world.call(0, session, body(number, 300_000)))
+        .collect();
+    let mut most = 0;
+    let end = world.now + ms(20_000);
+    while world.step(end) {
+        most = most.max(world.nodes[1].endpoint.memory());
+    }
+    for (number, rpc) in calls.into_iter().enumerate() {
+        assert!(world.outcome(0, rpc) == Ok(body(number as u64, 300_000)));
+    }
+    // One message beyond the bound, in a buffer that has grown by doubling; and what was granted before.
+    assert!(most <= 4 * 1024 * KIB, "{most}");
+    assert!(world.nodes[1].endpoint.statistics().memory_refusals > 0);
+    assert_eq!(world.nodes[1].endpoint.memory(), 0);
+}
+
+#[test]
+fn an_endless_exchange_leaves_nothing() {
+    let (mut world, client, server) = World::connected();
+    for round in 0..20 {
+        let load = Load {
+            messages: 1_000,
+            at_once: 100,
+            size_max: 2_000,
+            random: Random::new(round),
+        };
+        load.run(&mut world, [client, server]);
+        super::support::load::assert_nothing_is_left(&world, [client, server]);
+        world
+            .nodes
+            .iter_mut()
+            .for_each(|node| node.delivered.clear());
+    }
+}
+
+#[test]
+fn many_calls_at_once_ask_for_short_first_parts_of_their_replies() {
+    let mut client = Config::default();
+    client.incast_calls = 10;
+    let (mut world, session, _) = World::connected_with(client, Config::default());
+    world.nodes[1].application = replies_of_asked_length();
+    world.is_recording = true;
+    let calls: Vec<_> = (0..100)
+        .map(|_| world.call(0, session, 50_000_u32.to_be_bytes().to_vec().into()))
+        .collect();
+    for rpc in calls {
+        assert_eq!(world.outcome(0, rpc), Ok(body(50_000, 50_000)));
+    }
+    let replies = world
+        .sent
+        .iter()
+        .filter_map(|sent| sent.data().filter(|_| sent.from == 1));
+    let short = replies.filter(|data| data.header.offset == 0 && data.payload.len() == 1_164);
+    assert_eq!(short.count(), 90);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Stripes, small records, index bits that differ, sides that offer different things.
+
+use smt_proto::Config;
+
+use super::support::load::assert_nothing_is_left;
+use super::support::rule::trouble;
+use super::support::{Load, Random, World, body};
+
+fn works(client: Config, server: Config, size_max: usize) {
+    let mut random = Random::from_env();
+    let (mut world, at_client, at_server) = World::connected_with(client, server);
+    world.rule = Box::new(trouble(Random::new(random.any()), 3));
+    let load = Load {
+        messages: 500,
+        at_once: 30,
+        size_max,
+        random: Random::new(random.any()),
+    };
+    load.run(&mut world, [at_client, at_server]);
+    assert_nothing_is_left(&world, [at_client, at_server]);
+}
+
+fn with(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = Config::default();
+    change(&mut config);
+    config
+}
+
+#[test]
+fn four_stripes() {
+    let config = with(|config| config.stripes_log2 = 2);
+    works(config.clone(), config, 100_000);
+}
+
+#[test]
+fn the_fewer_stripes_of_both_and_small_windows() {
+    let client = with(|config| {
+        config.stripes_log2 = 8;
+        config.window = 64;
+    });
+    let server = with(|config| config.stripes_log2 = 3);
+    works(client, server, 100_000);
+}
+
+#[test]
+fn the_smallest_records() {
+    let config = with(|config| {
+        config.record_size = 64;
+        config.first_record_size = 64;
+    });
+    works(config.clone(), config, 100_000);
+}
+
+#[test]
+fn records_of_odd_sizes() {
+    let client = with(|config| {
+        config.record_size = 1_001;
+        config.first_record_size = 777;
+    });
+    let server = with(|config| {
+        config.record_size = 5_003;
+        config.first_record_size = 99;
+    });
+    works(client, server, 100_000);
+}
+
+#[test]
+fn few_index_bits_on_one_side_and_many_on_the_other() {
+    let few = with(|config| config.index_bits = 8);
+    let many = with(|config| config.index_bits = 17);
+    works(few.clone(), many.clone(), 300_000);
+    works(many.clone(), few.clone(), 300_000);
+    let (mut world, session, at_server) = World::connected_with(few, many);
+    let most = world.nodes[0]
+        .endpoint
+        .session(session)
+        .unwrap()
+        .message_max;
+    assert_eq!(most, 1_142 + 255 * 16_384 - 40, "256 records");
+    let now = world.now;
+    let refused = world.nodes[0]
+        .endpoint
+        .call(now, session, body(1, most as usize + 1), None);
+    assert!(refused.is_err());
+    let rpc = world.call(0, session, body(1, most as usize));
+    assert!(world.outcome(0, rpc) == Ok(body(1, most as usize)));
+    let rpc = world.call(1, at_server, body(1, 1_000));
+    world.outcome(1, rpc).unwrap();
+}
+
+#[test]
+fn a_small_unscheduled_part() {
+    let config = with(|config| config.unscheduled = 1_164);
+    works(config.clone(), config, 300_000);
+}
+
+#[test]
+#[should_panic(expected = "out of its range")]
+fn what_is_out_of_range_is_the_callers_mistake() {
+    World::pair(with(|config| config.index_bits = 18), Config::default());
+}

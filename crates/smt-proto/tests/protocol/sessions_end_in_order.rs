@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! CLOSE, RESET and draining: who is told what, and what may have run.
+
+use smt_proto::{CallFailure, CloseCode, Config, Event, Execution, SessionEnd};
+use smt_wire::{Packet, PacketType, Reset, SessionIndex};
+
+use super::support::forge::{SESSION, flipped};
+use super::support::{Answer, Datagram, Verdict, World, body, ms};
+
+fn end_of(world: &mut World, node: usize) -> SessionEnd {
+    world.wait(node, |event| match event {
+        Event::SessionEnded { end, .. } => Some(end.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_close_reaches_the_peer_with_its_code() {
+    for code in [
+        CloseCode::Done,
+        CloseCode::ShuttingDown,
+        CloseCode::UsedUp,
+        CloseCode::Violation,
+        CloseCode::Unknown(99),
+    ] {
+        let (mut world, client, server) = World::connected();
+        world.nodes[1].application = Box::new(|_| Answer::Hold);
+        let rpc = world.call(0, client, body(1, 10));
+        world.run_for(ms(1));
+        world.nodes[1].endpoint.close(server, code);
+        let error = world.outcome(0, rpc).unwrap_err();
+        assert_eq!(error.execution, Execution::MayHaveRun);
+        assert_eq!(
+            error.reason,
+            CallFailure::SessionEnded(SessionEnd::ClosedByPeer(code))
+        );
+        assert_eq!(end_of(&mut world, 1), SessionEnd::ClosedHere);
+        assert_eq!(end_of(&mut world, 0), SessionEnd::ClosedByPeer(code));
+        assert!(
+            world
+                .nodes
+                .iter()
+                .all(|node| node.endpoint.sessions_len() == 0)
+        );
+    }
+}
+
+#[test]
+fn what_comes_after_a_lost_close_is_answered_by_reset() {
+    let (mut world, client, server) = World::connected();
+    world.rule = Box::new(|datagram, _| {
+        if datagram.has(PacketType::Close) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.nodes[1].endpoint.close(server, CloseCode::Done);
+    world.run_for(ms(1));
+    assert_eq!(world.nodes[0].endpoint.sessions_len(), 1);
+    let rpc = world.call(0, client, body(1, 100));
+    let error = world.outcome(0, rpc).unwrap_err();
+    assert_eq!(error.reason, CallFailure::SessionEnded(SessionEnd::Reset));
+    assert_eq!(error.execution, Execution::MayHaveRun);
+}
+
+/// A RESET as the server would send it, got from a packet for its closed session.
+fn reset(world: &mut World, client: SessionIndex, server: SessionIndex) -> Datagram {
+    world.rule = Box::new(|datagram, _| {
+        let is_hidden = datagram.has(PacketType::Close) || datagram.has(PacketType::Reset);
+        if is_hidden {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.nodes[1].endpoint.close(server, CloseCode::Done);
+    world.is_recording = true;
+    world.call(0, client, body(1, 100));
+    world.run_for(ms(1));
+    world
+        .sent
+        .iter()
+        .find(|sent| sent.has(PacketType::Reset))
+        .cloned()
+        .unwrap()
+}
+
+#[test]
+fn a_reset_counts_only_with_its_token() {
+    let (mut world, client, server) = World::connected();
+    let reset = reset(&mut world, client, server);
+    for at in 12..Reset::LEN {
+        let bytes = flipped(&reset.bytes, at);
+        world.hand_in(&Datagram {
+            bytes,
+            ..reset.clone()
+        });
+        assert_eq!(world.nodes[0].endpoint.sessions_len(), 1, "byte {at}");
+    }
+    world.hand_in(&reset);
+    assert_eq!(world.nodes[0].endpoint.sessions_len(), 0);
+    assert_eq!(end_of(&mut world, 0), SessionEnd::Reset);
+}
+
+/// An attacker who could ask for tokens of indices that are live, or will be, could end sessions.
+#[test]
+fn resets_are_sent_only_for_indices_that_are_closed_for_good() {
+    let (mut world, client, server) = World::connected();
+    world.is_recording = true;
+    world.call(0, client, body(1, 100));
+    let template = world
+        .sent
+        .iter()
+        .find(|sent| sent.data().is_some())
+        .cloned()
+        .unwrap();
+    world.run_for(ms(100));
+    world.sent.clear();
+    let (other, _) = (SessionIndex::new(7, 1), ());
+    let unissued = SessionIndex(server.0 + 1);
+    for index in [
+        other,
+        unissued,
+        SessionIndex(0),
+        SessionIndex(server.0 + 1_000),
+        SessionIndex::new(1, 0),
+    ] {
+        let mut bytes = template.bytes.clone();
+        bytes[SESSION].copy_from_slice(&index.0.to_be_bytes());
+        world.hand_in(&Datagram {
+            bytes,
+            ..template.clone()
+        });
+    }
+    // A live one, from elsewhere.
+    let mut world3 = World::new(vec![
+        Config::default(),
+        Config::default(),
+        Config::default(),
+    ]);
+    std::mem::swap(&mut world3.nodes[0], &mut world.nodes[0]);
+    std::mem::swap(&mut world3.nodes[1], &mut world.nodes[1]);
+    world3.is_recording = true;
+    world3.now = world.now;
+    world3.hand_in(&Datagram {
+        from: 2,
+        ..template
+    });
+    assert!(world.sent.is_empty() && world3.sent.is_empty());
+}
+
+#[test]
+fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
+    let (mut world, client, server) = World::connected();
+    let reset = reset(&mut world, client, server);
+    world.sent.clear();
+    // To the closed index, in both directions.
+    let mut bytes = reset.bytes.clone();
+    bytes[SESSION].copy_from_slice(&server.0.to_be_bytes());
+    world.hand_in(&Datagram {
+        from: 0,
+        to: 1,
+        bytes,
+        ..reset.clone()
+    });
+    assert!(world.sent.is_empty());
+    // The shortest DATA packet has 37 bytes.
+    let mut data = vec![0; 37];
+    smt_wire::DataHeader {
+        epoch: 0,
+        retransmit: false,
+        session: server,
+        id: smt_wire::MessageId(0),
+        message_length: 40,
+        offset: 0,
+    }
+    .emit(1, (&mut data[..36]).try_into().unwrap());
+    world.hand_in(&Datagram {
+        from: 0,
+        to: 1,
+        bytes: data,
+        ..reset
+    });
+    assert_eq!(world.sent.len(), 1);
+    assert!(world.sent[0].bytes.len() < 37);
+}
+
+#[test]
+fn resets_are_bounded_in_rate() {
+    let (mut world, client, server) = World::connected();
+    let reset = reset(&mut world, client, server);
+    let template = world
+        .sent
+        .iter()
+        .find(|sent| sent.data().is_some())
+        .cloned()
+        .unwrap();
+    world.sent.clear();
+    for _ in 0..10_000 {
+        world.now = world.now + super::support::us(100);
+        world.hand_in(&template);
+    }
+    let sent = world.sent.iter().filter(|sent| sent.from == 1).count();
+    assert!((900..=1_101).contains(&sent), "{sent} in a second");
+    let _ = reset;
+}
+
+/// A peer that forgets the sessions of its earlier life, with a durable boot number and key.
+#[test]
+fn a_server_that_restarted_says_so() {
+    let mut server = Config::default();
+    server.durable_boot = true;
+    let (mut world, client, _) = World::connected_with(Config::default(), server.clone());
+    server.boot = 2;
+    server.accept = true;
+    world.nodes[1] = super::support::Node::new(1, server);
+    let rpc = world.call(0, client, body(1, 100));
+    let error = world.outcome(0, rpc).unwrap_err();
+    assert_eq!(error.reason, CallFailure::SessionEnded(SessionEnd::Reset));
+}
+
+#[test]
+fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
+    let (mut world, client, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let first = world.call(0, client, body(1, 10));
+    world.run_for(ms(1));
+    world.nodes[1].endpoint.drain();
+    let second = world.call(0, client, body(2, 10));
+    let error = world.outcome(0, second).unwrap_err();
+    assert_eq!(
+        (error.reason, error.execution),
+        (CallFailure::Refused, Execution::DidNotRun)
+    );
+    let (held, _) = world.nodes[1].delivered[0].clone();
+    let now = world.now;
+    world.nodes[1]
+        .endpoint
+        .reply(now, held, body(3, 10))
+        .unwrap();
+    assert_eq!(world.outcome(0, first), Ok(body(3, 10)));
+    assert_eq!(world.nodes[1].delivered.len(), 1);
+    world.begin_connect(0, 1);
+    world.run_for(ms(100));
+    assert_eq!(
+        world.nodes[1].endpoint.sessions_len(),
+        1,
+        "no client is accepted"
+    );
+}
+
+#[test]
+fn garbage_ends_nothing() {
+    let mut random = super::support::Random::from_env();
+    let (mut world, client, server) = World::connected();
+    for _ in 0..20_000 {
+        let node = random.below(2);
+        let length = random.below(200);
+        let mut bytes: Vec<u8> = (0..length).map(|_| random.any() as u8).collect();
+        let types = smt_wire::PacketType::ALL;
+        if length > 30 && random.percent(90) {
+            let of = types[random.below(types.len())];
+            bytes[0] = 1;
+            bytes[1] = of as u8;
+            bytes[4] = if of == PacketType::Data { 0xB0 } else { 0x50 };
+            bytes[6..8].copy_from_slice(&(length as u16).to_be_bytes());
+            bytes[SESSION].copy_from_slice(&[client, server][node].0.to_be_bytes());
+        }
+        let datagram = Datagram {
+            at: world.now,
+            from: 1 - node,
+            to: node,
+            bytes,
+        };
+        world.hand_in(&datagram);
+        let _ = matches!(datagram.packets().first(), Some(Packet::Data(_)));
+    }
+    let rpc = world.call(0, client, body(1, 10_000));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 10_000)));
+}

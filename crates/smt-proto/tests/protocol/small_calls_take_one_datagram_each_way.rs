@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use smt_wire::PacketType;
+
+use super::support::{World, body, ms};
+
+#[test]
+fn a_hundred_calls_one_after_the_other_take_two_hundred_datagrams() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    let before = world.count;
+    for number in 0..100 {
+        let rpc = world.call(0, session, body(number, 100));
+        world.outcome(0, rpc).unwrap();
+    }
+    assert_eq!(world.count - before, 200, "{}", world.trace());
+    assert!(world.sent.iter().all(|datagram| datagram.data().is_some()));
+}
+
+#[test]
+fn then_only_the_last_reply_is_asked_about() {
+    let (mut world, session, _) = World::connected();
+    for number in 0..100 {
+        let rpc = world.call(0, session, body(number, 100));
+        world.outcome(0, rpc).unwrap();
+    }
+    world.is_recording = true;
+    world.run_for(ms(60_000));
+    let types = [PacketType::NeedAck, PacketType::Ack];
+    assert_eq!(world.sent.len(), 2, "{}", world.trace());
+    assert!(
+        types
+            .iter()
+            .zip(&world.sent)
+            .all(|(of, sent)| sent.has(*of))
+    );
+}
+
+#[test]
+fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    let rpc = world.call(0, session, body(1, 1_000_000));
+    world.outcome(0, rpc).unwrap();
+    let data = world
+        .sent
+        .iter()
+        .filter(|sent| sent.data().is_some())
+        .count();
+    let others = world.sent.len() - data;
+    assert!(data <= 40, "{data}");
+    assert!(others * 2 <= data, "{others} of {}", world.sent.len());
+}

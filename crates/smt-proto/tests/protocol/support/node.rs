@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An endpoint with an application that answers requests.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smt_proto::{Config, Endpoint, Event, RpcId, Time};
+use smt_wire::AbortCode;
+
+use super::exchange::tokens;
+use super::{Exchanges, body};
+
+/// What the application does with a request.
+pub enum Answer {
+    Reply(Bytes),
+    Abort(AbortCode),
+    /// Nothing yet: the test answers itself.
+    Hold,
+}
+
+/// What the application does with requests.
+pub type Application = Box<dyn FnMut(&Bytes) -> Answer>;
+
+/// One endpoint, its address and its application.
+pub struct Node {
+    pub endpoint: Endpoint,
+    pub address: SocketAddr,
+    pub application: Application,
+    /// Events that a test has not taken. Requests are in `requests`.
+    pub events: VecDeque<Event>,
+    /// Every request and one-way message that was delivered, in order.
+    pub delivered: Vec<(RpcId, Bytes)>,
+    /// The deadlines of those that were requests.
+    pub deadlines: Vec<Option<Time>>,
+    pub buffer: Vec<u8>,
+}
+
+impl Node {
+    pub fn new(number: usize, config: Config) -> Self {
+        Self::with_exchanges(number, config, Exchanges::new((number as u64) << 32))
+    }
+
+    pub fn with_exchanges(number: usize, config: Config, exchanges: Exchanges) -> Self {
+        let mac = tokens(number as u8 + 1);
+        Self {
+            endpoint: Endpoint::new(config, Arc::new(exchanges), mac),
+            address: address_of(number),
+            application: Box::new(|request| Answer::Reply(request.clone())),
+            events: VecDeque::new(),
+            delivered: Vec::new(),
+            deadlines: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Takes the endpoint's events; the application answers requests. Whether there were any.
+    pub fn take_events(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            any = true;
+            match event {
+                Event::Request {
+                    rpc,
+                    body,
+                    deadline,
+                } => {
+                    self.deadlines.push(deadline);
+                    let answer = (self.application)(&body);
+                    self.delivered.push((rpc, body));
+                    match answer {
+                        Answer::Reply(body) => self.endpoint.reply(now, rpc, body).unwrap(),
+                        Answer::Abort(code) => self.endpoint.abort(now, rpc, code).unwrap(),
+                        Answer::Hold => {}
+                    }
+                }
+                Event::OneWay { rpc, body } => {
+                    self.delivered.push((rpc, body.clone()));
+                    self.events.push_back(Event::OneWay { rpc, body });
+                }
+                event => self.events.push_back(event),
+            }
+        }
+        any
+    }
+
+    /// The first untaken event that fits, taken.
+    pub fn event<T>(&mut self, fits: impl Fn(&Event) -> Option<T>) -> Option<T> {
+        let (at, found) = self
+            .events
+            .iter()
+            .enumerate()
+            .find_map(|(at, event)| fits(event).map(|found| (at, found)))?;
+        self.events.remove(at);
+        Some(found)
+    }
+}
+
+/// A request is a length: the reply has so many bytes.
+pub fn replies_of_asked_length() -> Application {
+    Box::new(|request| {
+        let length = u32::from_be_bytes(request[..4].try_into().unwrap());
+        Answer::Reply(body(u64::from(length), length as usize))
+    })
+}
+
+/// The address of node `number`.
+pub fn address_of(number: usize) -> SocketAddr {
+    format!("192.0.{}.1:17379", number + 2).parse().unwrap()
+}
