@@ -220,8 +220,27 @@ fn poll_task(task: &mut Task, context: &mut Context<'_>) -> Poll<Result<Bytes, E
 }
 
 async fn accept(guard: &Arc<Guard>) -> Option<Request> {
-    let arrival = polled(guard, |core, _, waker| core.poll_accept(waker)).await?;
+    let mut place = AcceptPlace {
+        guard,
+        ticket: None,
+    };
+    let ticket = &mut place.ticket;
+    let arrival = polled(guard, |core, _, waker| core.poll_accept(ticket, waker)).await?;
     Some(Request::new(Arc::clone(guard), arrival))
+}
+
+/// An acceptor's place in the queue. An accept that is dropped leaves it, and passes on what it was woken for.
+struct AcceptPlace<'a> {
+    guard: &'a Guard,
+    ticket: Option<u64>,
+}
+
+impl Drop for AcceptPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.guard.hub().lock().stop_accepting(ticket);
+        }
+    }
 }
 
 /// A future of anything that waits in the core.

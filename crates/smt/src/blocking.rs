@@ -138,12 +138,15 @@ impl Server {
         let hub = self.guard.hub();
         let end = hub.now() + limit;
         hub.change(|core, _| core.endpoint.drain());
+        let mut alarm = None;
         hub.block_on(|core, now, waker| {
-            if now >= end {
-                Poll::Ready(())
-            } else {
-                core.poll_finished(waker)
+            let polled = core.poll_finished(waker);
+            if polled.is_ready() || now >= end {
+                core.clear_alarm(end, &mut alarm);
+                return Poll::Ready(());
             }
+            core.set_alarm(end, &mut alarm, waker);
+            polled
         });
         hub.change(|core, _| {
             core.endpoint.close_all(CloseCode::ShuttingDown);
@@ -210,8 +213,9 @@ impl Send {
 }
 
 fn accept(guard: &Arc<Guard>) -> Option<Request> {
+    let mut ticket = None;
     let arrival = guard
         .hub()
-        .block_on(|core, _, waker| core.poll_accept(waker))?;
+        .block_on(|core, _, waker| core.poll_accept(&mut ticket, waker))?;
     Some(Request::new(Arc::clone(guard), arrival))
 }

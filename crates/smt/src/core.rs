@@ -4,7 +4,7 @@
 //! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
 //! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
@@ -38,7 +38,11 @@ pub(crate) struct Core {
     /// Callers that wait for ids.
     admission: Vec<Waker>,
     arrived: VecDeque<Arrival>,
-    acceptors: VecDeque<Waker>,
+    /// Whoever waits for a message, by ticket, first come first.
+    acceptors: VecDeque<(u64, Waker)>,
+    /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
+    alarms: BTreeMap<(Time, u64), Waker>,
+    next_ticket: u64,
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     /// Requests that the application works on.
@@ -86,6 +90,8 @@ impl Core {
             admission: Vec::new(),
             arrived: VecDeque::new(),
             acceptors: VecDeque::new(),
+            alarms: BTreeMap::new(),
+            next_ticket: 0,
             finishers: Vec::new(),
             worked_on: HashMap::new(),
             is_closed: false,
@@ -112,11 +118,35 @@ impl Core {
         {
             self.endpoint.handle_timeout(now);
         }
+        while let Some(alarm) = self.alarms.first_entry()
+            && alarm.key().0 <= now
+        {
+            alarm.remove().wake();
+        }
+    }
+
+    /// Wakes at `due`, unless [`Core::clear_alarm`] comes first. A ticket has one alarm.
+    pub(crate) fn set_alarm(&mut self, due: Time, ticket: &mut Option<u64>, waker: &Waker) {
+        let ticket = *ticket.get_or_insert(self.next_ticket);
+        self.next_ticket = self.next_ticket.max(ticket + 1);
+        self.alarms.insert((due, ticket), waker.clone());
+    }
+
+    pub(crate) fn clear_alarm(&mut self, due: Time, ticket: &mut Option<u64>) {
+        if let Some(ticket) = ticket.take() {
+            self.alarms.remove(&(due, ticket));
+        }
     }
 
     /// How long nothing is to be done here, unless something comes.
     pub(crate) fn idle_time(&self, now: Time) -> Option<Duration> {
-        let timer = self.endpoint.poll_timeout().map(|(due, _)| due.since(now));
+        let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let alarm = self.alarms.keys().next().map(|(due, _)| *due);
+        let timer = timer
+            .into_iter()
+            .chain(alarm)
+            .min()
+            .map(|due| due.since(now));
         match (self.unsent.is_some(), timer) {
             (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),
             (false, timer) => timer,
@@ -206,22 +236,38 @@ impl Core {
         }
     }
 
-    /// The next message of a peer; `None` once the endpoint is closed.
-    pub(crate) fn poll_accept(&mut self, waker: &Waker) -> Poll<Option<Arrival>> {
-        if let Some(arrival) = self.arrived.pop_front() {
-            return Poll::Ready(Some(arrival));
+    /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's place.
+    pub(crate) fn poll_accept(
+        &mut self,
+        ticket: &mut Option<u64>,
+        waker: &Waker,
+    ) -> Poll<Option<Arrival>> {
+        let arrival = self.arrived.pop_front();
+        if arrival.is_some() || self.is_closed {
+            if let Some(ticket) = ticket.take() {
+                self.acceptors.retain(|(other, _)| *other != ticket);
+            }
+            return Poll::Ready(arrival);
         }
-        if self.is_closed {
-            return Poll::Ready(None);
-        }
-        if !self
+        let ticket = *ticket.get_or_insert(self.next_ticket);
+        self.next_ticket = self.next_ticket.max(ticket + 1);
+        match self
             .acceptors
-            .iter()
-            .any(|waiting| waiting.will_wake(waker))
+            .iter_mut()
+            .find(|(other, _)| *other == ticket)
         {
-            self.acceptors.push_back(waker.clone());
+            Some((_, known)) => known.clone_from(waker),
+            None => self.acceptors.push_back((ticket, waker.clone())),
         }
         Poll::Pending
+    }
+
+    /// An acceptor has gone. It may have been woken for a message: then the next one is.
+    pub(crate) fn stop_accepting(&mut self, ticket: u64) {
+        self.acceptors.retain(|(other, _)| *other != ticket);
+        if !self.arrived.is_empty() {
+            self.wake_acceptor();
+        }
     }
 
     /// Ready when no request is in progress and all replies are acknowledged.
@@ -251,7 +297,7 @@ impl Core {
     /// No more messages will come: everyone who waits for one is woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        for acceptor in self.acceptors.drain(..) {
+        for (_, acceptor) in self.acceptors.drain(..) {
             acceptor.wake();
         }
     }
@@ -348,7 +394,11 @@ impl Core {
             is_one_way,
             is_cancelled,
         });
-        if let Some(acceptor) = self.acceptors.pop_front() {
+        self.wake_acceptor();
+    }
+
+    fn wake_acceptor(&mut self) {
+        if let Some((_, acceptor)) = self.acceptors.pop_front() {
             acceptor.wake();
         }
     }

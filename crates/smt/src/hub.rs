@@ -3,12 +3,13 @@
 //!
 //! *Threads* ([`Hub::block_on`]): whoever waits drives. The first thread that waits leads: it receives for
 //! all, and serves the others; when it leaves, one of them leads on. So an unloaded call is one send and one
-//! receive, in the caller's thread. While nobody waits, the caretaker looks in now and then (`caretaker`).
+//! receive, in the caller's thread. While nobody waits, the caretaker looks in now and then ([`take_care`]);
+//! it also keeps the timers that are set while the leader already waits for longer.
 //! *Tasks*: one task of the runtime drives (`asynchronous::driver`), and callers wait for it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -35,6 +36,7 @@ pub(crate) struct Hub {
     clock: Clock,
     span: tracing::Span,
     receiver: Mutex<Receiver>,
+    caretaker: OnceLock<Thread>,
     /// Wakes the driving task; threads have no use for it.
     driver: Option<DriverSignal>,
 }
@@ -47,6 +49,8 @@ struct Lead {
     followers: BTreeMap<u64, Thread>,
     /// When somebody last led.
     last: Time,
+    /// When timers are looked at next, if nothing comes: by the leader, or by the caretaker for it.
+    until: Time,
 }
 
 /// What receiving needs; only the leader has it.
@@ -80,11 +84,13 @@ impl Hub {
             clock: drive.clock,
             span: drive.span,
             receiver: Mutex::new(receiver),
+            caretaker: OnceLock::new(),
             driver: drive.is_task.then(DriverSignal::default),
         });
         if !drive.is_task {
             let weak = Arc::downgrade(&hub);
-            std::thread::spawn(move || take_care(&weak));
+            let caretaker = std::thread::spawn(move || take_care(&weak));
+            let _ = hub.caretaker.set(caretaker.thread().clone());
         }
         Arc::new(Guard { hub })
     }
@@ -173,12 +179,18 @@ impl Hub {
                     self.hand_over();
                     return result;
                 }
-                match self.follow_or_lead() {
+                if self.driver.is_some() {
+                    // A task drives, and wakes this thread.
+                    std::thread::park_timeout(WAIT_MAX);
+                    continue;
+                }
+                let wait = idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
+                match self.follow_or_lead(wait) {
                     Some(follower) => {
                         std::thread::park_timeout(WAIT_MAX);
                         self.stop_following(follower);
                     }
-                    None => self.lead_once(idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX))),
+                    None => self.lead_once(wait),
                 }
             }
         })
@@ -225,11 +237,18 @@ impl Hub {
         core.turn(now);
     }
 
-    /// Takes the lead (`None`), or a place among the followers.
-    fn follow_or_lead(&self) -> Option<u64> {
+    /// Takes the lead (`None`), or a place among the followers. The next timer is after `wait`.
+    fn follow_or_lead(&self, wait: Duration) -> Option<u64> {
+        let due = self.now() + wait;
         let mut lead = self.lock_lead();
         if !std::mem::replace(&mut lead.is_taken, true) {
+            lead.until = due;
             return None;
+        }
+        if due < lead.until {
+            // The leader cannot be woken while it receives.
+            lead.until = due;
+            self.caretaker.get().into_iter().for_each(Thread::unpark);
         }
         let follower = lead.next_follower;
         lead.next_follower += 1;
@@ -258,8 +277,15 @@ impl Hub {
     /// One look of the caretaker; how long it may sleep after it.
     fn look_after(&self) -> Duration {
         {
-            let mut lead = self.lock_lead();
-            if lead.is_taken || self.now().since(lead.last) < CARE_AFTER {
+            let (mut lead, now) = (self.lock_lead(), self.now());
+            if lead.is_taken && lead.until <= now {
+                drop(lead);
+                return self.look_for_leader(now);
+            }
+            if lead.is_taken {
+                return lead.until.since(now).min(CARE_AFTER);
+            }
+            if now.since(lead.last) < CARE_AFTER {
                 return CARE_AFTER;
             }
             lead.is_taken = true;
@@ -274,6 +300,20 @@ impl Hub {
         self.lock_lead().is_taken = false;
         self.hand_over();
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
+    }
+
+    /// Does what is due while the leader waits for longer; how long nothing more is.
+    fn look_for_leader(&self, now: Time) -> Duration {
+        let _entered = self.span.enter();
+        let mut core = self.lock();
+        core.fire_timers(now);
+        core.turn(now);
+        let wait = core
+            .idle_time(now)
+            .map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
+        drop(core);
+        self.lock_lead().until = now + wait;
+        wait.min(CARE_AFTER)
     }
 }
 
@@ -315,7 +355,7 @@ pub(crate) struct Drive {
 fn take_care(hub: &Weak<Hub>) {
     let mut sleep = CARE_AFTER;
     loop {
-        std::thread::sleep(sleep);
+        std::thread::park_timeout(sleep);
         let Some(hub) = hub.upgrade() else { return };
         if hub.lock().is_closed {
             return;

@@ -84,9 +84,9 @@ pub use smt_handshake::{
     RegisteredKeyError, ThrowAway, Trust, certificates,
 };
 pub use smt_io::UdpOptions;
-pub use smt_proto::handshake::Fault;
+pub use smt_proto::handshake::{FailureKind, Fault};
 pub use smt_proto::{
-    CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
-    SessionFacts,
+    CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,
+    SessionEnd, SessionFacts,
 };
 pub use smt_record::{KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};

@@ -16,13 +16,15 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
 use smt_io::{PollDescriptor, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
-use smt_wire::{AbortCode, SessionIndex};
+use smt_wire::AbortCode;
 
 use crate::builder::{Builder, resolve};
 use crate::clock::Clock;
 use crate::error::OpenError;
 
+pub use smt_proto::handshake::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
+pub use smt_wire::SessionIndex;
 
 /// An endpoint that its owner drives.
 pub struct Endpoint {
@@ -183,6 +185,17 @@ impl Endpoint {
         outcome
     }
 
+    /// Refuses a request: its caller learns that it did not run.
+    ///
+    /// # Errors
+    /// It was answered, or its caller has given up.
+    pub fn refuse(&mut self, rpc: RpcId) -> Result<(), Refused> {
+        let now = self.clock.now();
+        let outcome = self.endpoint.abort(now, rpc, AbortCode::Refused);
+        self.settle(now);
+        outcome
+    }
+
     /// Gives a call up. Returns whether it was in progress.
     pub fn cancel(&mut self, rpc: RpcId) -> bool {
         let now = self.clock.now();
@@ -260,6 +273,14 @@ impl Endpoint {
         self.descriptor.set_timeout(due.map(|due| due.since(now)))?;
         self.timer = due;
         Ok(())
+    }
+}
+
+/// All sessions close.
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.endpoint.close_all(CloseCode::Done);
+        self.flush(self.clock.now());
     }
 }
 

@@ -2,7 +2,7 @@
 //! One call or one-way message, from its beginning to its end: the state that a thread or a task polls.
 //!
 //! 1. A client's task finds the live session, and connects if there is none.
-//! 2. It begins, waiting while the peer's window is full.
+//! 2. It begins, waiting while the peer's window is full. Its deadline counts from here on.
 //! 3. It waits for the reply, or for the acknowledgement.
 //!
 //! Dropping it before its end gives the message up.
@@ -13,11 +13,11 @@ use std::task::{Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_proto::{ConnectId, Refused, RpcId, Time};
+use smt_proto::{CallError, CallFailure, ConnectId, Execution, Refused, RpcId, Time};
 use smt_wire::SessionIndex;
 
 use crate::core::Core;
-use crate::error::{Error, Phase};
+use crate::error::{Error, ErrorKind, Phase};
 use crate::hub::Guard;
 
 /// A message on its way, and whoever waits for its end.
@@ -30,7 +30,9 @@ pub(crate) struct Task {
     attempt: Option<ConnectId>,
     body: Bytes,
     pub(crate) deadline: Option<Duration>,
-    began: Option<Time>,
+    /// When it gives up, once it has been polled.
+    due: Option<Time>,
+    alarm: Option<u64>,
     is_one_way: bool,
     rpc: Option<RpcId>,
 }
@@ -50,7 +52,8 @@ impl Task {
             attempt: None,
             body,
             deadline: None,
-            began: None,
+            due: None,
+            alarm: None,
             is_one_way,
             rpc: None,
         }
@@ -69,7 +72,7 @@ impl Task {
     ) -> Poll<Result<Bytes, Error>> {
         let rpc = match self.rpc {
             Some(rpc) => rpc,
-            None => ready!(self.poll_begin(core, now, waker))?,
+            None => ready!(self.poll_in_time(core, now, waker))?,
         };
         self.rpc = Some(rpc);
         if self.is_one_way {
@@ -82,28 +85,42 @@ impl Task {
         Poll::Ready(reply.map_err(|error| Error::new(Phase::Call, self.peer, error)))
     }
 
+    /// Begins, unless the deadline passes before it can.
+    fn poll_in_time(
+        &mut self,
+        core: &mut Core,
+        now: Time,
+        waker: &Waker,
+    ) -> Poll<Result<RpcId, Error>> {
+        if self.due.is_none() {
+            self.due = self.deadline.map(|deadline| now + deadline);
+        }
+        let begun = match self.due {
+            Some(due) if due <= now => Poll::Ready(Err(self.too_late())),
+            _ => self.poll_begin(core, now, waker),
+        };
+        match self.due {
+            Some(due) if begun.is_ready() => core.clear_alarm(due, &mut self.alarm),
+            Some(due) => core.set_alarm(due, &mut self.alarm, waker),
+            None => {}
+        }
+        begun
+    }
+
     fn poll_begin(
         &mut self,
         core: &mut Core,
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<RpcId, Error>> {
-        let phase = if self.is_one_way {
-            Phase::Send
-        } else {
-            Phase::Call
-        };
-        let began = *self.began.get_or_insert(now);
+        // What waiting for the session or for ids takes is not given twice.
+        let deadline = self.due.map(|due| due.since(now));
         loop {
             let session = match self.session {
                 Some(session) => session,
                 None => ready!(core.poll_session(now, &mut self.attempt, waker))
                     .map_err(|error| Error::new(Phase::Connect, self.peer, error))?,
             };
-            // What waiting for the session or for ids has taken is not given twice.
-            let deadline = self
-                .deadline
-                .map(|deadline| deadline.saturating_sub(now.since(began)));
             let message = (session, &self.body);
             let begun = if self.is_one_way {
                 core.poll_begin_one_way(now, message, deadline, waker)
@@ -113,6 +130,7 @@ impl Task {
             match ready!(begun) {
                 Err(Refused::UsedUp) if self.session.is_none() => core.retire_session(session),
                 begun => {
+                    let phase = self.phase();
                     return Poll::Ready(
                         begun.map_err(|refused| Error::new(phase, self.peer, refused)),
                     );
@@ -120,10 +138,35 @@ impl Task {
             }
         }
     }
+
+    fn phase(&self) -> Phase {
+        if self.is_one_way {
+            Phase::Send
+        } else {
+            Phase::Call
+        }
+    }
+
+    /// The deadline passed before anything was sent.
+    fn too_late(&self) -> Error {
+        let reason = CallFailure::DeadlineExceeded;
+        let kind = if self.is_one_way {
+            ErrorKind::NotDelivered(reason)
+        } else {
+            ErrorKind::Call(CallError {
+                reason,
+                execution: Execution::DidNotRun,
+            })
+        };
+        Error::new(self.phase(), self.peer, kind)
+    }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
+        if let (Some(due), Some(_)) = (self.due, self.alarm) {
+            self.guard.hub().lock().clear_alarm(due, &mut self.alarm);
+        }
         let Some(rpc) = self.rpc else { return };
         self.guard.hub().change(|core, now| {
             if self.is_one_way {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The plaintext measurement version stays apart from the encrypted one (SPEC §14).
 #![cfg(feature = "unstable-plaintext")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 

@@ -42,11 +42,9 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
                     // The runtime shuts down.
                     return;
                 }
-                if receive_some(hub) {
+                if receive_some(hub, socket) {
                     // Others want to run too; the socket stays marked as readable.
                     tokio::task::yield_now().await;
-                } else {
-                    forget_readiness(socket);
                 }
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}
@@ -55,16 +53,14 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
     }
 }
 
-/// The carrier found nothing: the socket counts as readable again when something comes.
-fn forget_readiness(socket: &UdpSocket) {
-    let nothing: io::Result<()> =
-        socket.try_io(Interest::READABLE, || Err(io::ErrorKind::WouldBlock.into()));
-    debug_assert!(nothing.is_err(), "the closure always fails");
-}
-
-/// Receives some batches; whether there may be more.
-fn receive_some(hub: &Hub) -> bool {
-    (0..BATCHES_PER_TURN).all(|_| hub.receive_now())
+/// Receives some batches; whether there may be more. If not, the socket counts as readable again when
+/// something comes: also what comes in this moment, since the runtime notes readiness before the look.
+fn receive_some(hub: &Hub, socket: &UdpSocket) -> bool {
+    let receive = || match hub.receive_now() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WouldBlock.into()),
+    };
+    (0..BATCHES_PER_TURN).all(|_| socket.try_io(Interest::READABLE, receive).is_ok())
 }
 
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).

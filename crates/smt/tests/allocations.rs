@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Allocations and system calls of an RPC in the steady state, client and server together.
+//!
+//! The figures are those of the table in docs/PERF.md; `--nocapture` prints them. Alone in its file, since it
+//! counts the allocations of the whole process.
+
+use std::alloc::System;
+
+use smt::{Builder, Bytes, ThrowAway};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn a_small_rpc_costs_few_allocations_and_one_system_call_per_direction() {
+    let authority = ThrowAway::new().unwrap();
+    let identity = authority.server(&["localhost"]).unwrap();
+    let server = Builder::new()
+        .identity(identity)
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    let address = server.local_address();
+    let served = server.clone();
+    std::thread::spawn(move || {
+        while let Some(request) = served.accept() {
+            let body = request.body().clone();
+            let _ = request.reply(body);
+        }
+    });
+    let client = Builder::new()
+        .trust(authority.trust().unwrap())
+        .server_name("localhost")
+        .connect_blocking(address)
+        .unwrap();
+    for (size, allocations_max) in [(64, 6.0), (1_024, 6.0), (8_192, 10.0)] {
+        let body = Bytes::from(vec![7; size]);
+        let call = || assert_eq!(client.call(body.clone()).wait().unwrap(), body);
+        (0..200).for_each(|_| call());
+        let sent = || {
+            client.statistics().socket.unwrap().send_calls
+                + server.statistics().socket.unwrap().send_calls
+        };
+        let before = sent();
+        let region = Region::new(ALLOCATOR);
+        for _ in 0..ROUNDS {
+            call();
+        }
+        let change = region.change();
+        let allocations = (change.allocations + change.reallocations) as f64 / ROUNDS as f64;
+        let sends = (sent() - before) as f64 / ROUNDS as f64;
+        println!(
+            "{size} B: {allocations:.2} allocations, {sends:.3} sending system calls per RPC, both sides"
+        );
+        assert!(
+            allocations <= allocations_max,
+            "{allocations} allocations per RPC of {size} B"
+        );
+        assert!(
+            sends < 2.2,
+            "{sends} sending system calls per RPC of {size} B"
+        );
+    }
+}
+
+const ROUNDS: usize = 1_000;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A call ends by its deadline whatever it waits for, and no earlier.
+
+use std::time::{Duration, Instant};
+
+use smt::{CallFailure, Error, ErrorKind, Execution};
+
+use crate::support::polled_pair::{PolledClient, PolledServer};
+use crate::support::{Credentials, connect, eventually, serve};
+
+const DEADLINE: Duration = Duration::from_millis(150);
+/// Far above what timers cost, far below the second after which threads look around anyway.
+const LATE: Duration = Duration::from_millis(600);
+
+fn assert_in_time(began: Instant) {
+    let took = began.elapsed();
+    assert!(took >= DEADLINE, "too early: {took:?}");
+    assert!(took < LATE, "too late: {took:?}");
+}
+
+fn assert_deadline(error: &Error, execution: Execution) {
+    assert_eq!(error.execution(), execution, "{error}");
+    let ErrorKind::Call(call) = &error.kind else {
+        panic!("{error}")
+    };
+    assert_eq!(call.reason, CallFailure::DeadlineExceeded);
+}
+
+#[test]
+fn a_request_that_runs_too_long_may_have_run() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    let accepting = server.clone();
+    let working = std::thread::spawn(move || accepting.accept().unwrap());
+    let began = Instant::now();
+    let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
+    assert_in_time(began);
+    assert_deadline(&error, Execution::MayHaveRun);
+    let request = working.join().unwrap();
+    assert!(request.time_left().unwrap() < DEADLINE);
+    eventually("cancelled", || request.is_cancelled());
+    assert_eq!(request.time_left(), Some(Duration::ZERO));
+}
+
+#[test]
+fn the_server_sees_what_is_left() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    serve(&server, 1, |request| {
+        let left = request
+            .time_left()
+            .map_or(0, |left| left.as_millis() as u64);
+        request.reply(left.to_be_bytes().to_vec()).unwrap();
+    });
+    let client = connect(&credentials, server.local_address());
+    let left = |reply: smt::Bytes| u64::from_be_bytes(reply[..].try_into().unwrap());
+    assert_eq!(left(client.call("").wait().unwrap()), 0);
+    let limit = Duration::from_secs(100);
+    let with = left(client.call("").deadline(limit).wait().unwrap());
+    assert!((95_000..=100_000).contains(&with), "{with}");
+}
+
+#[test]
+fn a_thread_that_follows_is_in_time_too() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    let accepting = server.clone();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        while let Some(request) = accepting.accept() {
+            kept.push(request);
+        }
+    });
+    // This one leads, and has no timer that is due soon.
+    let leading = client.clone();
+    std::thread::spawn(move || leading.accept());
+    for _ in 0..5 {
+        let began = Instant::now();
+        let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
+        assert_in_time(began);
+        assert_deadline(&error, Execution::MayHaveRun);
+    }
+}
+
+#[tokio::test]
+async fn with_tokio() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let client = credentials
+        .client()
+        .connect(server.local_address())
+        .await
+        .unwrap();
+    let began = Instant::now();
+    let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
+    assert_in_time(began);
+    assert_deadline(&error, Execution::MayHaveRun);
+}
+
+#[test]
+fn polled_without_any_traffic() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let accepting = server.clone();
+    let working = std::thread::spawn(move || accepting.accept().unwrap());
+    let endpoint = credentials
+        .client()
+        .connect_polled(server.local_address())
+        .unwrap();
+    let mut client = PolledClient::new(endpoint, server.local_address());
+    let began = Instant::now();
+    let rpc = client.begin("work", Some(DEADLINE));
+    let error = client.finish(rpc).unwrap_err();
+    assert_in_time(began);
+    assert_eq!(error.reason, CallFailure::DeadlineExceeded);
+    drop(working.join().unwrap());
+}
+
+#[test]
+fn while_the_window_is_full() {
+    let credentials = Credentials::new();
+    // It has no memory for requests, so that their ids stay unseen, and 64 fill the window.
+    let server = credentials
+        .server()
+        .configure(|config| (config.window, config.memory_max) = (64, 0))
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    let client = connect(&credentials, server.local_address());
+    let accepting = server.clone();
+    std::thread::spawn(move || accepting.accept());
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..80 {
+            scope.spawn(|| {
+                let error = client.call("").deadline(DEADLINE).wait().unwrap_err();
+                let ErrorKind::Call(call) = &error.kind else {
+                    panic!("{error}")
+                };
+                assert_eq!(call.reason, CallFailure::DeadlineExceeded);
+            });
+        }
+    });
+    assert_in_time(began);
+}
+
+#[test]
+fn while_connecting_anew() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    client.connect().unwrap().close();
+    // The server is there, but nobody receives for it soon enough: its socket is a stranger's now.
+    let address = server.local_address();
+    drop(server);
+    let _silent = crate::support::take_over(address);
+    let began = Instant::now();
+    let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
+    assert_in_time(began);
+    assert_deadline(&error, Execution::DidNotRun);
+}
+
+#[test]
+fn of_a_one_way_message_while_connecting_anew() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    client.connect().unwrap().close();
+    let address = server.local_address();
+    drop(server);
+    let _silent = crate::support::take_over(address);
+    let began = Instant::now();
+    let error = client.send("news").deadline(DEADLINE).wait().unwrap_err();
+    assert_in_time(began);
+    let expected = ErrorKind::NotDelivered(CallFailure::DeadlineExceeded);
+    assert_eq!(error.kind, expected);
+}
+
+#[test]
+fn a_deadline_that_is_met_changes_nothing() {
+    let credentials = Credentials::new();
+    let server = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
+    let client = connect(&credentials, server.address);
+    for _ in 0..1_000 {
+        let call = client.call("x").deadline(Duration::from_secs(30));
+        assert_eq!(call.wait().unwrap(), "x");
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A server that restarts: its clients connect anew, and learn of the loss at once if it has a state file.
+//!
+//! A server that is killed says nothing. Here its way is cut: the forwarder leads to the next run from then on.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use smt::{Builder, CallFailure, ErrorKind, Execution, SessionEnd, blocking};
+
+use crate::support::{Credentials, echo, serve, take_over};
+
+/// A server that dies without a word: its process is a socket here, and the next run takes the port over.
+struct Mortal {
+    credentials: Credentials,
+    state_file: Option<PathBuf>,
+}
+
+impl Mortal {
+    fn new(state_file: Option<&str>) -> Self {
+        let path = state_file
+            .map(|name| std::env::temp_dir().join(format!("smt-{name}-{}", std::process::id())));
+        path.iter().for_each(|path| {
+            let _ = std::fs::remove_file(path);
+        });
+        Self {
+            credentials: Credentials::new(),
+            state_file: path,
+        }
+    }
+
+    fn builder(&self) -> Builder {
+        match &self.state_file {
+            Some(path) => self.credentials.server().state_file(path),
+            None => self.credentials.server(),
+        }
+    }
+}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        self.state_file.iter().for_each(|path| {
+            let _ = std::fs::remove_file(path);
+        });
+    }
+}
+
+/// How a call ends that was in progress when the server was replaced by its next run, and after how long.
+fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
+    let first = mortal.builder().bind_blocking("127.0.0.1:0").unwrap();
+    let (switch, forwarder, second_address) = switching_forwarder(first.local_address());
+    let client = mortal
+        .credentials
+        .client()
+        .connect_blocking(forwarder)
+        .unwrap();
+    let (done, end) = mpsc::channel();
+    let calling = client.clone();
+    std::thread::spawn(move || done.send(calling.call("work").wait()).unwrap());
+    let request = first.accept().unwrap();
+    let second = mortal.builder().bind_blocking("127.0.0.1:0").unwrap();
+    serve(&second, 1, echo);
+    second_address.send(second.local_address()).unwrap();
+    let began = Instant::now();
+    switch.store(true, Ordering::Relaxed);
+    let error = end.recv().unwrap().unwrap_err();
+    let took = began.elapsed();
+    assert_eq!(error.execution(), Execution::MayHaveRun);
+    assert_eq!(client.call("again").wait().unwrap(), "again");
+    drop(request);
+    let ErrorKind::Call(call) = error.kind else {
+        panic!("{error}")
+    };
+    let CallFailure::SessionEnded(end) = call.reason else {
+        panic!("{}", call.reason)
+    };
+    (end, took)
+}
+
+/// One client's way to the first server, and, once switched, to the second.
+fn switching_forwarder(
+    first: std::net::SocketAddr,
+) -> (
+    Arc<AtomicBool>,
+    std::net::SocketAddr,
+    mpsc::Sender<std::net::SocketAddr>,
+) {
+    let front = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = front.local_addr().unwrap();
+    let back = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (switch, (send_second, second)) = (Arc::new(AtomicBool::new(false)), mpsc::channel());
+    let is_switched = Arc::clone(&switch);
+    let (front_twin, back_twin) = (front.try_clone().unwrap(), back.try_clone().unwrap());
+    let (send_client, client) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        let mut server = first;
+        while let Ok((length, from)) = front.recv_from(&mut buffer) {
+            let _ = send_client.send(from);
+            if is_switched.load(Ordering::Relaxed) && server == first {
+                server = second.recv().unwrap();
+            }
+            let _ = back.send_to(&buffer[..length], server);
+        }
+    });
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        let client = client.recv().unwrap();
+        while let Ok((length, _)) = back_twin.recv_from(&mut buffer) {
+            let _ = front_twin.send_to(&buffer[..length], client);
+        }
+    });
+    (switch, address, send_second)
+}
+
+#[test]
+fn with_a_state_file_the_loss_is_told_at_once() {
+    let mortal = Mortal::new(Some("told"));
+    let (end, took) = end_of_call_over_restart(&mortal);
+    assert_eq!(end, SessionEnd::Reset);
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+}
+
+#[test]
+fn without_a_state_file_it_is_found_by_silence() {
+    let mortal = Mortal::new(None);
+    let (end, took) = end_of_call_over_restart(&mortal);
+    assert!(matches!(end, SessionEnd::Silent(_)), "{end}");
+    assert!(took < Duration::from_secs(4), "{took:?}");
+}
+
+#[test]
+fn a_server_that_stops_and_starts_on_its_port_is_found_again() {
+    let credentials = Credentials::new();
+    let first = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let address = first.local_address();
+    serve(&first, 1, echo);
+    let client = credentials.client().connect_blocking(address).unwrap();
+    assert_eq!(client.call("one").wait().unwrap(), "one");
+    first.shutdown(Duration::from_secs(5));
+    drop(first);
+    drop(take_over(address));
+    let second = credentials.server().bind_blocking(address).unwrap();
+    serve(&second, 1, echo);
+    assert_eq!(call_again(&client), "two");
+}
+
+/// The first call may still find the end of the old session.
+fn call_again(client: &blocking::Client) -> smt::Bytes {
+    match client.call("two").wait() {
+        Ok(reply) => reply,
+        Err(error) => {
+            assert!(error.to_string().contains("closed the session"), "{error}");
+            client.call("two").wait().unwrap()
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_tokio_too() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let address = server.local_address();
+    let client = credentials.client().connect(address).await.unwrap();
+    server.shutdown(Duration::from_secs(5)).await;
+    drop(server);
+    tokio::task::spawn_blocking(move || drop(take_over(address)))
+        .await
+        .unwrap();
+    let server = credentials.server().bind(address).await.unwrap();
+    tokio::spawn(async move {
+        while let Some(request) = server.accept().await {
+            echo(request);
+        }
+    });
+    let reply = match client.call("two").await {
+        Err(_) => client.call("two").await,
+        ok => ok,
+    };
+    assert_eq!(reply.unwrap(), "two");
+}

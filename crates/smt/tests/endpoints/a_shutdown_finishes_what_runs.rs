@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Shutdown: new requests are refused, those in progress are answered, then all sessions close.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use smt::{Error, Execution};
+
+use crate::support::{Credentials, connect, eventually};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Calls until the server refuses: the shutdown has begun.
+fn call_until_refused(client: &smt::blocking::Client) -> Error {
+    loop {
+        if let Err(error) = client
+            .call("probe")
+            .deadline(Duration::from_millis(20))
+            .wait()
+            && !error.to_string().contains("deadline")
+        {
+            return error;
+        }
+    }
+}
+
+#[test]
+fn of_threads() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    let (done, reply) = mpsc::channel();
+    let calling = client.clone();
+    std::thread::spawn(move || done.send(calling.call("work").wait()).unwrap());
+    let request = server.accept().unwrap();
+    let shutting = server.clone();
+    let shutdown = std::thread::spawn(move || shutting.shutdown(LONG));
+    let error = call_until_refused(&client);
+    assert_eq!(error.execution(), Execution::DidNotRun, "{error}");
+    assert!(!shutdown.is_finished());
+    request.reply("done").unwrap();
+    assert_eq!(reply.recv().unwrap().unwrap(), "done");
+    shutdown.join().unwrap();
+    // What was accepted before may still be in the queue, and is of no use to anyone.
+    while let Some(late) = server.accept() {
+        assert_eq!(late.body(), "probe");
+    }
+    assert_eq!(server.statistics().sessions, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_tasks() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let client = credentials
+        .client()
+        .connect(server.local_address())
+        .await
+        .unwrap();
+    let calling = client.clone();
+    let call = tokio::spawn(async move { calling.call("work").await });
+    let request = server.accept().await.unwrap();
+    let shutting = server.clone();
+    let shutdown = tokio::spawn(async move { shutting.shutdown(LONG).await });
+    let refused = loop {
+        let probe = client
+            .call("probe")
+            .deadline(Duration::from_millis(20))
+            .await;
+        match probe {
+            Err(error) if !error.to_string().contains("deadline") => break error,
+            _ => {}
+        }
+    };
+    assert_eq!(refused.execution(), Execution::DidNotRun, "{refused}");
+    assert!(!shutdown.is_finished());
+    request.reply("done").unwrap();
+    assert_eq!(call.await.unwrap().unwrap(), "done");
+    shutdown.await.unwrap();
+    while let Some(late) = server.accept().await {
+        assert_eq!(late.body(), "probe");
+    }
+}
+
+#[test]
+fn its_limit_cuts_off_what_does_not_end() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    let (done, reply) = mpsc::channel();
+    std::thread::spawn(move || done.send(client.call("work").wait()).unwrap());
+    let request = server.accept().unwrap();
+    let began = Instant::now();
+    server.shutdown(Duration::from_millis(100));
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_millis(100) && took < Duration::from_millis(600),
+        "{took:?}"
+    );
+    let error = reply.recv().unwrap().unwrap_err();
+    assert!(error.to_string().contains("shutting down"), "{error}");
+    assert!(error.to_string().contains("may have run"), "{error}");
+    eventually("cancelled", || request.is_cancelled());
+    assert!(server.accept().is_none());
+}
+
+#[test]
+fn an_idle_server_shuts_down_at_once() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let accepting = server.clone();
+    let acceptor = std::thread::spawn(move || accepting.accept().is_none());
+    let began = Instant::now();
+    server.shutdown(LONG);
+    assert!(began.elapsed() < Duration::from_millis(500));
+    assert!(acceptor.join().unwrap());
+    assert!(
+        began.elapsed() < Duration::from_millis(500),
+        "{:?}",
+        began.elapsed()
+    );
+}

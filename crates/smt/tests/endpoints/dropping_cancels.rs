@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is dropped is given up, and the other side learns it.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use smt::{CallFailure, ErrorKind, Execution};
+
+use crate::support::{Credentials, echo, eventually};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_a_call_tells_the_server() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let client = credentials
+        .client()
+        .connect(server.local_address())
+        .await
+        .unwrap();
+    let call = tokio::spawn({
+        let client = client.clone();
+        async move { client.call("work").await }
+    });
+    let request = server.accept().await.unwrap();
+    assert!(!request.is_cancelled());
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    tokio::task::spawn_blocking(move || {
+        eventually("cancelled", || request.is_cancelled());
+        let error = request.reply("too late").unwrap_err();
+        assert!(
+            error.to_string().contains("its caller has given up"),
+            "{error}"
+        );
+    })
+    .await
+    .unwrap();
+    tokio::spawn(async move { echo(server.accept().await.unwrap()) });
+    assert_eq!(client.call("next").await.unwrap(), "next");
+}
+
+#[tokio::test]
+async fn a_call_that_is_never_awaited_is_not_made() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let client = credentials
+        .client()
+        .connect(server.local_address())
+        .await
+        .unwrap();
+    drop(client.call("never"));
+    tokio::spawn(async move {
+        while let Some(request) = server.accept().await {
+            assert_eq!(request.body(), "made");
+            echo(request);
+        }
+    });
+    assert_eq!(client.call("made").await.unwrap(), "made");
+}
+
+#[tokio::test]
+async fn an_accept_that_is_dropped_loses_nothing() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let client = credentials
+        .client()
+        .connect(server.local_address())
+        .await
+        .unwrap();
+    let patient = tokio::spawn({
+        let server = server.clone();
+        async move {
+            while let Some(request) = server.accept().await {
+                echo(request);
+            }
+        }
+    });
+    for _ in 0..200 {
+        // It takes the first place in the queue, and goes.
+        let hasty = tokio::time::timeout(Duration::ZERO, server.accept()).await;
+        if let Ok(Some(request)) = hasty {
+            echo(request);
+        }
+        let call = client.call("x").deadline(Duration::from_secs(5));
+        assert_eq!(call.await.unwrap(), "x");
+    }
+    patient.abort();
+}
+
+#[test]
+fn a_session_that_closes_cancels_its_requests() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = crate::support::connect(&credentials, server.local_address());
+    let (ended, end) = mpsc::channel();
+    let calling = client.clone();
+    std::thread::spawn(move || ended.send(calling.call("work").wait()).unwrap());
+    let request = server.accept().unwrap();
+    client.connect().unwrap().close();
+    let error = end.recv().unwrap().unwrap_err();
+    assert_eq!(error.execution(), Execution::MayHaveRun);
+    eventually("cancelled", || {
+        // Nobody waits here: the caretaker takes the news in.
+        request.is_cancelled()
+    });
+}
+
+#[test]
+fn a_dropped_request_may_have_run() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    crate::support::serve(&server, 1, drop);
+    let client = crate::support::connect(&credentials, server.local_address());
+    let error = client.call("work").wait().unwrap_err();
+    assert_eq!(error.execution(), Execution::MayHaveRun);
+    let ErrorKind::Call(call) = &error.kind else {
+        panic!("{error}")
+    };
+    assert_eq!(call.reason, CallFailure::Dropped);
+    assert!(error.to_string().contains("may have run"), "{error}");
+}
+
+#[test]
+fn a_refused_request_did_not_run() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    crate::support::serve(&server, 1, smt::Request::refuse);
+    let client = crate::support::connect(&credentials, server.local_address());
+    let error = client.call("work").wait().unwrap_err();
+    assert_eq!(error.execution(), Execution::DidNotRun);
+    assert!(error.to_string().contains("did not run"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains(&server.local_address().to_string()),
+        "{error}"
+    );
+}

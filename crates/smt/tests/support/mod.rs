@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the tests over real sockets share: credentials, payloads that prove themselves, servers, and a forwarder
+//! that stands between a client and its server.
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+pub mod forwarder;
+pub mod payload;
+pub mod polled_pair;
+pub mod random;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use smt::{Builder, Bytes, Request, ThrowAway, blocking};
+
+/// An authority, and builders for those who believe it.
+#[derive(Clone)]
+pub struct Credentials(Arc<ThrowAway>);
+
+impl Credentials {
+    pub fn new() -> Self {
+        Self(Arc::new(ThrowAway::new().unwrap()))
+    }
+
+    pub fn authority(&self) -> &ThrowAway {
+        &self.0
+    }
+
+    pub fn server(&self) -> Builder {
+        Builder::new().identity(self.0.server(&["localhost"]).unwrap())
+    }
+
+    pub fn client(&self) -> Builder {
+        Builder::new()
+            .trust(self.0.trust().unwrap())
+            .server_name("localhost")
+    }
+}
+
+/// Threads that answer the requests of a server, until it is shut down.
+pub fn serve(
+    server: &blocking::Server,
+    threads: usize,
+    answer: impl Fn(Request) + Send + Sync + 'static,
+) {
+    let answer = Arc::new(answer);
+    for _ in 0..threads {
+        let (server, answer) = (server.clone(), Arc::clone(&answer));
+        std::thread::spawn(move || {
+            while let Some(request) = server.accept() {
+                answer(request);
+            }
+        });
+    }
+}
+
+/// Sends a request back. Its caller may have given up.
+pub fn echo(request: Request) {
+    if request.is_one_way() {
+        return;
+    }
+    let body = request.body().clone();
+    let _ = request.reply(body);
+}
+
+/// A server that echoes, of two threads.
+pub fn echo_server(credentials: &Credentials) -> blocking::Server {
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    serve(&server, 2, echo);
+    server
+}
+
+/// A client of a server that echoes, and the server.
+pub fn echo_pair() -> (blocking::Client, blocking::Server) {
+    let credentials = Credentials::new();
+    let server = echo_server(&credentials);
+    let client = connect(&credentials, server.local_address());
+    (client, server)
+}
+
+pub fn connect(credentials: &Credentials, address: SocketAddr) -> blocking::Client {
+    credentials.client().connect_blocking(address).unwrap()
+}
+
+/// Calls and wants the same back.
+pub fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
+    let body = body.into();
+    let reply = client.call(body.clone()).wait().unwrap();
+    assert_eq!(reply.len(), body.len());
+    assert!(reply == body, "the reply differs");
+}
+
+/// Waits until something holds, as long as the machine takes; a minute is never.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Binds the address of an endpoint that is going, as soon as it has gone.
+pub fn take_over(address: SocketAddr) -> std::net::UdpSocket {
+    let mut socket = None;
+    eventually("the address is free", || {
+        socket = std::net::UdpSocket::bind(address).ok();
+        socket.is_some()
+    });
+    socket.unwrap()
+}
