@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Reads a capture of a real run without any code of the project.
+
+1. `smt serve --echo` and `smt call` run as two processes; a forwarder between them writes a capture file.
+2. The capture is read back: handshake parameters from the clear flights, DATA put together by id and offset.
+3. Secrets come from the key log, keys by HKDF, and a stock AEAD (package `cryptography`) opens every record.
+4. Each message must come out exactly as it was given to `smt call`, once as request and once as reply.
+
+Usage: check_capture.py PATH-TO-SMT    (docs/SPEC.md names the sections that are meant below)
+"""
+import hashlib
+import hmac
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+
+SUITES = {0x1301: (AESGCM, 16, "sha256"), 0x1302: (AESGCM, 32, "sha384"), 0x1303: (ChaCha20Poly1305, 32, "sha256")}
+DATA, HANDSHAKE = 0x01, 0x10
+OVERHEAD = 22
+INNER_HEADER = 40
+
+
+class Forwarder(threading.Thread):
+    """Passes datagrams between one client and the server and records them as raw-IP packets (SPEC §15.1)."""
+
+    def __init__(self, server, path):
+        super().__init__(daemon=True)
+        self.server, self.file = server, open(path, "wb")
+        self.file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101))
+        self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.front.bind(("127.0.0.1", 0))
+        self.back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.back.connect(server)
+        self.stop, self.client = False, None
+
+    def run(self):
+        while not self.stop:
+            ready, _, _ = select.select([self.front, self.back], [], [], 0.1)
+            for end in ready:
+                try:
+                    if end is self.front:
+                        datagram, self.client = self.front.recvfrom(65_535)
+                        self.record(self.client, self.server, datagram)
+                        self.back.send(datagram)
+                    elif self.client:
+                        datagram = self.back.recv(65_535)
+                        self.record(self.server, self.client, datagram)
+                        self.front.sendto(datagram, self.client)
+                except OSError:  # an end has gone
+                    pass
+
+    def record(self, source, target, datagram):
+        udp = struct.pack(">HHHH", source[1], target[1], 8 + len(datagram), 0) + datagram
+        addresses = socket.inet_aton(source[0]) + socket.inet_aton(target[0])
+        packet = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + addresses + udp
+        self.file.write(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
+
+    def close(self):
+        self.stop = True
+        self.join()
+        self.file.close()
+
+
+def datagrams(path):
+    """UDP payloads of a classic capture file of raw IPv4 packets."""
+    capture = Path(path).read_bytes()
+    at = 24
+    while at < len(capture):
+        (length,) = struct.unpack_from("<I", capture, at + 8)
+        yield capture[at + 16 + 28 : at + 16 + length]
+        at += 16 + length
+
+
+def packets(datagram):
+    """The packets of a datagram (SPEC §3.1)."""
+    while datagram:
+        (length,) = struct.unpack_from(">H", datagram, 6)
+        length = length or len(datagram)
+        yield datagram[:length]
+        datagram = datagram[length:]
+
+
+class Capture:
+    """What the clear parts of a capture say."""
+
+    def __init__(self, path):
+        self.messages, self.flights, self.index_bits = {}, {}, {}
+        for packet in (packet for datagram in datagrams(path) for packet in packets(datagram)):
+            if packet[1] == DATA:
+                self.add_data(packet)
+            elif packet[1] == HANDSHAKE and packet[28] in (1, 2):
+                self.add_flight(packet)
+
+    def add_data(self, packet):
+        session, message, padded, offset = struct.unpack_from(">QQII", packet, 12)
+        _, epoch, stream = self.messages.setdefault((session, message), (padded, packet[2], {}))
+        assert epoch == packet[2], "the run is too short for a key update"
+        stream[offset] = packet[36:]
+
+    def add_flight(self, packet):
+        """Params of flights 1 and 2: the sender's index and its index bits (SPEC §6.3)."""
+        source, cookie, fragment, _, offset = struct.unpack_from(">QxBHII", packet, 20)
+        parts = self.flights.setdefault((source, packet[28]), {})
+        parts[offset] = packet[40 + cookie : 40 + cookie + fragment]
+        body = b"".join(parts[offset] for offset in sorted(parts))
+        (length,) = struct.unpack_from(">H", body)
+        if len(body) < 2 + length:
+            return
+        params, tags = body[2 : 2 + length], {}
+        while params:
+            tags[params[0]] = params[2 : 2 + params[1]]
+            params = params[2 + params[1] :]
+        side = "client" if packet[28] == 1 else "server"
+        self.index_bits[side] = tags[5][0]
+
+
+def expand_label(digest, secret, label, length):
+    """HKDF-Expand-Label with an empty context (RFC 8446 §7.1)."""
+    name = b"tls13 " + label
+    info = struct.pack(">HB", length, len(name)) + name + b"\0"
+    return hmac.new(secret, info + b"\1", digest).digest()[:length]
+
+
+def secrets(path):
+    """Data secrets of the key log (SPEC §13), by receiver's index and epoch."""
+    found = {}
+    for line in Path(path).read_text().splitlines():
+        label, index, side, purpose, epoch, suite, secret = line.split()
+        assert label == "SMT_SECRET"
+        if purpose == "data":
+            found[int(index, 16), int(epoch)] = (side, int(suite, 16), bytes.fromhex(secret))
+    return found
+
+
+def open_message(capture, keys, session, message):
+    """All records of a message, opened and checked; its application bytes (SPEC §5)."""
+    padded, epoch, parts = capture.messages[session, message]
+    side, suite, secret = keys[session, epoch]
+    cipher, key_length, digest = SUITES[suite]
+    aead = cipher(expand_label(digest, secret, b"key", key_length))
+    iv = int.from_bytes(expand_label(digest, secret, b"iv", 12), "big")
+    stream = b""
+    for offset in sorted(parts):
+        assert offset <= len(stream), f"the capture misses bytes of message {message}"
+        stream = stream[:offset] + parts[offset] + stream[offset + len(parts[offset]) :]
+    inner, index = b"", 0
+    while stream:
+        header, length = stream[:5], struct.unpack_from(">H", stream, 3)[0]
+        sequence = message << capture.index_bits[side] | index
+        nonce = (iv ^ sequence).to_bytes(12, "big")
+        plaintext = aead.decrypt(nonce, stream[5 : 5 + length], header)
+        content = plaintext.rstrip(b"\0")
+        assert header[:3] == b"\x17\x03\x03" and content.endswith(b"\x17")
+        inner += content[:-1]
+        stream, index = stream[5 + length :], index + 1
+    true, said_padded, kind = struct.unpack_from(">IIB", inner)
+    assert said_padded == padded and len(inner) == INNER_HEADER + true, "lengths disagree"
+    return kind, inner[INNER_HEADER:]
+
+
+def run(smt, directory):
+    """One real run; the messages that were sent."""
+    def keys(*arguments):
+        subprocess.run([smt, "keys", *arguments], check=True, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    keys("ca", "--out", "ca")
+    keys("server", "localhost", "--ca", "ca", "--out", "server")
+    certificate, key, authority = "server/localhost.pem", "server/localhost.key", "ca/ca.pem"
+    server = subprocess.Popen(
+        [smt, "serve", "127.0.0.1:0", "--echo", "--cert", certificate, "--key", key, "--key-log", "keylog"],
+        cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    address = server.stdout.readline().split()[-1].rsplit(":", 1)
+    forwarder = Forwarder((address[0], int(address[1])), directory / "run.pcap")
+    forwarder.start()
+    messages = [os.urandom(size) for size in (0, 1, 64, 1_102, 1_103, 20_000, 300_000)]
+    for message in messages:
+        call = [smt, "call", f"127.0.0.1:{forwarder.front.getsockname()[1]}", "--ca", authority, "--name", "localhost"]
+        reply = subprocess.run(call, input=message, check=True, cwd=directory, stdout=subprocess.PIPE).stdout
+        assert reply == message, "the echo differs"
+    forwarder.close()
+    server.terminate()
+    server.wait()
+    return messages
+
+
+def main():
+    smt = str(Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        messages = run(smt, directory)
+        capture, keys = Capture(directory / "run.pcap"), secrets(directory / "keylog")
+    opened = [open_message(capture, keys, *name) for name in sorted(capture.messages)]
+    for kind, what in ((1, "request"), (2, "reply")):
+        found = sorted(hashlib.sha256(body).digest() for is_kind, body in opened if is_kind == kind)
+        assert found == sorted(hashlib.sha256(body).digest() for body in messages), f"a {what} is missing or differs"
+    print(f"{len(opened)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
