@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt call`: sends one message, and writes the reply.
+//!
+//! 1. The message is read whole.
+//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they come.
+//! 3. With `--count` or -v the latency is told on standard error.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clap::Args;
+use smt::blocking::Client;
+use smt::{Builder, KeyLogFile};
+
+use crate::credentials::ClientCredentials;
+use crate::failure::{Doing, Failure};
+use crate::size::Size;
+use crate::sockets::SocketArguments;
+use crate::time_span;
+
+/// Call a server: send a request, and write the reply
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The server's address; the default port is 17379
+    address: String,
+    #[command(flatten)]
+    credentials: ClientCredentials,
+    /// The request; - is standard input
+    #[arg(long = "in", value_name = "FILE", default_value = "-")]
+    input: PathBuf,
+    /// Where the reply goes; - is standard output
+    #[arg(long = "out", value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Give up after this time, connecting included
+    #[arg(long, value_name = "TIME", value_parser = time_span::parse)]
+    deadline: Option<Duration>,
+    /// Send a message that has no reply, and wait until the server has accepted it
+    #[arg(long)]
+    one_way: bool,
+    /// Do it so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// The largest reply accepted
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message)]
+    message_limit: u32,
+    /// Append the session's secrets to this file: whoever reads it reads the session
+    #[arg(long, value_name = "FILE")]
+    key_log: Option<PathBuf>,
+    #[command(flatten)]
+    socket: SocketArguments,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let builder = builder(arguments)?;
+    let message = read(&arguments.input)?;
+    // Before anything is sent: a call whose reply cannot be written should not be made.
+    let mut output = Output::open(&arguments.output)?;
+    let began = Instant::now();
+    let client = builder.connect_blocking(&arguments.address)?;
+    tracing::info!(local = %client.local_address(), "connected in {}", time_span::display(began.elapsed()));
+    let time_left = |began: Instant| {
+        arguments
+            .deadline
+            .map(|deadline| deadline.saturating_sub(began.elapsed()))
+    };
+    let mut times = Vec::new();
+    let mut first = Some(began);
+    for _ in 0..arguments.count {
+        let began = Instant::now();
+        let deadline = time_left(first.take().unwrap_or(began));
+        if arguments.one_way {
+            send(&client, message.clone(), deadline)?;
+        } else {
+            let reply = call(&client, message.clone(), deadline)?;
+            output.write(&reply)?;
+        }
+        times.push(began.elapsed());
+    }
+    tell(&mut times, arguments.count > 1);
+    Ok(())
+}
+
+fn builder(arguments: &Arguments) -> Result<Builder, Failure> {
+    let builder = arguments.socket.apply(Builder::new());
+    let mut builder = arguments
+        .credentials
+        .apply(builder)?
+        .message_limit(arguments.message_limit);
+    if let Some(deadline) = arguments.deadline {
+        builder = builder.connect_deadline(deadline);
+    }
+    if let Some(path) = &arguments.key_log {
+        let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
+        builder = builder.key_log(Arc::new(log));
+    }
+    Ok(builder)
+}
+
+fn call(client: &Client, message: Bytes, deadline: Option<Duration>) -> Result<Bytes, smt::Error> {
+    let call = client.call(message);
+    match deadline {
+        Some(deadline) => call.deadline(deadline).wait(),
+        None => call.wait(),
+    }
+}
+
+fn send(client: &Client, message: Bytes, deadline: Option<Duration>) -> Result<(), smt::Error> {
+    let send = client.send(message);
+    match deadline {
+        Some(deadline) => send.deadline(deadline).wait(),
+        None => send.wait(),
+    }
+}
+
+fn tell(times: &mut [Duration], is_wanted: bool) {
+    times.sort_unstable();
+    let Some(median) = times.get(times.len() / 2) else {
+        return;
+    };
+    let line = format!(
+        "{} round trips: median {}, slowest {}",
+        times.len(),
+        time_span::display(*median),
+        time_span::display(times[times.len() - 1]),
+    );
+    if is_wanted {
+        eprintln!("{line}");
+    } else {
+        tracing::info!("{line}");
+    }
+}
+
+fn read(path: &Path) -> Result<Bytes, Failure> {
+    let mut bytes = Vec::new();
+    if is_standard(path) {
+        io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .doing("reading standard input")?;
+    } else {
+        bytes = std::fs::read(path).doing(format!("reading {}", path.display()))?;
+    }
+    Ok(bytes.into())
+}
+
+/// Where replies go.
+enum Output {
+    File { file: File, is_begun: bool },
+    Standard,
+}
+
+impl Output {
+    /// A file that exists keeps what it has until there is a reply.
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if is_standard(path) {
+            return Ok(Self::Standard);
+        }
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(path);
+        Ok(Self::File {
+            file: file.doing(format!("writing {}", path.display()))?,
+            is_begun: false,
+        })
+    }
+
+    fn write(&mut self, reply: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::File { file, is_begun } => {
+                // A pipe or device has no length to set.
+                if !*is_begun && file.metadata().is_ok_and(|facts| facts.is_file()) {
+                    file.set_len(0)?;
+                }
+                *is_begun = true;
+                Ok(file.write_all(reply)?)
+            }
+            Self::Standard => {
+                let mut output = io::stdout().lock();
+                output.write_all(reply)?;
+                Ok(output.flush()?)
+            }
+        }
+    }
+}
+
+fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}

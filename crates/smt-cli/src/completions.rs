@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt completions`: what a shell needs to complete command lines.
+
+use std::io::Write;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+
+/// Print a script that completes smt's command lines
+///
+/// For bash: smt completions bash > ~/.local/share/bash-completion/completions/smt
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let mut command = crate::arguments::Arguments::command();
+    clap_complete::generate(arguments.shell, &mut command, "smt", &mut script);
+    Ok(std::io::stdout().write_all(&script)?)
+}

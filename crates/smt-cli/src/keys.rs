@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt keys`: certificates for servers and clients, and what a certificate says.
+//!
+//! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
+//! 2. `server` and `client` make keys and certificates that the authority signs.
+//! 3. `show` tells what a file's certificates say.
+//!
+//! Nothing is overwritten without --force, and private keys are for their owner alone (mode 0600).
+
+mod key_files;
+
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use smt::CertificateText;
+use smt::certificates::{
+    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, Validity,
+};
+use zeroize::Zeroizing;
+
+use crate::failure::{Doing, Failure};
+use key_files::KeyFiles;
+
+/// Make keys and certificates, and show what they say
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make an authority: ca.pem and ca.key
+    Ca {
+        /// The directory to write to
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// What it is called; by default a name that no other authority has
+        #[arg(long)]
+        name: Option<String>,
+        /// Days that it is valid
+        #[arg(long, default_value_t = 10 * DAYS_DEFAULT)]
+        days: u32,
+        /// Overwrite what is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Make a server's key and certificate: NAME.pem and NAME.key
+    Server {
+        /// What clients call it by: DNS names, IP addresses, URIs; the first names the files
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+        #[command(flatten)]
+        leaf: Leaf,
+    },
+    /// Make a client's key and certificate: NAME.pem and NAME.key
+    Client {
+        /// Who it is
+        name: String,
+        #[command(flatten)]
+        leaf: Leaf,
+    },
+    /// Tell what the certificates in a file say
+    Show {
+        /// A PEM file
+        file: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Leaf {
+    /// The directory with the authority's ca.pem and ca.key
+    #[arg(long, value_name = "DIR")]
+    ca: PathBuf,
+    /// The directory to write to
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Days that it is valid
+    #[arg(long, default_value_t = DAYS_DEFAULT)]
+    days: u32,
+    /// Overwrite what is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Ca {
+            out,
+            name,
+            days,
+            force,
+        } => {
+            let files = KeyFiles::plan(out, "ca", *force)?;
+            let validity = Validity::days(*days)?;
+            let name = name.clone().unwrap_or_else(authority_name);
+            let authority = CertificateAuthority::new(&name, validity, KeyKind::default())?;
+            let certificate = authority.certificate_pem();
+            tell(&files.write(certificate, &authority.key_pem())?)
+        }
+        Command::Server { names, leaf } => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            issue(leaf, names[0], CertificatePlan::server(&names)?)
+        }
+        Command::Client { name, leaf } => issue(leaf, name, CertificatePlan::client(name)?),
+        Command::Show { file } => show(file),
+    }
+}
+
+fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failure> {
+    let files = KeyFiles::plan(&leaf.out, &file_name(name), leaf.force)?;
+    plan.validity = Validity::days(leaf.days)?;
+    let authority = load_authority(&leaf.ca)?;
+    let IssuedCertificate {
+        certificate_pem,
+        key_pem,
+    } = authority.issue(&plan)?;
+    tell(&files.write(&certificate_pem, &key_pem)?)
+}
+
+/// Of two authorities with one name, peers of the wrong one would be told of a bad signature, which sounds like
+/// damage, and not of an unknown issuer.
+fn authority_name() -> String {
+    let random = RandomState::new().hash_one(()) as u32;
+    format!("smt authority {random:08x}")
+}
+
+fn load_authority(directory: &Path) -> Result<CertificateAuthority, Failure> {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).doing(format!("reading the authority's {}", path.display()))
+    };
+    let certificate = read("ca.pem")?;
+    let key = Zeroizing::new(read("ca.key")?);
+    Ok(CertificateAuthority::from_pem(&certificate, &key)?)
+}
+
+fn show(file: &Path) -> Result<(), Failure> {
+    let pem = Zeroizing::new(fs::read(file).doing(format!("reading {}", file.display()))?);
+    let texts = CertificateText::from_pem(&pem).doing(file.display())?;
+    let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+    Ok(writeln!(std::io::stdout(), "{}", texts.join("\n\n"))?)
+}
+
+/// Paths go to standard output: they are what the subcommand was called for.
+fn tell(paths: &[PathBuf]) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    for path in paths {
+        writeln!(output, "{}", path.display())?;
+    }
+    Ok(())
+}
+
+/// A name as a file name: `*.db.example` and URIs have letters that file names had better not have.
+fn file_name(name: &str) -> String {
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    let text: String = name
+        .chars()
+        .map(|letter| if is_plain(letter) { letter } else { '_' })
+        .collect();
+    // Neither hidden nor a directory.
+    text.trim_start_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    mod file_name {
+        use super::super::file_name;
+
+        #[test]
+        fn letters_that_mean_something_to_shells_are_replaced() {
+            for (name, file) in [
+                ("db7.example", "db7.example"),
+                ("*.example", "_.example"),
+                ("::1", "__1"),
+                ("spiffe://a/b", "spiffe___a_b"),
+                ("../up", "_up"),
+            ] {
+                assert_eq!(file_name(name), file);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A certificate and its private key as two files.
+//!
+//! 1. Before anything is made, both names must be free (or --force given).
+//! 2. Each is written beside its place and renamed, so that nobody ever reads half of it, and an old key
+//!    file's permissions never cover a new key.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Doing, Failure};
+
+/// Where a certificate and its key go.
+#[derive(Debug)]
+pub(super) struct KeyFiles {
+    certificate: PathBuf,
+    key: PathBuf,
+    is_forced: bool,
+}
+
+impl KeyFiles {
+    /// `DIRECTORY/NAME.pem` and `DIRECTORY/NAME.key`; the directory is made if it is missing.
+    pub(super) fn plan(directory: &Path, name: &str, is_forced: bool) -> Result<Self, Failure> {
+        if name.is_empty() {
+            return Err(Failure::new("the name is empty, so there is no file name"));
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(directory)
+            .doing(format!("making {}", directory.display()))?;
+        let files = Self {
+            certificate: directory.join(format!("{name}.pem")),
+            key: directory.join(format!("{name}.key")),
+            is_forced,
+        };
+        let existing = [&files.certificate, &files.key]
+            .into_iter()
+            .find(|path| path.symlink_metadata().is_ok());
+        match existing {
+            Some(path) if !is_forced => Err(Failure::new(format!(
+                "{} is there already; --force overwrites it",
+                path.display()
+            ))),
+            _ => Ok(files),
+        }
+    }
+
+    /// Writes both, and gives their paths.
+    pub(super) fn write(self, certificate: &str, key: &str) -> Result<[PathBuf; 2], Failure> {
+        // The key first: a certificate without its key is of no use to anybody.
+        self.write_one(&self.key, key.as_bytes(), 0o600)?;
+        self.write_one(&self.certificate, certificate.as_bytes(), 0o644)?;
+        Ok([self.certificate, self.key])
+    }
+
+    fn write_one(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".new-{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        let written = write_new(&beside, bytes, mode).and_then(|()| {
+            if self.is_forced {
+                return fs::rename(&beside, path);
+            }
+            // Unlike renaming, linking fails if somebody else was faster.
+            fs::hard_link(&beside, path)?;
+            fs::remove_file(&beside)
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written.doing(format!("writing {}", path.display()))
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

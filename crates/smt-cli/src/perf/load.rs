@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A closed loop: each caller begins its next call when it has its reply.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hdrhistogram::Histogram;
+
+use super::caller::Caller;
+use crate::failure::{Doing, Failure};
+use crate::size::Size;
+
+/// What a transport offers to be measured by.
+pub(super) trait Transport {
+    /// Its name in tables and JSON.
+    fn name(&self) -> &'static str;
+
+    /// The interface that is used for so many concurrent calls.
+    fn api(&self, concurrency: usize) -> &'static str;
+
+    /// Opens what so many concurrent calls need, so that opening is not measured.
+    fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure>;
+
+    /// What the process that serves so many concurrent calls has used of its CPUs so far.
+    fn server_cpu(&self, concurrency: usize) -> Result<Duration, Failure>;
+}
+
+/// Concurrent callers, ready to call.
+pub(super) trait Load {
+    /// Calls for so long, and gives the time of each call in nanoseconds.
+    fn run(&mut self, size: Size, duration: Duration) -> Result<Histogram<u64>, Failure>;
+}
+
+/// Callers with a thread each.
+pub(super) struct Threads<C>(pub(super) Vec<C>);
+
+impl<C: Caller> Load for Threads<C> {
+    fn run(&mut self, size: Size, duration: Duration) -> Result<Histogram<u64>, Failure> {
+        let barrier = Barrier::new(self.0.len());
+        let is_failed = AtomicBool::new(false);
+        let request = request_of(size);
+        std::thread::scope(|scope| {
+            let one = |caller| {
+                scope.spawn(|| run_one(caller, &request, duration, (&barrier, &is_failed)))
+            };
+            let threads: Vec<_> = self.0.iter_mut().map(one).collect();
+            let mut total = histogram()?;
+            for thread in threads {
+                let part = thread
+                    .join()
+                    .map_err(|_| Failure::new("a measuring thread has died"))??;
+                total.add(part).doing("adding histograms")?;
+            }
+            Ok(total)
+        })
+    }
+}
+
+fn run_one(
+    caller: &mut impl Caller,
+    request: &Bytes,
+    duration: Duration,
+    (barrier, is_failed): (&Barrier, &AtomicBool),
+) -> Result<Histogram<u64>, Failure> {
+    let mut times = histogram();
+    barrier.wait();
+    let end = Instant::now() + duration;
+    let mut began = Instant::now();
+    while began < end && !is_failed.load(Ordering::Relaxed) {
+        let outcome = caller
+            .call(request)
+            .and_then(|length| check(length, request));
+        if let Err(failure) = outcome {
+            is_failed.store(true, Ordering::Relaxed);
+            return Err(failure);
+        }
+        let now = Instant::now();
+        if let Ok(times) = &mut times {
+            record(times, now - began);
+        }
+        began = now;
+    }
+    times
+}
+
+/// An empty histogram of nanoseconds up to a minute, three digits exact.
+pub(super) fn histogram() -> Result<Histogram<u64>, Failure> {
+    Histogram::new_with_bounds(1, TIME_NS_MAX, 3).doing("making a histogram")
+}
+
+/// Notes the time of a call.
+pub(super) fn record(times: &mut Histogram<u64>, time: Duration) {
+    times.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(TIME_NS_MAX));
+}
+
+/// Bytes to be sent; zeros.
+pub(super) fn request_of(size: Size) -> Bytes {
+    vec![0; size.0 as usize].into()
+}
+
+/// A reply of another length is no reply of this measurement's server.
+pub(super) fn check(length: usize, request: &Bytes) -> Result<(), Failure> {
+    if length == request.len() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the server replied with {length} bytes to {}: it is no `smt perf server`",
+        request.len()
+    )))
+}
+
+/// Longer calls count as a minute.
+const TIME_NS_MAX: u64 = 60_000_000_000;

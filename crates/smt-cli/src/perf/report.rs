@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs a plan over transports, and tells the results: a table for people or JSON lines for programs.
+//!
+//! Repetitions are interleaved: each case is measured by each transport in turn before it is measured again, so that
+//! whatever changes on the machine meanwhile meets all of them alike.
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::load::Transport;
+use super::measurement::{Measurement, Values};
+use super::plan::{Case, Plan};
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::size::Size;
+
+/// Measures everything. `setting` says in words what is not in the plan; the first transport is compared with the others.
+pub(super) fn run(
+    plan: &Plan,
+    setting: &serde_json::Value,
+    transports: &[&dyn Transport],
+) -> Result<(), Failure> {
+    let machine = Machine::here();
+    if plan.json {
+        let configuration = json!({
+            "schema": SCHEMA, "kind": "configuration", "machine": machine, "setting": setting,
+            "sizes": plan.sizes.iter().map(|size| size.0).collect::<Vec<_>>(),
+            "concurrency": plan.concurrency, "duration_s": plan.duration.as_secs_f64(),
+            "repeat": plan.repeat, "spin_us": plan.spin.as_secs_f64() * 1e6,
+        });
+        say(&configuration.to_string())?;
+    } else {
+        say(&format!("{machine}\n{}\n{HEADING}", words(setting)))?;
+    }
+    let cases = plan.cases();
+    for (place, &case) in cases.iter().enumerate() {
+        let progress = (place, cases.len());
+        let medians = measure(plan, case, transports, progress)?;
+        for median in &medians {
+            say(&if plan.json {
+                line(median, medians.first())?
+            } else {
+                row(median, medians.first())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The medians of one case, one for each transport.
+fn measure(
+    plan: &Plan,
+    case: Case,
+    transports: &[&dyn Transport],
+    (place, places): (usize, usize),
+) -> Result<Vec<Measurement>, Failure> {
+    let is_watched = std::io::stderr().is_terminal();
+    let mut parts = vec![Vec::new(); transports.len()];
+    for repetition in 1..=plan.repeat {
+        for (transport, parts) in transports.iter().zip(&mut parts) {
+            if is_watched {
+                eprint!(
+                    "\r[{}/{places}] {} {} x{} ({repetition}/{})   ",
+                    place + 1,
+                    transport.name(),
+                    case.size,
+                    case.concurrency,
+                    plan.repeat
+                );
+            }
+            parts.push(Measurement::take(*transport, case, plan.duration)?);
+        }
+    }
+    if is_watched {
+        eprint!("\r{:60}\r", "");
+    }
+    Ok(parts
+        .iter()
+        .filter_map(|parts| Measurement::median(parts))
+        .collect())
+}
+
+fn line(measurement: &Measurement, first: Option<&Measurement>) -> Result<String, Failure> {
+    let mut value = serde_json::to_value(measurement)?;
+    if let (Some(ratio), Some(first)) = (ratio_to(measurement, first), first) {
+        value[format!("{}_ratio", first.transport)] = serde_json::to_value(ratio)?;
+    }
+    value["schema"] = json!(SCHEMA);
+    value["kind"] = json!("measurement");
+    Ok(value.to_string())
+}
+
+/// The first transport's row has no ratio: the others are compared with it.
+fn row(measurement: &Measurement, first: Option<&Measurement>) -> String {
+    let Values {
+        p50_us,
+        p90_us,
+        p99_us,
+        p999_us,
+        max_us,
+        rpc_per_s,
+        goodput_mb_per_s,
+        client_cpu_us_per_rpc,
+        server_cpu_us_per_rpc,
+    } = measurement.values;
+    let name = format!("{}/{}", measurement.transport, measurement.api);
+    let ratio = ratio_to(measurement, first).map_or_else(String::new, |ratio| {
+        format!("  {:>6.2}  {:>6.2}", ratio.rpc_per_s, ratio.p50)
+    });
+    format!(
+        "{name:<13} {:>7} {:>5} {p50_us:>9.1} {p90_us:>9.1} {p99_us:>9.1} {p999_us:>9.1} {max_us:>9.1} {rpc_per_s:>9.0} \
+         {goodput_mb_per_s:>8.1} {client_cpu_us_per_rpc:>7.1} {server_cpu_us_per_rpc:>7.1}{ratio}",
+        Size(measurement.size).to_string(),
+        measurement.concurrency,
+    )
+}
+
+/// The first transport's numbers divided by another's.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Ratio {
+    rpc_per_s: f64,
+    p50: f64,
+}
+
+/// `None` for the first transport itself.
+fn ratio_to(other: &Measurement, first: Option<&Measurement>) -> Option<Ratio> {
+    let first = first.filter(|first| first.transport != other.transport)?;
+    Some(Ratio {
+        rpc_per_s: first.values.rpc_per_s / other.values.rpc_per_s,
+        p50: first.values.p50_us / other.values.p50_us,
+    })
+}
+
+/// `{"a": 1, "b": true}` as `a 1, b true`.
+fn words(setting: &serde_json::Value) -> String {
+    let Some(fields) = setting.as_object() else {
+        return String::new();
+    };
+    let word = |(name, value): (&String, &serde_json::Value)| match value.as_str() {
+        Some(text) => format!("{} {text}", name.replace('_', " ")),
+        None => format!("{} {value}", name.replace('_', " ")),
+    };
+    fields.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+fn say(line: &str) -> Result<(), Failure> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
+
+/// Version of the JSON lines: changed when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+const HEADING: &str = "times in us; goodput in MB/s of requests, as much comes back; CPU in us per RPC; x: SMT's number divided by this row's
+transport        size  conc       p50       p90       p99     p99.9       max     RPC/s  goodput  client  server  xRPC/s   x p50";

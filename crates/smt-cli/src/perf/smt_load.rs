@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT as a transport to be measured: one client, whose session all callers share.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt::Builder;
+use smt::blocking::Client;
+
+use super::api::Api;
+use super::caller::{CPU_QUESTION, Caller};
+use super::load::{Load, Threads, Transport};
+use super::plan::Plan;
+use super::task_load::Tasks;
+use crate::failure::{Doing, Failure};
+
+/// A client of one or two `smt perf server`s.
+pub(super) struct Smt {
+    builder: Builder,
+    plan: Plan,
+    alone: Server,
+    loaded: Server,
+}
+
+/// A server, and the client that asks it for its CPU time.
+struct Server {
+    address: String,
+    client: Client,
+}
+
+impl Smt {
+    /// Connects: to the server that is called by one caller at a time, and to that which is called by many.
+    pub(super) fn connect(
+        builder: Builder,
+        [alone, loaded]: [&str; 2],
+        plan: &Plan,
+    ) -> Result<Self, Failure> {
+        let builder = builder.spin(plan.spin);
+        Ok(Self {
+            alone: Server::connect(&builder, alone)?,
+            loaded: Server::connect(&builder, loaded)?,
+            builder,
+            plan: plan.clone(),
+        })
+    }
+
+    fn server(&self, concurrency: usize) -> &Server {
+        if concurrency == 1 {
+            &self.alone
+        } else {
+            &self.loaded
+        }
+    }
+}
+
+impl Server {
+    fn connect(builder: &Builder, address: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            address: address.to_owned(),
+            client: builder.clone().connect_blocking(address)?,
+        })
+    }
+}
+
+impl Transport for Smt {
+    fn name(&self) -> &'static str {
+        "smt"
+    }
+
+    fn api(&self, concurrency: usize) -> &'static str {
+        self.plan.api(concurrency).name()
+    }
+
+    fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure> {
+        let Server { address, client } = self.server(concurrency);
+        Ok(match self.plan.api(concurrency) {
+            Api::Blocking => Box::new(Threads(vec![client.clone(); concurrency])),
+            Api::Tokio => Box::new(Tasks::connect(self.builder.clone(), address, concurrency)?),
+        })
+    }
+
+    fn server_cpu(&self, concurrency: usize) -> Result<Duration, Failure> {
+        cpu_of(&mut self.server(concurrency).client.clone())
+    }
+}
+
+impl Caller for Client {
+    fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
+        Ok(Self::call(self, request.clone()).wait()?.len())
+    }
+
+    fn ask(&mut self, request: &Bytes) -> Result<Bytes, Failure> {
+        Ok(Self::call(self, request.clone()).wait()?)
+    }
+}
+
+/// Asks the server for its CPU time.
+pub(super) fn cpu_of(caller: &mut impl Caller) -> Result<Duration, Failure> {
+    let reply = caller.ask(&Bytes::from_static(CPU_QUESTION))?;
+    let text = String::from_utf8_lossy(&reply);
+    let nanoseconds = text
+        .parse()
+        .doing("the server does not tell its CPU time; is it an `smt perf server`?")?;
+    Ok(Duration::from_nanos(nanoseconds))
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A directory that lives as long as the value, with throw-away certificates in it.
+//!
+//! For `demo` and `perf loopback`, whose client and server are processes of their own and so need files.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use smt::ThrowAway;
+use smt::certificates::{CertificatePlan, IssuedCertificate};
+
+use crate::failure::{Doing, Failure};
+
+/// The directory; removed on drop.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+/// Paths of a certificate and its key.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// What `demo` and `perf loopback` need to know each other.
+#[derive(Debug)]
+pub(crate) struct ThrowAwayFiles {
+    pub(crate) authority: PathBuf,
+    pub(crate) server: Pair,
+    pub(crate) client: Pair,
+}
+
+impl Scratch {
+    /// Makes it, for this user alone.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let parent = std::env::temp_dir();
+        let process = std::process::id();
+        for attempt in 0..ATTEMPTS_MAX {
+            let path = parent.join(format!("smt-{process}-{attempt}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self { path }),
+                // Left behind by a process of the same number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).doing(format!("making {}", path.display())),
+            }
+        }
+        Err(Failure::new(format!(
+            "there is no free name for a temporary directory in {}",
+            parent.display()
+        )))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes an authority, a server called `localhost` and a client, and writes them here.
+    pub(crate) fn throw_away(&self) -> Result<ThrowAwayFiles, Failure> {
+        let authority = ThrowAway::new()?;
+        let authority = authority.authority();
+        let server = authority.issue(&CertificatePlan::server(&["localhost"])?)?;
+        let client = authority.issue(&CertificatePlan::client("client")?)?;
+        Ok(ThrowAwayFiles {
+            authority: self.write("ca.pem", authority.certificate_pem().as_bytes())?,
+            server: self.write_pair("server", &server)?,
+            client: self.write_pair("client", &client)?,
+        })
+    }
+
+    fn write_pair(&self, name: &str, issued: &IssuedCertificate) -> Result<Pair, Failure> {
+        Ok(Pair {
+            cert: self.write(&format!("{name}.pem"), issued.certificate_pem.as_bytes())?,
+            key: self.write(&format!("{name}.key"), issued.key_pem.as_bytes())?,
+        })
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.path.join(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes))
+            .doing(format!("writing {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            tracing::warn!(%error, path = %self.path.display(), "the temporary directory is left behind");
+        }
+    }
+}
+
+/// So many processes of one number do not leave directories behind.
+const ATTEMPTS_MAX: u32 = 100;

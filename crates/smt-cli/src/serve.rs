@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt serve`: a server that echoes, hands out files, or runs a command.
+//!
+//! 1. The endpoint is opened; the first line on standard output says where it listens.
+//! 2. Threads take requests and hand them to the [`Handler`].
+//! 3. Ctrl-C or SIGTERM: new requests are refused, those in progress are finished, and a summary goes to
+//!    standard error.
+
+mod command;
+mod directory;
+mod handler;
+mod tally;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use clap::Args;
+use smt::blocking::Server;
+use smt::{Builder, KeyLogFile, Request};
+
+use crate::credentials::ServerCredentials;
+use crate::failure::{Doing, Failure};
+use crate::interrupt::Interrupt;
+use crate::own_process::LISTENING;
+use crate::size::Size;
+use crate::sockets::SocketArguments;
+use handler::{Handler, HandlerArguments};
+use tally::Tally;
+
+/// Serve requests: echo them, hand out files, or run a command for each
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The address to listen on; port 0 lets the system choose
+    #[arg(default_value = "0.0.0.0:17379")]
+    address: String,
+    #[command(flatten)]
+    credentials: ServerCredentials,
+    #[command(flatten)]
+    handler: HandlerArguments,
+    /// Keep a boot number here, so that clients notice a restart at once
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Append the secrets of all sessions to this file: whoever reads it reads the sessions
+    #[arg(long, value_name = "FILE")]
+    key_log: Option<PathBuf>,
+    /// The largest request accepted
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message)]
+    message_limit: u32,
+    /// Threads that work on requests; by default one for --echo, else one per core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+    /// End when standard input ends, as with Ctrl-C
+    #[arg(long)]
+    until_input_ends: bool,
+    #[command(flatten)]
+    socket: SocketArguments,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let handler = Handler::new(&arguments.handler, arguments.message_limit)?;
+    let server = open(arguments)?;
+    let interrupt = Interrupt::on_signals()?;
+    let interrupt = if arguments.until_input_ends {
+        interrupt.or_end_of_input()
+    } else {
+        interrupt
+    };
+    let began = Instant::now();
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{LISTENING}{}", server.local_address())?;
+    output.flush()?;
+    drop(output);
+
+    let tally = Tally::default();
+    let is_over = AtomicBool::new(false);
+    let workers = arguments
+        .workers
+        .map_or_else(|| handler.workers(), usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| work(&server, &handler, &tally, &is_over));
+        }
+        interrupt.wait();
+        server.shutdown(GRACE);
+        // What still runs now has nobody left who would hear of it.
+        is_over.store(true, Ordering::Relaxed);
+    });
+    tracing::debug!(statistics = ?server.statistics(), "final counts");
+    eprintln!("{}", tally.summary(began.elapsed(), &server.statistics()));
+    Ok(())
+}
+
+fn open(arguments: &Arguments) -> Result<Server, Failure> {
+    let builder = arguments.socket.apply(Builder::new());
+    let mut builder = arguments
+        .credentials
+        .apply(builder)?
+        .message_limit(arguments.message_limit);
+    if let Some(path) = &arguments.state {
+        builder = builder.state_file(path);
+    }
+    if let Some(path) = &arguments.key_log {
+        let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
+        builder = builder.key_log(Arc::new(log));
+    }
+    Ok(builder.bind_blocking(&arguments.address)?)
+}
+
+/// Takes requests until the server is shut down.
+fn work(server: &Server, handler: &Handler, tally: &Tally, is_over: &AtomicBool) {
+    while let Some(request) = server.accept() {
+        let is_useless = || request.is_cancelled() || is_over.load(Ordering::Relaxed);
+        match handler.handle(request.body(), &is_useless) {
+            Ok(body) => answer(request, body, tally),
+            Err(failure) => {
+                tracing::warn!(peer = %request.peer().address, "request dropped: {}", failure.text());
+                tally.drop(request.body().len());
+            }
+        }
+    }
+}
+
+fn answer(request: Request, body: Bytes, tally: &Tally) {
+    let (length, peer) = (request.body().len(), request.peer().address);
+    if request.is_one_way() {
+        tally.one_way(length);
+        return;
+    }
+    let reply = body.len();
+    match request.reply(body) {
+        Ok(()) => tally.reply(length, reply),
+        Err(error) => {
+            tracing::warn!(%peer, "reply not sent: {error}");
+            tally.drop(length);
+        }
+    }
+}
+
+/// Requests in progress get so long when the server is told to end.
+const GRACE: Duration = Duration::from_secs(10);

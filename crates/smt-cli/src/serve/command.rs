@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A command that is run for each request.
+//!
+//! 1. One thread writes the request to its standard input, one reads the reply from its standard output.
+//! 2. Meanwhile the caller looks whether anybody still waits for the reply; if not, the command is killed.
+//! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::failure::{Doing, Failure};
+
+/// A program and its arguments.
+#[derive(Debug)]
+pub(super) struct ExternalCommand {
+    program: String,
+    arguments: Vec<String>,
+    reply_limit: u32,
+}
+
+impl ExternalCommand {
+    /// The first word is the program. Replies of more than `reply_limit` bytes are not sent.
+    pub(super) fn new(words: &[String], reply_limit: u32) -> Result<Self, Failure> {
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| Failure::new("--exec needs a command"))?;
+        Ok(Self {
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+            reply_limit,
+        })
+    }
+
+    /// Runs it for one request.
+    pub(super) fn run(
+        &self,
+        request: &Bytes,
+        is_useless: &dyn Fn() -> bool,
+    ) -> Result<Bytes, Failure> {
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .doing(format!("running {}", self.program))?;
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = pipes else {
+            return Err(Failure::new("the command has no pipes"));
+        };
+        let reply = self.exchange(&mut child, input, output, request, is_useless);
+        // Not read to its end, or not wanted: it must not be left behind.
+        if reply.is_err() {
+            let _ = child.kill();
+        }
+        let status = child
+            .wait()
+            .doing(format!("waiting for {}", self.program))?;
+        let reply = reply?;
+        self.check(status)?;
+        Ok(reply)
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a process and its two pipes, and a request and its end"
+    )]
+    fn exchange(
+        &self,
+        child: &mut Child,
+        input: ChildStdin,
+        output: ChildStdout,
+        request: &Bytes,
+        is_useless: &dyn Fn() -> bool,
+    ) -> Result<Bytes, Failure> {
+        let limit = u64::from(self.reply_limit);
+        let (done, replies) = sync_channel(1);
+        let request = request.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(move || feed(input, &request));
+            scope.spawn(move || {
+                let mut reply = Vec::new();
+                let read = output.take(limit + 1).read_to_end(&mut reply);
+                // Nobody listens if the command was killed.
+                let _ = done.send(read.map(|_| reply));
+            });
+            let reply = loop {
+                match replies.recv_timeout(LOOK_EVERY) {
+                    Ok(reply) => break reply.doing(format!("reading from {}", self.program)),
+                    Err(RecvTimeoutError::Timeout) if is_useless() => {
+                        break Err(Failure::new(format!(
+                            "{}: nobody waits any more",
+                            self.program
+                        )));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => {
+                        break Err(Failure::new("the reply was lost"));
+                    }
+                }
+            };
+            let reply = reply.and_then(|reply| match reply.len() as u64 {
+                length if length > limit => Err(Failure::new(format!(
+                    "{} replied with more than --message-limit, {limit} bytes",
+                    self.program
+                ))),
+                _ => Ok(Bytes::from(reply)),
+            });
+            if reply.is_err() {
+                // Ends both threads too: their pipes break.
+                let _ = child.kill();
+            }
+            reply
+        })
+    }
+
+    fn check(&self, status: ExitStatus) -> Result<(), Failure> {
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "{} ended with {status}",
+            self.program
+        )))
+    }
+}
+
+/// Commands that do not read all of their input are none of the server's business.
+fn feed(mut input: ChildStdin, request: &[u8]) {
+    if let Err(error) = input.write_all(request) {
+        tracing::debug!(%error, "the command did not read all of the request");
+    }
+}
+
+/// How often it is asked whether anybody still waits for the reply.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str, request: &str, is_useless: bool) -> Result<Bytes, Failure> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        ExternalCommand::new(&words, 10)
+            .unwrap()
+            .run(&Bytes::copy_from_slice(request.as_bytes()), &|| is_useless)
+    }
+
+    mod run {
+        use super::*;
+
+        #[test]
+        fn input_becomes_output() {
+            assert_eq!(run("tr a-z A-Z", "hello", false).unwrap(), "HELLO");
+        }
+
+        #[test]
+        fn a_command_that_fails_gives_no_reply() {
+            let failure = run("echo no; exit 3", "", false).unwrap_err();
+            assert!(
+                failure.text().contains("exit status: 3"),
+                "{}",
+                failure.text()
+            );
+        }
+
+        #[test]
+        fn a_command_that_reads_nothing_may_reply() {
+            let request = "x".repeat(1 << 20);
+            assert_eq!(run("echo hi", &request, false).unwrap(), "hi\n");
+        }
+
+        #[test]
+        fn a_reply_over_the_limit_is_refused() {
+            let failure = run("yes", "", false).unwrap_err();
+            assert!(failure.text().contains("10 bytes"), "{}", failure.text());
+        }
+
+        #[test]
+        fn a_command_nobody_waits_for_is_killed() {
+            let failure = run("exec sleep 1000", "", true).unwrap_err();
+            assert!(
+                failure.text().contains("nobody waits"),
+                "{}",
+                failure.text()
+            );
+        }
+
+        #[test]
+        fn a_program_that_is_missing_is_named() {
+            let words = ["/no/such/program".to_owned()];
+            let command = ExternalCommand::new(&words, 10).unwrap();
+            let failure = command.run(&Bytes::new(), &|| false).unwrap_err();
+            assert!(failure.text().contains("/no/such/program"));
+        }
+    }
+}

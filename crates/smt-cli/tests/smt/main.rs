@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The real program, run as processes: what it prints, what it writes, and how it ends.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+
+mod bad_input;
+mod capture;
+mod dump;
+mod forwarder;
+mod keys;
+mod measuring;
+mod program;
+mod round_trip;
+mod serving;
+mod texts;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The program under test as processes, and the files that it needs.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How a process has ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: Vec<u8>,
+    pub(crate) errors: String,
+}
+
+impl Outcome {
+    /// The output as text, of a process that must have succeeded.
+    #[track_caller]
+    pub(crate) fn text(&self) -> &str {
+        assert!(self.status.success(), "{self:?}");
+        std::str::from_utf8(&self.output).unwrap()
+    }
+
+    /// It must have failed with exit code 1, no output, and one line in which all of these stand.
+    #[track_caller]
+    pub(crate) fn fails_with(&self, words: &[&str]) {
+        assert_eq!(self.status.code(), Some(1), "{self:?}");
+        assert!(self.output.is_empty(), "{self:?}");
+        assert_eq!(self.errors.lines().count(), 1, "{}", self.errors);
+        for word in words {
+            assert!(
+                self.errors.contains(word),
+                "{word:?} is not in: {}",
+                self.errors
+            );
+        }
+    }
+}
+
+/// Runs `smt` to its end.
+pub(crate) fn smt(arguments: &[&str]) -> Outcome {
+    smt_with_input(arguments, b"")
+}
+
+/// Runs `smt` to its end with this on standard input.
+pub(crate) fn smt_with_input(arguments: &[&str], input: &[u8]) -> Outcome {
+    let mut child = command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A process that fails early does not read it.
+    let writer = std::thread::spawn(move || drop(pipe.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Outcome {
+        status: output.status,
+        output: output.stdout,
+        errors: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// `smt` with its output in pipes.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_smt"));
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A server process that listens. Killed on drop.
+pub(crate) struct Serving {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    address: String,
+}
+
+impl Serving {
+    /// `smt serve 127.0.0.1:0` with the server's certificate of `files`, and with these arguments.
+    pub(crate) fn start(files: &Files, arguments: &[&str]) -> Self {
+        let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+        let mut words = vec![
+            "serve",
+            "127.0.0.1:0",
+            "--cert",
+            &cert,
+            "--key",
+            &key,
+            "--until-input-ends",
+        ];
+        words.extend(arguments);
+        let mut child = command(&words).stdin(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let address = line.trim_end().strip_prefix("listening on ");
+        Self {
+            address: address
+                .expect("the first line says where it listens")
+                .to_owned(),
+            child,
+            errors,
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that it says on standard error.
+    pub(crate) fn next_words(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Kills it at once.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends its input, and waits for its end.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        drop(self.child.stdin.take());
+        self.wait()
+    }
+
+    /// Waits for its end, and gives what it said on standard error.
+    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
+        let mut words = String::new();
+        self.errors.read_to_string(&mut words).unwrap();
+        (self.child.wait().unwrap(), words)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It has ended already in most tests.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory with an authority, a server called localhost and a client called alice. Removed on drop.
+pub(crate) struct Files {
+    path: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        let files = Self::empty();
+        let directory = files.path("");
+        for words in [
+            &["keys", "ca", "--out", &directory][..],
+            &[
+                "keys",
+                "server",
+                "localhost",
+                "127.0.0.1",
+                "--ca",
+                &directory,
+                "--out",
+                &directory,
+            ],
+            &[
+                "keys", "client", "alice", "--ca", &directory, "--out", &directory,
+            ],
+        ] {
+            smt(words).text();
+        }
+        files
+    }
+
+    /// Without certificates.
+    pub(crate) fn empty() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("smt-test-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    /// A file's path as text.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.path.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes a file and gives its path.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::create_dir_all(Path::new(&path).parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Arguments of `smt call` for a server that has its certificate from here.
+    pub(crate) fn call<'a>(&self, address: &'a str, more: &[&'a str]) -> Vec<String> {
+        let words = ["call", address, "--ca", &self.path("ca.pem")].map(str::to_owned);
+        words
+            .into_iter()
+            .chain(more.iter().map(|word| (*word).to_owned()))
+            .collect()
+    }
+
+    /// Calls with this request.
+    pub(crate) fn run_call(&self, address: &str, more: &[&str], request: &[u8]) -> Outcome {
+        let words = self.call(address, more);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        smt_with_input(&words, request)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Bytes that do not repeat soon.
+pub(crate) fn noise(length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|place| (place * 31 + place / 251 + place / 7_919) as u8)
+        .collect()
+}

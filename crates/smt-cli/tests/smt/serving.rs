@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What servers do beside echoing, and how they end.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::program::{Files, Serving};
+
+#[test]
+fn a_directory_hands_out_its_files_and_no_others() {
+    let files = Files::new();
+    files.write("inside/deep/file", "content");
+    files.write("secret", "secret");
+    symlink("../secret", files.path("inside/out")).unwrap();
+    symlink(files.path("secret"), files.path("inside/far-out")).unwrap();
+    let serving = Serving::start(&files, &["--dir", &files.path("inside")]);
+    let read = |path: &str| files.run_call(serving.address(), &[], path.as_bytes());
+    assert_eq!(read("deep/file").text(), "content");
+    let absolute = files.path("inside/deep/file");
+    for path in [
+        "../secret",
+        "deep/../../secret",
+        "out",
+        "far-out",
+        "/etc/passwd",
+        &absolute,
+        "deep",
+        "",
+        "missing",
+    ] {
+        read(path).fails_with(&["ended the request without a reply"]);
+    }
+    // The request before does not keep the server from the next.
+    assert_eq!(read("deep/file").text(), "content");
+    let (_, words) = serving.end();
+    assert!(words.contains("9 dropped"), "{words}");
+    assert!(words.contains("missing: No such file"), "{words}");
+}
+
+#[test]
+fn a_command_makes_the_reply() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--exec", "tr", "a-z", "A-Z"]);
+    let request = b"hello\n".repeat(50_000);
+    let outcome = files.run_call(serving.address(), &[], &request);
+    assert_eq!(outcome.text(), "HELLO\n".repeat(50_000));
+}
+
+#[test]
+fn a_command_that_fails_drops_its_request_and_is_logged() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--exec", "sh", "-c", "exit 3"]);
+    files
+        .run_call(serving.address(), &[], b"")
+        .fails_with(&["ended the request without a reply", "may have run"]);
+    let (_, words) = serving.end();
+    assert!(words.contains("sh ended with exit status: 3"), "{words}");
+}
+
+#[test]
+fn sigterm_ends_it_gracefully_with_a_summary() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    files.run_call(serving.address(), &[], b"hi").text();
+    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
+    kill_process(process, Signal::TERM).unwrap();
+    let (status, words) = serving.wait();
+    assert!(status.success());
+    assert!(words.contains("served 1 requests"), "{words}");
+}
+
+#[test]
+fn secrets_go_to_files_for_their_owner_alone() {
+    let files = Files::new();
+    let (log, state) = (files.path("key-log"), files.path("state"));
+    let serving = Serving::start(&files, &["--echo", "--key-log", &log, "--state", &state]);
+    files.run_call(serving.address(), &[], b"hi").text();
+    assert!(serving.end().0.success());
+    assert!(fs::read_to_string(&log).unwrap().starts_with("SMT_SECRET "));
+    for path in [log, state] {
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{path}");
+    }
+}
