@@ -246,7 +246,7 @@ impl Accept {
             remote: self.remote,
             token: self.token,
         };
-        let session = Session::new(now, self.path, indices, keys, agreement);
+        let session = Session::new((now, self.path), indices, keys, agreement, acceptor.config);
         self.session = Some((Box::new(session), finished.peer));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
         self.is_validated |= acceptor.provider.kind() == smt_wire::KeyExchange::Tls13;

@@ -367,7 +367,7 @@ impl Attempt {
             remote,
             token: self.token,
         };
-        let session = Session::new(now, path, indices, keys, agreement);
+        let session = Session::new((now, path), indices, keys, agreement, maker.config);
         self.session = Some((Box::new(session), finished.peer));
         Ok(())
     }

@@ -48,6 +48,8 @@ impl ControlQueue {
         match self
             .grants
             .iter_mut()
+            .rev()
+            .take(SEARCHED)
             .find(|waiting| waiting.id == grant.id)
         {
             Some(waiting) => *waiting = grant,
@@ -101,7 +103,7 @@ impl ControlQueue {
             .acks
             .iter_mut()
             .rev()
-            .take(8)
+            .take(SEARCHED)
             .find(|waiting| waiting.base == ack.base)
         {
             Some(waiting) => waiting.bits |= ack.bits,
@@ -232,6 +234,8 @@ fn take_stripe<T>(list: &mut Vec<T>, most: usize, stripe_of: impl Fn(&T) -> u16)
     list.drain(..same).collect()
 }
 
+/// Waiting entries looked at for one that a new entry replaces: a repetition does no harm, a search does.
+const SEARCHED: usize = 16;
 /// Ranges asked for in one answer; more come with the next question.
 const RESEND_RANGES: usize = 16;
 /// The packets that are lists of ids, answers that end something first.

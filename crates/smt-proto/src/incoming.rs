@@ -15,7 +15,8 @@ use std::ops::RangeInclusive;
 use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
-use crate::ranges::{Range, Ranges};
+use crate::assembly::Assembly;
+use crate::ranges::Range;
 use crate::statistics::Statistics;
 
 /// A message whose record 0 has opened.
@@ -54,6 +55,7 @@ pub(crate) struct Opener<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     pub(crate) epoch: u8,
+    pub(crate) retransmit: bool,
     pub(crate) message_length: u32,
     pub(crate) offset: u32,
     pub(crate) payload: &'a [u8],
@@ -104,16 +106,15 @@ impl Incoming {
         })
     }
 
-    /// Takes a payload. Returns whether it brought something new.
-    pub(crate) fn accept(&mut self, piece: Piece<'_>, opener: &mut Opener<'_>) -> bool {
+    /// Takes a payload.
+    pub(crate) fn accept(&mut self, piece: Piece<'_>, opener: &mut Opener<'_>) {
         let end = piece.offset as usize + piece.payload.len();
         if piece.message_length != self.header.padded_length
             || end > self.allowed.min(self.length) as usize
         {
             opener.statistics.packets_contradicting += 1;
-            return false;
+            return;
         }
-        let mut progress = false;
         let mut offset = piece.offset;
         let mut rest = piece.payload;
         while !rest.is_empty() {
@@ -122,12 +123,11 @@ impl Incoming {
             let (bytes, further) = rest.split_at(length);
             if !self.is_open(place.index) {
                 let from = (offset - place.stream_start, piece.epoch);
-                progress |= self.accept_part(&place, from, bytes, opener);
+                self.accept_part(&place, from, bytes, opener);
             }
             offset += length as u32;
             rest = further;
         }
-        progress
     }
 
     /// Raises the end of what the peer may send.
@@ -233,50 +233,49 @@ impl Incoming {
         }
     }
 
-    /// Takes the bytes of a record from `within` on, all or some. Returns whether they brought something new.
+    /// Takes the bytes of a record from `within` on, all or some.
     fn accept_part(
         &mut self,
         place: &Record,
         (within, epoch): (u32, u8),
         bytes: &[u8],
         opener: &mut Opener<'_>,
-    ) -> bool {
+    ) {
         let whole = place.stream_len();
         if bytes.len() == whole {
-            return self.open(place, epoch, bytes, opener);
+            self.open(place, epoch, bytes, opener);
+            return;
         }
         // A claimed epoch that no key can have is worth no memory.
         if opener.keys.data(epoch).is_none() {
             opener.statistics.packets_contradicting += 1;
-            return false;
+            return;
         }
         let name = (place.index, epoch);
         let assembly = self
             .assemblies
             .entry(name)
             .or_insert_with(|| Assembly::new(whole));
-        let progress = assembly.write(within, bytes);
+        assembly.write(within, bytes);
         if !assembly.filled.is_whole(whole as u32) {
-            return progress;
+            return;
         }
         let record = std::mem::take(&mut assembly.bytes);
-        if self.open(place, epoch, &record, opener) {
-            return true;
-        }
+        self.open(place, epoch, &record, opener);
+        // Still there: it did not open.
         if let Some(assembly) = self.assemblies.get_mut(&name) {
             assembly.bytes = record;
             assembly.failed();
         }
-        false
     }
 
-    /// Opens a whole record into its place in the body.
-    fn open(&mut self, place: &Record, epoch: u8, record: &[u8], opener: &mut Opener<'_>) -> bool {
+    /// Opens a whole record into its place in the body, if it does open.
+    fn open(&mut self, place: &Record, epoch: u8, record: &[u8], opener: &mut Opener<'_>) {
         let Ok(sequence) = opener.index_bits.sequence(opener.id, place.index) else {
-            return false;
+            return;
         };
         let Some((epoch, aead)) = opener.keys.data(epoch) else {
-            return false;
+            return;
         };
         let true_inner = InnerHeader::LEN as u32 + self.header.true_length;
         let content = place.content(true_inner);
@@ -300,7 +299,7 @@ impl Incoming {
         {
             opener.keys.failed();
             opener.statistics.records_failed += 1;
-            return false;
+            return;
         }
         opener.keys.opened(epoch);
         while let Some((name, _)) = self.assemblies.range(of_record(place.index)).next() {
@@ -309,7 +308,6 @@ impl Incoming {
         }
         self.arrived += place.stream_len() as u32;
         self.mark_open(place.index);
-        true
     }
 
     fn mark_open(&mut self, index: u32) {
@@ -337,59 +335,6 @@ impl Incoming {
     }
 }
 
-/// A record of which parts have come, under one claimed epoch.
-#[derive(Debug)]
-struct Assembly {
-    bytes: Vec<u8>,
-    filled: Ranges,
-    /// It was whole and did not open; this often it was tried since.
-    has_failed: bool,
-    tries: u32,
-}
-
-impl Assembly {
-    fn new(length: usize) -> Self {
-        Self {
-            bytes: vec![0; length],
-            filled: Ranges::new(),
-            has_failed: false,
-            tries: 0,
-        }
-    }
-
-    /// Writes a part. Tells whether any of it is new.
-    fn write(&mut self, within: u32, bytes: &[u8]) -> bool {
-        let end = within + bytes.len() as u32;
-        let part = Range { start: within, end };
-        let places: Vec<Range> = if self.has_failed {
-            vec![part]
-        } else {
-            self.filled.gaps(self.bytes.len() as u32).collect()
-        };
-        for place in places {
-            let (from, to) = (place.start.max(within), place.end.min(end));
-            if from < to {
-                let source = &bytes[(from - within) as usize..(to - within) as usize];
-                self.bytes[from as usize..to as usize].copy_from_slice(source);
-            }
-        }
-        self.filled.insert(part)
-    }
-
-    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which (rule 3).
-    /// All of it is asked for again, and what comes replaces what was there, packet by packet, with a try
-    /// after each. If that does not help, the forger comes after the sender, not before: it is put together
-    /// anew, and what comes first stays.
-    fn failed(&mut self) {
-        self.tries += 1;
-        self.has_failed = self.tries <= TRIES_MAX;
-        if !self.has_failed {
-            self.filled.clear();
-            self.tries = 0;
-        }
-    }
-}
-
 /// The names of a record's assemblies.
 fn of_record(index: u32) -> RangeInclusive<(u32, u8)> {
     (index, 0)..=(index, u8::MAX)
@@ -406,6 +351,3 @@ pub(crate) fn record_end(geometry: Geometry, padded: u32, end: u32) -> u32 {
 fn stream_end(place: &Record) -> u32 {
     place.stream_start + u32::from(place.extent) + RECORD_OVERHEAD as u32
 }
-
-/// Openings of a record whose parts are being replaced: four times as many as the datagrams of a record.
-const TRIES_MAX: u32 = 64;

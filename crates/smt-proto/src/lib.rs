@@ -19,6 +19,7 @@
 mod accept;
 mod acks;
 mod agreement;
+mod assembly;
 mod batch;
 mod call;
 mod config;
@@ -35,6 +36,7 @@ pub mod handshake;
 mod incoming;
 mod limits;
 mod outgoing;
+mod patience;
 mod question;
 mod ranges;
 mod rate;

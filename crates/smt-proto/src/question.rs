@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::patience::Patience;
 use crate::time::Time;
 
 /// When to ask (again), and how often it was asked without progress.
@@ -30,6 +31,14 @@ impl Question {
     /// Something came: the peer is alive and working on it.
     pub(crate) fn progressed(&mut self, now: Time, interval: Duration) {
         *self = Self::new(now, interval);
+    }
+
+    /// What was waited for came: first-hand, or again.
+    pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
+        if self.asked > 0 {
+            patience.answered(now, is_again);
+        }
+        self.progressed(now, patience.interval());
     }
 
     /// The peer heard us but has nothing new: keep the interval grown, do not count.

@@ -4,8 +4,8 @@
 //! A message's way through this folder:
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
 //! 2. `transmit`: its records are sealed as they leave.
-//! 3. `data`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
-//! 4. `control`: grants, questions and acknowledgements of the peer.
+//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
+//! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
 //! 5. `timers`: questions of our own, deadlines, key epochs, death.
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
@@ -13,7 +13,9 @@
 mod commands;
 mod control;
 mod data;
+mod endings;
 mod keys;
+mod replies;
 mod timers;
 mod transmit;
 
@@ -39,6 +41,7 @@ use crate::event::{Event, RpcId};
 use crate::grants::Grants;
 use crate::limits;
 use crate::outgoing::SealScratch;
+use crate::patience::Patience;
 use crate::question::Question;
 use crate::rate::Rate;
 use crate::served::Served;
@@ -106,6 +109,7 @@ pub(crate) struct Session {
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
     suspicion: Option<Question>,
+    patience: Patience,
     /// Bounds answers to questions about ids that are not live.
     answers: Rate,
     last_active: Time,
@@ -142,11 +146,11 @@ struct Stripe {
 
 impl Session {
     pub(crate) fn new(
-        now: Time,
-        path: Path,
+        (now, path): (Time, Path),
         indices: Indices,
         keys: (SealKeys, OpenKeys),
         agreement: Agreement,
+        config: &Config,
     ) -> Self {
         let stripes = (0..1u16 << agreement.stripes_log2)
             .map(|stripe| Stripe {
@@ -185,6 +189,7 @@ impl Session {
             discovery,
             asked_since: None,
             suspicion: None,
+            patience: Patience::new(config.resend_interval),
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             last_active: now,
             epoch_question: None,

@@ -69,7 +69,7 @@ impl Endpoint {
         }
         for index in self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX)) {
             if let Some(session) = self.sessions.get_mut(index.0) {
-                session.suspect(now, &self.shared);
+                session.suspect(now);
                 self.settle(index);
             }
         }

@@ -32,7 +32,7 @@ impl Session {
             return Err(Refused::NoSession);
         }
         let padded = self.padded_length(&body, shared)?;
-        let right = self.next_id(now, shared)?;
+        let right = self.next_id(now)?;
         let id = right.id();
         let unscheduled = self.agreement.unscheduled;
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
@@ -41,7 +41,7 @@ impl Session {
             outgoing: Some(outgoing),
             incoming: None,
             is_one_way: kind.is_one_way,
-            question: Question::new(now, shared.config.resend_interval),
+            question: Question::new(now, self.patience.interval()),
             deadline,
             reply_unscheduled: self.reply_unscheduled(shared),
             is_seen: false,
@@ -112,7 +112,7 @@ impl Session {
             return false;
         };
         let Call::Live(_) = entry else { return false };
-        let mut question = Question::new(now, shared.config.resend_interval);
+        let mut question = Question::new(now, self.patience.interval());
         question.ask(now, limits::RESEND_INTERVAL_MAX);
         let due = question.due;
         let Call::Live(live) = std::mem::replace(entry, Call::Cancelling(question)) else {
@@ -241,7 +241,7 @@ impl Session {
         Ok(self.agreement.padded(&shared.config.padding, length))
     }
 
-    fn next_id(&mut self, now: Time, shared: &Shared) -> Result<OutgoingId, Refused> {
+    fn next_id(&mut self, now: Time) -> Result<OutgoingId, Refused> {
         for _ in 0..self.stripes.len() {
             let stripe = &mut self.stripes[self.next_stripe];
             let limit = stripe.peer_limit;
@@ -254,7 +254,7 @@ impl Session {
             }
         }
         if self.blocked.is_none() {
-            let question = Question::new(now, shared.config.resend_interval);
+            let question = Question::new(now, self.patience.interval());
             self.set_due(question.due);
             self.blocked = Some(question);
             self.ask_for_window();

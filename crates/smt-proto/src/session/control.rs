@@ -5,16 +5,15 @@
 //! counted as a violation and has no effect.
 
 use smt_record::{Delivered, IdParts, Side};
-use smt_wire::{
-    Abort, AbortCode, Ack, Body, Control, Grant, MessageId, PacketType, Resend, TAG_LEN,
-};
+use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend, TAG_LEN};
 
 use super::{Session, Shared};
 use crate::acks::ack_of;
 use crate::call::Call;
-use crate::error::{CallError, CallFailure, CloseCode, Execution, OneWayOutcome, SessionEnd};
+use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::limits;
+use crate::outgoing::Outgoing;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
 
@@ -39,7 +38,7 @@ impl Session {
             return false;
         }
         if !self.open_control(control, shared) {
-            self.watch_opening_keys(now, shared);
+            self.watch_opening_keys(now);
             return false;
         }
         self.stripes[usize::from(number.stripe)]
@@ -78,9 +77,7 @@ impl Session {
         match control.body {
             // The client repeats it until ours opens.
             Body::Confirm => self.confirm_due = self.agreement.side == Side::Server,
-            Body::Grant(list) => list
-                .iter()
-                .for_each(|grant| self.granted(now, &grant, shared)),
+            Body::Grant(list) => list.iter().for_each(|grant| self.granted(now, &grant)),
             Body::Resend(list) => list
                 .iter()
                 .for_each(|resend| self.asked_again(now, resend, shared)),
@@ -119,11 +116,11 @@ impl Session {
     }
 
     /// GRANT: how far the peer has got with a message of ours, and how far we may.
-    fn granted(&mut self, now: Time, grant: &Grant, shared: &Shared) {
+    fn granted(&mut self, now: Time, grant: &Grant) {
         let (outgoing, question, interval) = match self.calls.get_mut(grant.id.0) {
             Some(Call::Live(live)) => {
                 live.is_seen = true;
-                let interval = shared.config.resend_interval;
+                let interval = self.patience.interval();
                 (live.outgoing.as_mut(), &mut live.question, interval)
             }
             Some(Call::Cancelling(_)) => return,
@@ -154,7 +151,7 @@ impl Session {
             return;
         };
         if parts.initiator != self.agreement.side {
-            self.asked_for_reply(now, resend, parts, shared);
+            self.asked_for_reply(now, resend, parts);
             return;
         }
         match self.calls.get_mut(resend.id.0) {
@@ -176,7 +173,7 @@ impl Session {
     }
 
     /// The initiator wants its reply.
-    fn asked_for_reply(&mut self, now: Time, resend: Resend, parts: IdParts, shared: &mut Shared) {
+    fn asked_for_reply(&mut self, now: Time, resend: Resend, parts: IdParts) {
         let id = resend.id;
         let Some(served) = self.served.get_mut(id.0) else {
             self.answer_unknown(now, id, parts);
@@ -184,7 +181,7 @@ impl Session {
         };
         match &mut served.state {
             ServedState::Receiving { incoming, .. } => {
-                let is_moving = now.since(served.question.since) < shared.config.resend_interval;
+                let is_moving = now.since(served.question.since) < self.patience.interval();
                 self.control.progress(id, incoming, is_moving);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
@@ -244,11 +241,15 @@ impl Session {
             .get(id.0)
             .is_some_and(|served| !matches!(served.state, ServedState::Working { .. }))
         {
-            if let Some(served) = self.served.remove(id.0)
-                && let ServedState::Receiving { incoming, .. } = served.state
-            {
-                shared.memory -= incoming.memory();
-                shared.grants.remove(self.rpc(id));
+            match self.served.remove(id.0).map(|served| served.state) {
+                Some(ServedState::Receiving { incoming, .. }) => {
+                    shared.memory -= incoming.memory();
+                    shared.grants.remove(self.rpc(id));
+                }
+                Some(ServedState::Replying(outgoing)) if outgoing.is_large() => {
+                    self.discovery.progressed();
+                }
+                _ => {}
             }
             self.last_active = now;
             return;
@@ -256,6 +257,9 @@ impl Session {
         if let Some(Call::Live(live)) = self.calls.get(id.0)
             && live.is_one_way
         {
+            if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+                self.discovery.progressed();
+            }
             self.calls.remove(id.0);
             let rpc = self.rpc(id);
             shared.events.push_back(Event::OneWayDone {
@@ -276,7 +280,7 @@ impl Session {
                 Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
                 Some(Call::Live(live)) => {
                     let waited = now.since(live.question.since);
-                    let is_moving = waited < shared.config.resend_interval;
+                    let is_moving = waited < self.patience.interval();
                     self.control
                         .reply_progress(id, live.incoming.as_ref(), is_moving);
                 }
@@ -286,7 +290,7 @@ impl Session {
         }
         if let Some(served) = self.served.get(id.0) {
             if let ServedState::Receiving { incoming, .. } = &served.state {
-                let is_moving = now.since(served.question.since) < shared.config.resend_interval;
+                let is_moving = now.since(served.question.since) < self.patience.interval();
                 self.control.progress(id, incoming, is_moving);
             }
             return;
@@ -297,95 +301,6 @@ impl Session {
         {
             Delivered::Yes => self.control.ack(ack_of(id, self.shift())),
             Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
-        }
-    }
-
-    fn cancelled_by_peer(&mut self, id: MessageId, shared: &mut Shared) {
-        let Some(parts) = self
-            .agreement
-            .layout
-            .split(id)
-            .filter(|parts| parts.initiator != self.agreement.side)
-        else {
-            shared.statistics.violations += 1;
-            return;
-        };
-        let rpc = self.rpc(id);
-        if let Some(served) = self.served.remove(id.0) {
-            let answer = match served.state {
-                ServedState::Receiving { incoming, .. } => {
-                    shared.memory -= incoming.memory();
-                    shared.grants.remove(rpc);
-                    PacketType::Voided
-                }
-                ServedState::Working { .. } => {
-                    shared.events.push_back(Event::Cancelled(rpc));
-                    PacketType::Seen
-                }
-                ServedState::Replying(_) | ServedState::Aborted(_) => PacketType::Seen,
-            };
-            self.control.id(answer, id);
-            return;
-        }
-        let stripe = usize::from(parts.stripe);
-        let window = &mut self.stripes[stripe].window;
-        if window.is_seen(parts.counter) {
-            self.control.id(PacketType::Seen, id);
-        } else if window.mark_seen(parts.counter).is_some() {
-            self.control.id(PacketType::Voided, id);
-            self.tell_window(stripe);
-        } else {
-            shared.statistics.violations += 1;
-        }
-    }
-
-    fn cancel_answered(&mut self, id: MessageId) {
-        if matches!(self.calls.get(id.0), Some(Call::Cancelling(_))) {
-            self.calls.remove(id.0);
-        }
-    }
-
-    fn never_seen(&mut self, now: Time, id: MessageId) {
-        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
-            && let Some(outgoing) = live.outgoing.as_mut()
-        {
-            // The interval stays grown: a peer without memory for the message is not to be hurried.
-            live.question.heard(now);
-            if outgoing.ask_all_again() && outgoing.is_large() {
-                self.discovery.stalled(now);
-            }
-            self.queue_sendable(id);
-        }
-    }
-
-    fn seen_and_gone(&mut self, id: MessageId, shared: &mut Shared) {
-        let error = CallError {
-            reason: CallFailure::Forgotten,
-            execution: Execution::MayHaveRun,
-        };
-        self.end_call(id, error, shared);
-    }
-
-    fn aborted(&mut self, abort: Abort, shared: &mut Shared) {
-        let (reason, execution) = match abort.code {
-            AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
-            AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
-            AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
-        };
-        if self
-            .checked(abort.id, shared)
-            .is_some_and(|parts| parts.initiator == self.agreement.side)
-        {
-            self.control.ack(ack_of(abort.id, self.shift()));
-        }
-        self.end_call(abort.id, CallError { reason, execution }, shared);
-    }
-
-    /// A call, live or cancelling, is over for the peer.
-    fn end_call(&mut self, id: MessageId, error: CallError, shared: &mut Shared) {
-        if let Some(Call::Live(live)) = self.calls.remove(id.0) {
-            self.release(id, &live, shared);
-            self.report_failure(id, &live, error, shared);
         }
     }
 
@@ -401,7 +316,7 @@ impl Session {
     }
 
     /// The parts of an id that either side may have issued; an id of ours must have been.
-    fn checked(&self, id: MessageId, shared: &mut Shared) -> Option<IdParts> {
+    pub(super) fn checked(&self, id: MessageId, shared: &mut Shared) -> Option<IdParts> {
         let parts = self.agreement.layout.split(id).filter(|parts| {
             let stripe = &self.stripes[usize::from(parts.stripe)];
             if parts.initiator == self.agreement.side {

@@ -11,12 +11,10 @@ use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys};
 use smt_wire::{Data, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
-use crate::call::{Call, LiveCall};
 use crate::early::EarlyPacket;
 use crate::event::Event;
 use crate::incoming::{Incoming, Opener, Piece, record_end};
 use crate::limits;
-use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -43,122 +41,7 @@ impl Session {
         } else {
             self.handle_new_data(now, parts, data, shared);
         }
-        self.watch_opening_keys(now, shared);
-    }
-
-    /// DATA of a reply to a call of ours.
-    fn handle_reply_data(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) {
-        let Some(Call::Live(live)) = self.calls.get(id.0) else {
-            shared.statistics.packets_duplicate += 1;
-            return;
-        };
-        let has_begun = live.incoming.is_some();
-        if !has_begun && !self.begin_reply(now, id, data, shared) {
-            return;
-        }
-        self.accept_reply_data(now, id, piece(data), shared);
-        if !has_begun {
-            for packet in self.take_early(id, shared) {
-                self.accept_reply_data(now, id, early_piece(&packet), shared);
-            }
-        }
-        self.finish_reply(id, shared);
-    }
-
-    /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
-    fn begin_reply(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) -> bool {
-        let Some(mut incoming) = self.begin(id, data, shared) else {
-            return false;
-        };
-        let header = *incoming.header();
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return false;
-        };
-        if header.kind != Kind::Reply || live.is_one_way {
-            shared.statistics.violations += 1;
-            return false;
-        }
-        incoming.allow(live.reply_unscheduled, 0);
-        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.discovery.progressed();
-        }
-        shared.memory += incoming.memory();
-        live.outgoing = None;
-        live.is_seen = true;
-        live.incoming = Some(incoming);
-        live.question.progressed(now, shared.config.resend_interval);
-        self.heard(now);
-        self.take_ride(now, id, &header, shared);
-        true
-    }
-
-    fn accept_reply_data(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        piece: Piece<'_>,
-        shared: &mut Shared,
-    ) {
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return;
-        };
-        let Some(incoming) = live.incoming.as_mut() else {
-            return;
-        };
-        let bits = self.agreement.receive_bits;
-        if accept(incoming, &mut self.open, bits, (id, piece), shared) {
-            live.question.progressed(now, shared.config.resend_interval);
-            self.heard(now);
-        }
-    }
-
-    /// Delivers a reply that is whole.
-    fn finish_reply(&mut self, id: MessageId, shared: &mut Shared) {
-        let rpc = self.rpc(id);
-        let Some(Call::Live(live)) = self.calls.get(id.0) else {
-            return;
-        };
-        let Some(incoming) = live.incoming.as_ref() else {
-            return;
-        };
-        if !incoming.is_complete() {
-            shared.grants.update(
-                rpc,
-                incoming.length(),
-                incoming.arrived(),
-                incoming.allowed(),
-            );
-            return;
-        }
-        shared.memory -= incoming.memory();
-        shared.grants.remove(rpc);
-        let stripe = usize::from(self.stripe_of(id));
-        let shift = self.shift();
-        self.stripes[stripe].acks.note(id, shift);
-        shared.statistics.messages_delivered += 1;
-        let Some(Call::Live(LiveCall {
-            incoming: Some(incoming),
-            ..
-        })) = self.calls.remove(id.0)
-        else {
-            return;
-        };
-        shared.events.push_back(Event::Reply {
-            rpc,
-            body: Bytes::from(incoming.into_body()),
-        });
+        self.watch_opening_keys(now);
     }
 
     /// DATA of a message of the peer whose record 0 has opened before.
@@ -178,9 +61,8 @@ impl Session {
         };
         let bits = self.agreement.receive_bits;
         if accept(incoming, &mut self.open, bits, (id, piece), shared) {
-            served
-                .question
-                .progressed(now, shared.config.resend_interval);
+            let retransmit = piece.retransmit;
+            served.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
         }
         self.finish_receiving(now, id, shared);
@@ -244,7 +126,7 @@ impl Session {
         let header = *incoming.header();
         incoming.allow(shared.config.unscheduled, 0);
         let right = (header.kind == Kind::Request).then(|| sight.reply_right());
-        let question = Question::new(now, shared.config.resend_interval);
+        let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         let deadline = (header.deadline_us != 0 && header.deadline_us != u32::MAX)
             .then(|| now + std::time::Duration::from_micros(u64::from(header.deadline_us)));
@@ -277,6 +159,7 @@ impl Session {
         }
         shared.memory -= incoming.memory();
         shared.grants.remove(rpc);
+        self.patience.untroubled();
         let deadline = served.deadline;
         let aborted = ServedState::Aborted(smt_wire::AbortCode::Refused);
         let ServedState::Receiving { incoming, right } =
@@ -320,7 +203,12 @@ impl Session {
     }
 
     /// Opens record 0, or keeps the packet until it comes.
-    fn begin(&mut self, id: MessageId, data: &Data<'_>, shared: &mut Shared) -> Option<Incoming> {
+    pub(super) fn begin(
+        &mut self,
+        id: MessageId,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) -> Option<Incoming> {
         if data.header.offset != 0 {
             self.keep_early(data, shared);
             return None;
@@ -355,7 +243,7 @@ impl Session {
         shared.early_memory += self.early.bytes();
     }
 
-    fn take_early(&mut self, id: MessageId, shared: &mut Shared) -> Vec<EarlyPacket> {
+    pub(super) fn take_early(&mut self, id: MessageId, shared: &mut Shared) -> Vec<EarlyPacket> {
         shared.early_memory -= self.early.bytes();
         let taken = self.early.take(id);
         shared.early_memory += self.early.bytes();
@@ -363,7 +251,13 @@ impl Session {
     }
 
     /// What rides in an inner header: the peer's window and acknowledgements (SPEC §5.2).
-    fn take_ride(&mut self, now: Time, id: MessageId, header: &InnerHeader, shared: &mut Shared) {
+    pub(super) fn take_ride(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        header: &InnerHeader,
+        shared: &mut Shared,
+    ) {
         let stripe = usize::from(self.stripe_of(id));
         if let Some(limit) = header.extend_window(self.stripes[stripe].peer_limit) {
             self.raise_peer_limit(stripe, limit, shared);
@@ -394,15 +288,16 @@ impl Session {
     }
 }
 
-/// Gives a piece to its message; keeps the books. Returns whether it brought something new.
-fn accept(
+/// Gives a piece to its message; keeps the books. Returns whether a record has opened: bytes alone are no
+/// progress, anybody may have sent them.
+pub(super) fn accept(
     incoming: &mut Incoming,
     keys: &mut OpenKeys,
     index_bits: IndexBits,
     (id, piece): (MessageId, Piece<'_>),
     shared: &mut Shared,
 ) -> bool {
-    let before = incoming.memory();
+    let (before, opened_before) = (incoming.memory(), incoming.arrived());
     let statistics = &mut shared.statistics;
     let mut opener = Opener {
         keys,
@@ -411,22 +306,23 @@ fn accept(
         scratch: &mut shared.open_scratch,
         statistics,
     };
-    let progress = incoming.accept(piece, &mut opener);
+    incoming.accept(piece, &mut opener);
     shared.memory += incoming.memory();
     shared.memory -= before;
-    progress
+    incoming.arrived() != opened_before
 }
 
-fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
+pub(super) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
     Piece {
         epoch: data.header.epoch,
+        retransmit: data.header.retransmit,
         message_length: data.header.message_length,
         offset: data.header.offset,
         payload: data.payload,
     }
 }
 
-fn early_piece(packet: &EarlyPacket) -> Piece<'_> {
+pub(super) fn early_piece(packet: &EarlyPacket) -> Piece<'_> {
     piece(&Data {
         header: packet.header,
         payload: &packet.payload,

@@ -27,13 +27,13 @@ impl Session {
         self.is_stalled = false;
         self.controls = 0;
         shared.statistics.key_updates += 1;
-        let question = Question::new(now, shared.config.resend_interval);
+        let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         self.epoch_question = Some(question);
     }
 
     /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
-    pub(super) fn finish_epoch(&mut self, now: Time, shared: &Shared) {
+    pub(super) fn finish_epoch(&mut self, now: Time) {
         let Some(previous) = self.seal.previous() else {
             self.epoch_question = None;
             return;
@@ -43,10 +43,10 @@ impl Session {
         };
         let holders = self.holders_of(previous);
         if !holders.is_empty() && self.seal.wants_update() {
-            question.ask(now, shared.config.resend_interval * HURRY_INTERVALS);
+            question.ask(now, self.patience.interval() * HURRY_INTERVALS);
             self.hurry(&holders);
         } else if !holders.is_empty() {
-            question.progressed(now, shared.config.resend_interval);
+            question.progressed(now, self.patience.interval());
         } else {
             question.ask(now, RESEND_INTERVAL_MAX);
             self.control.push(0, Body::EpochDone { epoch: previous });
@@ -73,9 +73,9 @@ impl Session {
 
     /// Asks for new keys of the peer when too much has failed to open, until they come; and drops old ones
     /// that it forgot to finish.
-    pub(super) fn watch_opening_keys(&mut self, now: Time, shared: &Shared) {
+    pub(super) fn watch_opening_keys(&mut self, now: Time) {
         if let Some(epoch) = self.open.wants_peer_update() {
-            let question = Question::new(now, shared.config.resend_interval);
+            let question = Question::new(now, self.patience.interval());
             self.key_request = Some((epoch, question));
             self.control.push(0, Body::KeyUpdateRequest { epoch });
         }

@@ -28,16 +28,23 @@ impl Session {
         self.due = None;
         self.time_calls(now, shared);
         self.time_served(now, shared);
-        self.finish_epoch(now, shared);
-        self.watch_opening_keys(now, shared);
+        self.finish_epoch(now);
+        self.watch_opening_keys(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
         if let Some(since) = self.asked_since {
-            if now.since(since) >= shared.config.silence_max {
-                self.end(SessionEnd::Silent(now.since(since)), shared);
+            let (silent, most) = (now.since(since), shared.config.silence_max);
+            if silent >= most {
+                self.end(SessionEnd::Silent(silent), shared);
                 return;
             }
-            self.set_due(since + shared.config.silence_max);
+            // Questions may have backed off so far that a few losses would look like death.
+            if silent >= most / 2 {
+                self.suspect(now);
+                self.set_due(since + most);
+            } else {
+                self.set_due(since + most / 2);
+            }
         }
         if let Some(question) = &self.epoch_question {
             let due = question.due;
@@ -50,13 +57,13 @@ impl Session {
         self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
     }
 
-    /// An unreachable hint came: find out whether the peer still answers.
-    pub(crate) fn suspect(&mut self, now: Time, shared: &Shared) {
+    /// The peer may be gone, by an unreachable hint or long silence: find out whether it still answers.
+    pub(crate) fn suspect(&mut self, now: Time) {
         let waits = !(self.calls.is_empty() && self.served.is_empty());
         if waits && self.suspicion.is_none() && self.ended.is_none() {
             self.control.push(0, Body::Ping(now.as_nanos()));
             self.asked_since.get_or_insert(now);
-            self.suspicion = Some(Question::new(now, shared.config.resend_interval));
+            self.suspicion = Some(Question::new(now, self.patience.interval()));
             self.set_due(now + TIMER_GRAIN);
         }
     }
@@ -266,13 +273,7 @@ impl Session {
         }
         let end = self.last_active + shared.config.idle_life;
         if now >= end {
-            self.control.push(
-                0,
-                Body::Close {
-                    code: CloseCode::Idle.code(),
-                },
-            );
-            self.end(SessionEnd::ClosedHere, shared);
+            self.close(CloseCode::Idle, shared);
         } else {
             self.set_due(end);
         }

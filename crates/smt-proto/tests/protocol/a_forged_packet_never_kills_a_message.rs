@@ -175,3 +175,19 @@ fn that_comes_long_before_record_0() {
     let rpc = world.call(0, session, request.clone());
     assert_eq!(world.outcome(0, rpc), Ok(request));
 }
+
+/// After record 0 has opened, a header that claims another length is only a bad packet: its bytes do not count.
+#[test]
+fn that_contradicts_record_0() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 0 && datagram.from == 0 => {
+            Verdict::Replace(vec![with_length(datagram, |length| length + 1)])
+        }
+        _ => Verdict::Deliver,
+    });
+    world.call(0, session, body(7, 30_000));
+    world.run_for(super::support::ms(1_000));
+    assert!(world.nodes[1].delivered.is_empty());
+    assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
+}

@@ -68,6 +68,23 @@ fn although_answers_were_lost() {
     goes_on(world, session);
 }
 
+/// The oldest arrives, but what the server says of its window is lost for a second.
+#[test]
+fn although_nothing_is_heard_of_it_for_long() {
+    let (mut world, session) = blocked(&[]);
+    let end = world.now + ms(1_000);
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.has(PacketType::Window) && datagram.at < end {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.run_for(ms(900));
+    assert_eq!(world.nodes[1].delivered.len(), 64);
+    goes_on(world, session);
+}
+
 #[test]
 fn the_oldest_unseen_id_is_hurried() {
     let (mut world, session) = blocked(&[]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
 
-use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd};
+use smt_proto::{CallFailure, Event, Execution, SessionEnd};
 use smt_wire::{PacketType, SessionIndex};
 
 use super::support::configs::ethernet;
@@ -22,7 +22,7 @@ fn silence(world: &mut World, node: usize) {
 /// What the server sends in ten minutes to a client that died when its calls had been answered.
 #[test]
 fn a_dead_client() {
-    let (mut world, session, at_server) = World::connected();
+    let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..100 {
         world.call(0, session, body(number, 100));
@@ -50,7 +50,6 @@ fn a_dead_client() {
         .count();
     assert!((1..=80).contains(&asked), "{asked} NEED_ACK");
     assert_eq!(world.nodes[1].endpoint.served_len(), 0);
-    let _ = at_server;
     world.sent.clear();
     world.run_for(ms(700_000));
     let later = world.sent.iter().filter(|sent| sent.from == 1).count();
@@ -63,7 +62,9 @@ fn a_dead_client() {
 fn a_client_that_dies_in_the_middle() {
     for is_reply in [true, false] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
-        world.nodes[1].application = replies_of_asked_length();
+        if is_reply {
+            world.nodes[1].application = replies_of_asked_length();
+        }
         let request = if is_reply {
             5_000_000_u32.to_be_bytes().to_vec().into()
         } else {
@@ -129,13 +130,13 @@ fn a_hint_that_it_is_unreachable_only_makes_it_asked() {
     world.nodes[0].application = Box::new(|_| Answer::Hold);
     world.call(1, at_server, body(1, 10));
     world.run_for(ms(1));
-    let mut count = 0;
-    world.rule = Box::new(move |_, _| {
-        count += 1;
-        if count % 3 == 0 {
-            Verdict::Deliver
-        } else {
+    // The first questions are lost, and the server's own as long.
+    let end = world.now + ms(300);
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.at < end {
             Verdict::Drop
+        } else {
+            Verdict::Deliver
         }
     });
     let now = world.now;
@@ -186,7 +187,6 @@ fn requests_that_wait_for_the_servers_grants_are_not_forgotten() {
     for rpc in calls {
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 1)));
     }
-    assert!(world.now.as_secs() > 20);
 }
 
 #[test]
@@ -206,5 +206,4 @@ fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
             .iter()
             .all(|node| node.endpoint.poll_timeout().is_none())
     );
-    let _ = Config::default();
 }

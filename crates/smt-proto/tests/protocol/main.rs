@@ -2,18 +2,23 @@
 //! What the protocol core does, one behaviour per file, with virtual time and a network that obeys rules.
 //!
 //! One binary, so that it is linked once. Random tests print their seed; `SMT_SEED=` repeats it.
+#![cfg(test)]
 
 mod support;
 
 mod a_call_can_be_given_up;
 mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;
+mod a_handshake_survives_an_attacker;
 mod a_message_is_never_cut_short;
 mod a_request_runs_at_most_once;
 mod a_silent_peer_is_asked_a_bounded_number_of_times;
+mod an_attacker_on_the_path_achieves_nothing;
 mod an_idle_endpoint_sets_no_timers;
 mod calls_of_every_size_are_answered;
 mod control_packets_are_authentic;
+mod datagram_sizes_are_discovered;
+mod grants_let_short_messages_overtake;
 mod keys_are_renewed_under_load;
 mod memory_is_bounded;
 mod messages_arrive_exactly_once_through_loss;

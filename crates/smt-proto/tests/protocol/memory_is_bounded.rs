@@ -74,7 +74,7 @@ fn a_long_message_costs_what_has_arrived_of_it() {
         _ => Verdict::Deliver,
     });
     for number in 0..100 {
-        world.call(0, session, body(number, 10_000_000));
+        world.call(0, session, body(number, 1_000_000));
     }
     world.run_for(ms(1_000));
     // Of each, record 0, and the place of the record that its first datagram begins.

@@ -2,7 +2,7 @@
 //! CLOSE, RESET and draining: who is told what, and what may have run.
 
 use smt_proto::{CallFailure, CloseCode, Config, Event, Execution, SessionEnd};
-use smt_wire::{Packet, PacketType, Reset, SessionIndex};
+use smt_wire::{PacketType, Reset, SessionIndex};
 
 use super::support::forge::{SESSION, flipped};
 use super::support::{Answer, Datagram, Verdict, World, body, ms};
@@ -117,7 +117,7 @@ fn resets_are_sent_only_for_indices_that_are_closed_for_good() {
         .unwrap();
     world.run_for(ms(100));
     world.sent.clear();
-    let (other, _) = (SessionIndex::new(7, 1), ());
+    let other = SessionIndex::new(7, 1);
     let unissued = SessionIndex(server.0 + 1);
     for index in [
         other,
@@ -189,7 +189,7 @@ fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
 #[test]
 fn resets_are_bounded_in_rate() {
     let (mut world, client, server) = World::connected();
-    let reset = reset(&mut world, client, server);
+    reset(&mut world, client, server);
     let template = world
         .sent
         .iter()
@@ -203,7 +203,6 @@ fn resets_are_bounded_in_rate() {
     }
     let sent = world.sent.iter().filter(|sent| sent.from == 1).count();
     assert!((900..=1_101).contains(&sent), "{sent} in a second");
-    let _ = reset;
 }
 
 /// A peer that forgets the sessions of its earlier life, with a durable boot number and key.
@@ -258,7 +257,7 @@ fn garbage_ends_nothing() {
         let node = random.below(2);
         let length = random.below(200);
         let mut bytes: Vec<u8> = (0..length).map(|_| random.any() as u8).collect();
-        let types = smt_wire::PacketType::ALL;
+        let types = PacketType::ALL;
         if length > 30 && random.percent(90) {
             let of = types[random.below(types.len())];
             bytes[0] = 1;
@@ -274,7 +273,6 @@ fn garbage_ends_nothing() {
             bytes,
         };
         world.hand_in(&datagram);
-        let _ = matches!(datagram.packets().first(), Some(Packet::Data(_)));
     }
     let rpc = world.call(0, client, body(1, 10_000));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10_000)));

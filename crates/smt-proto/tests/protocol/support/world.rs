@@ -83,12 +83,16 @@ impl World {
             _ => None,
         });
         let at_client = outcome?;
-        let at_server = self.wait(server, |event| match event {
+        self.run_for(Duration::from_millis(400));
+        // Through loss there may have been an attempt before, that the client gave up.
+        let mut at_server = None;
+        while let Some(session) = self.nodes[server].event(|event| match event {
             Event::Accepted { session, .. } => Some(*session),
             _ => None,
-        });
-        self.run_for(Duration::from_millis(400));
-        Ok((at_client, at_server))
+        }) {
+            at_server = Some(session);
+        }
+        Ok((at_client, at_server.expect("both ends are live")))
     }
 
     pub fn begin_connect(&mut self, client: usize, server: usize) -> smt_proto::ConnectId {
@@ -143,7 +147,11 @@ impl World {
                 return found;
             }
             assert!(
-                self.step(end),
+                self.step(end)
+                    || self.nodes[node]
+                        .events
+                        .iter()
+                        .any(|event| fits(event).is_some()),
                 "node {node} waits in vain; it has {:?}",
                 self.nodes[node].events
             );
@@ -280,9 +288,9 @@ impl World {
     /// Puts a datagram on the network, past the rule.
     pub fn carry(&mut self, datagram: Datagram, later: Duration) {
         let mut arrival = self.now + self.latency + later;
-        if self.rate > 0 {
+        let nanos = datagram.bytes.len() as u64 * 1_000;
+        if let Some(nanos) = nanos.checked_div(self.rate) {
             let link = &mut self.link_free[datagram.to];
-            let nanos = datagram.bytes.len() as u64 * 1_000 / self.rate;
             *link = arrival.max(*link) + Duration::from_nanos(nanos);
             arrival = *link;
         }

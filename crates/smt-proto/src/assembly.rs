@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A record that comes in parts, none of which can be checked on its own (SPEC §5.4).
+//!
+//! Parts are put where they claim to belong until the record is whole; then it opens or not. What to do when
+//! it does not, because some part was forged, is decided here. Which record and epoch: `incoming`.
+
+use crate::ranges::{Range, Ranges};
+
+/// A record of which parts have come, under one claimed epoch.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) filled: Ranges,
+    /// It was whole and did not open; this often it was tried since.
+    pub(crate) has_failed: bool,
+    tries: u32,
+}
+
+impl Assembly {
+    pub(crate) fn new(length: usize) -> Self {
+        Self {
+            bytes: vec![0; length],
+            filled: Ranges::new(),
+            has_failed: false,
+            tries: 0,
+        }
+    }
+
+    /// Writes a part: over what was there if that has failed, else only where nothing was.
+    pub(crate) fn write(&mut self, within: u32, bytes: &[u8]) {
+        let end = within + bytes.len() as u32;
+        let part = Range { start: within, end };
+        if self.has_failed {
+            self.bytes[within as usize..end as usize].copy_from_slice(bytes);
+            return;
+        }
+        for gap in self.filled.gaps(self.bytes.len() as u32) {
+            let (from, to) = (gap.start.max(within), gap.end.min(end));
+            if from < to {
+                let source = &bytes[(from - within) as usize..(to - within) as usize];
+                self.bytes[from as usize..to as usize].copy_from_slice(source);
+            }
+        }
+        self.filled.insert(part);
+    }
+
+    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which (rule 3).
+    /// All of it is asked for again, and what comes replaces what was there, packet by packet, with a try
+    /// after each. If that does not help, the forger comes after the sender, not before: it is put together
+    /// anew, and what comes first stays.
+    pub(crate) fn failed(&mut self) {
+        self.tries += 1;
+        self.has_failed = self.tries <= TRIES_MAX;
+        if !self.has_failed {
+            self.filled.clear();
+            self.tries = 0;
+        }
+    }
+}
+
+/// Openings of a record whose parts are being replaced: four times as many as the datagrams of a record.
+const TRIES_MAX: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_first_stays() {
+        let mut assembly = Assembly::new(6);
+        assembly.write(2, b"cd");
+        assembly.write(0, b"XXXX");
+        assembly.write(3, b"XXX");
+        assert_eq!(assembly.bytes, b"XXcdXX");
+        assert!(assembly.filled.is_whole(6));
+    }
+
+    #[test]
+    fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
+        let mut assembly = Assembly::new(4);
+        assembly.write(0, b"XXXX");
+        assembly.failed();
+        assembly.write(1, b"bc");
+        assert_eq!(assembly.bytes, b"XbcX");
+        assert!(assembly.filled.is_whole(4), "it is tried after each part");
+        for _ in 0..TRIES_MAX {
+            assembly.failed();
+        }
+        assembly.write(0, b"abc");
+        assembly.write(0, b"XXXX");
+        assert_eq!(assembly.bytes, b"abcX");
+    }
+}

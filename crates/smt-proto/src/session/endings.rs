@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How messages end without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN, SEEN_AND_GONE, ABORT.
+
+use smt_wire::{Abort, AbortCode, MessageId, PacketType};
+
+use super::{Session, Shared};
+use crate::acks::ack_of;
+use crate::call::Call;
+use crate::error::{CallError, CallFailure, Execution};
+use crate::event::Event;
+use crate::served::ServedState;
+use crate::time::Time;
+
+impl Session {
+    pub(super) fn cancelled_by_peer(&mut self, id: MessageId, shared: &mut Shared) {
+        let Some(parts) = self
+            .agreement
+            .layout
+            .split(id)
+            .filter(|parts| parts.initiator != self.agreement.side)
+        else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let rpc = self.rpc(id);
+        if let Some(served) = self.served.remove(id.0) {
+            let answer = match served.state {
+                ServedState::Receiving { incoming, .. } => {
+                    shared.memory -= incoming.memory();
+                    shared.grants.remove(rpc);
+                    PacketType::Voided
+                }
+                ServedState::Working { .. } => {
+                    shared.events.push_back(Event::Cancelled(rpc));
+                    PacketType::Seen
+                }
+                ServedState::Replying(_) | ServedState::Aborted(_) => PacketType::Seen,
+            };
+            self.control.id(answer, id);
+            return;
+        }
+        let stripe = usize::from(parts.stripe);
+        let window = &mut self.stripes[stripe].window;
+        if window.is_seen(parts.counter) {
+            self.control.id(PacketType::Seen, id);
+        } else if window.mark_seen(parts.counter).is_some() {
+            self.control.id(PacketType::Voided, id);
+            self.tell_window(stripe);
+        } else {
+            shared.statistics.violations += 1;
+        }
+    }
+
+    pub(super) fn cancel_answered(&mut self, id: MessageId) {
+        if matches!(self.calls.get(id.0), Some(Call::Cancelling(_))) {
+            self.calls.remove(id.0);
+        }
+    }
+
+    pub(super) fn never_seen(&mut self, now: Time, id: MessageId) {
+        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
+            && let Some(outgoing) = live.outgoing.as_mut()
+        {
+            // The interval stays grown: a peer without memory for the message is not to be hurried.
+            live.question.heard(now);
+            if outgoing.ask_all_again() && outgoing.is_large() {
+                self.discovery.stalled(now);
+            }
+            self.queue_sendable(id);
+        }
+    }
+
+    pub(super) fn seen_and_gone(&mut self, id: MessageId, shared: &mut Shared) {
+        let error = CallError {
+            reason: CallFailure::Forgotten,
+            execution: Execution::MayHaveRun,
+        };
+        self.end_call(id, error, shared);
+    }
+
+    pub(super) fn aborted(&mut self, abort: Abort, shared: &mut Shared) {
+        let (reason, execution) = match abort.code {
+            AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
+            AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
+            AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
+        };
+        if self
+            .checked(abort.id, shared)
+            .is_some_and(|parts| parts.initiator == self.agreement.side)
+        {
+            self.control.ack(ack_of(abort.id, self.shift()));
+        }
+        self.end_call(abort.id, CallError { reason, execution }, shared);
+    }
+
+    /// A call, live or cancelling, is over for the peer.
+    fn end_call(&mut self, id: MessageId, error: CallError, shared: &mut Shared) {
+        if let Some(Call::Live(live)) = self.calls.remove(id.0) {
+            self.release(id, &live, shared);
+            self.report_failure(id, &live, error, shared);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Cookies, forged flights, amplification, restarts: establishing a session (SPEC §6).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use smt_carrier::Path;
+use smt_proto::{Config, ConnectError, Event};
+use smt_wire::{Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
+
+use super::support::node::address_of;
+use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
+
+fn server() -> Config {
+    let mut config = Config::default();
+    config.accept = true;
+    config
+}
+
+fn handshake(datagram: &Datagram) -> Option<Handshake<'_>> {
+    match datagram.packets().first() {
+        Some(Packet::Handshake(handshake)) => Some(*handshake),
+        _ => None,
+    }
+}
+
+/// The same packet with other contents.
+fn forged(datagram: &Datagram, change: impl FnOnce(&mut Handshake<'_>)) -> Datagram {
+    let mut packet = handshake(datagram).unwrap();
+    change(&mut packet);
+    let mut bytes = vec![0; 1_200];
+    let length = packet.emit(1, 1_200, &mut bytes);
+    bytes.truncate(length);
+    Datagram {
+        bytes,
+        ..datagram.clone()
+    }
+}
+
+fn large_flights(world: &mut World) {
+    for number in 0..2 {
+        let mut exchanges = Exchanges::new((number as u64) << 32);
+        exchanges.filler = [2_000, 12_000, 3_000];
+        let mut config = server();
+        config.accept = number == 1;
+        world.nodes[number] = Node::with_exchanges(number, config, exchanges);
+    }
+}
+
+#[test]
+fn flights_of_many_packets_come_together_through_loss() {
+    let mut random = super::support::Random::from_env();
+    for _ in 0..10 {
+        let mut world = World::pair(Config::default(), server());
+        large_flights(&mut world);
+        world.rule = Box::new(super::support::rule::trouble(
+            super::support::Random::new(random.any()),
+            5,
+        ));
+        world.connect(0, 1).unwrap();
+    }
+}
+
+/// Each packet of the handshake, in either direction, is preceded once by a forged one.
+#[test]
+fn one_forged_packet_costs_at_most_one_attempt() {
+    type Change = fn(&mut Handshake<'_>);
+    let changes: [Change; 5] = [
+        |packet| packet.fragment = b"forged",
+        |packet| packet.flight_length = 65_000,
+        |packet| {
+            packet.fragment = &[0xFF; 40];
+            packet.flight_length = 40;
+            packet.offset = 0;
+        },
+        |packet| packet.source = SessionIndex(packet.source.0 + 7),
+        |packet| packet.flight = 3,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        for victim in 0..12 {
+            let mut world = World::pair(Config::default(), server());
+            large_flights(&mut world);
+            let mut count = 0;
+            world.rule = Box::new(move |datagram, injected| {
+                if handshake(datagram).is_some() {
+                    count += 1;
+                    if count == victim + 1 {
+                        injected.push(forged(datagram, change));
+                    }
+                }
+                Verdict::Deliver
+            });
+            let began = world.now;
+            let (session, _) = world
+                .connect(0, 1)
+                .unwrap_or_else(|e| panic!("change {number} packet {victim}: {e}"));
+            assert!(
+                world.now.since(began) < ms(3_000),
+                "change {number}, packet {victim}"
+            );
+            let rpc = world.call(0, session, body(1, 10));
+            world.outcome(0, rpc).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_server_sends_no_more_than_three_times_what_it_received() {
+    let mut world = World::pair(Config::default(), server());
+    large_flights(&mut world);
+    let bytes = Rc::new(RefCell::new([0usize; 2]));
+    let counted = Rc::clone(&bytes);
+    // Nothing of the server reaches the client: its address may be forged.
+    world.rule = Box::new(move |datagram, _| {
+        let mut bytes = counted.borrow_mut();
+        bytes[datagram.from] += datagram.bytes.len();
+        assert!(bytes[1] <= 3 * bytes[0], "{bytes:?}");
+        if datagram.from == 1 {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.begin_connect(0, 1);
+    world.run_for(ms(6_000));
+    let [client, server] = *bytes.borrow();
+    assert!(server > client, "it does answer");
+}
+
+#[test]
+fn every_datagram_of_a_clients_handshake_is_padded() {
+    let mut world = World::pair(Config::default(), server());
+    large_flights(&mut world);
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    let mut flights = world
+        .sent
+        .iter()
+        .filter(|sent| sent.from == 0 && handshake(sent).is_some());
+    assert!(flights.all(|sent| sent.bytes.len() == 1_200));
+}
+
+#[test]
+fn under_load_a_client_must_show_a_cookie() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    let cookies: Vec<&Datagram> = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(PacketType::Cookie))
+        .collect();
+    assert_eq!(cookies.len(), 1);
+    assert!(cookies[0].bytes.len() < 100);
+    let flights = world
+        .sent
+        .iter()
+        .filter(|sent| sent.from == 0)
+        .filter_map(handshake);
+    let without: Vec<u8> = flights
+        .filter(|flight| flight.cookie.is_empty())
+        .map(|flight| flight.flight)
+        .collect();
+    assert_eq!(without, [1], "only the first packet has none");
+}
+
+/// Flights from invented addresses: little is kept, and an honest client gets in.
+#[test]
+fn a_flood_of_first_flights_keeps_nobody_out() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    world.begin_connect(0, 1);
+    let first = world.sent[0].clone();
+    world.run_for(ms(500));
+    world.is_recording = false;
+    let now = world.now;
+    for number in 0..5_000_u32 {
+        let flood = forged(&first, |packet| {
+            packet.source = SessionIndex(1_000 + u64::from(number))
+        });
+        let [a, b, c, _] = number.to_be_bytes();
+        let remote = format!("10.{}.{}.{}:99", c, number as u8, a | b)
+            .parse()
+            .unwrap();
+        let path = Path::between(remote, address_of(1).ip());
+        world.nodes[1]
+            .endpoint
+            .handle_datagram(now, path, &flood.bytes);
+        let node = &mut world.nodes[1];
+        while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
+    }
+    assert!(world.nodes[1].endpoint.statistics().cookies_sent > 0);
+    world.connect(0, 1).unwrap();
+}
+
+#[test]
+fn forged_cookies_do_not_make_a_client_a_flood() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.nodes[1] = Node::new(1, Config::default());
+    world.begin_connect(0, 1);
+    let before = world.count;
+    for number in 0..1_000_u16 {
+        let mut bytes = vec![0; 100];
+        let cookie = number.to_be_bytes();
+        let packet = smt_wire::Cookie {
+            destination: SessionIndex::new(1, 1),
+            cookie: &cookie,
+        };
+        let length = packet.emit(1, &mut bytes);
+        bytes.truncate(length);
+        world.hand_in(&Datagram {
+            at: world.now,
+            from: 1,
+            to: 0,
+            bytes,
+        });
+    }
+    assert!(world.count - before <= 2, "{}", world.count - before);
+}
+
+#[test]
+fn a_client_that_restarts_on_its_port_gets_in_and_leaves_the_old_session_alone() {
+    let (mut world, _, old) = World::connected();
+    world.nodes[1].application = Box::new(|_| super::support::Answer::Hold);
+    world.nodes[0] = Node::with_exchanges(0, Config::default(), Exchanges::new(77));
+    // The same address, the same port, the same index.
+    let (client, server) = world.connect(0, 1).unwrap();
+    assert_ne!(server, old);
+    assert!(
+        world.nodes[1].endpoint.session(old).is_some(),
+        "the old session lives"
+    );
+    world.nodes[1]
+        .endpoint
+        .close(old, smt_proto::CloseCode::Done);
+    world.run_for(ms(100));
+    assert!(world.nodes[0].endpoint.session(client).is_some());
+    world.nodes[1].application = Box::new(|request| super::support::Answer::Reply(request.clone()));
+    let rpc = world.call(0, client, body(1, 10));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
+    // The new one can still be reset.
+    world.rule = Box::new(|datagram, _| {
+        if datagram.has(PacketType::Close) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.nodes[0]
+        .endpoint
+        .close(client, smt_proto::CloseCode::Done);
+    world.run_for(ms(1));
+    world.call(1, server, body(1, 10));
+    let end = world.wait(1, |event| match event {
+        Event::SessionEnded { session, end } if *session == server => Some(end.clone()),
+        _ => None,
+    });
+    assert_eq!(end, smt_proto::SessionEnd::Reset);
+}
+
+#[test]
+fn a_server_that_refuses_is_believed_after_three_times() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.refuses = true;
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    let began = world.now;
+    let error = world.connect(0, 1).unwrap_err();
+    assert!(matches!(error, ConnectError::Handshake { .. }), "{error}");
+    assert!(world.now.since(began) < ms(1_000));
+    assert_eq!(world.nodes[0].endpoint.poll_timeout(), None);
+}
+
+#[test]
+fn nobody_there() {
+    let mut world = World::pair(Config::default(), server());
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let error = world.connect(0, 1).unwrap_err();
+    assert_eq!(error, ConnectError::NoAnswer(Duration::from_secs(5)));
+    world.begin_connect(0, 1);
+    let (now, remote) = (world.now, world.nodes[1].address);
+    world.nodes[0].endpoint.handle_unreachable(now, remote);
+    let error = world.wait(0, |event| match event {
+        Event::ConnectFailed { error, .. } => Some(error.clone()),
+        _ => None,
+    });
+    assert_eq!(error, ConnectError::NoServer);
+}
+
+#[test]
+fn other_secrets_never_make_a_session() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.secret = b"another".to_vec();
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    assert!(world.connect(0, 1).is_err());
+    assert!(
+        world
+            .nodes
+            .iter()
+            .all(|node| node.endpoint.sessions_len() == 0)
+    );
+}
+
+#[test]
+fn an_unknown_version_is_answered_and_only_explains_the_failure() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    // The network changes the version byte of all that the client sends, for two seconds.
+    let end = world.now + ms(2_000);
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.from == 1 || datagram.at > end {
+            return Verdict::Deliver;
+        }
+        let mut bytes = datagram.bytes.clone();
+        bytes[0] = 9;
+        Verdict::Replace(vec![bytes])
+    });
+    world.connect(0, 1).unwrap();
+    let answers = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(PacketType::VersionAnswer));
+    assert!(answers.clone().count() > 0);
+    assert!(answers.clone().all(|sent| sent.bytes.len() < 20));
+    let mut other = World::pair(Config::default(), Config::default());
+    other.rule = Box::new(|_, injected| {
+        injected.clear();
+        Verdict::Drop
+    });
+    other.begin_connect(0, 1);
+    let answer = VersionAnswer { versions: &[7] };
+    let mut bytes = vec![0; answer.packet_len()];
+    answer.emit(&mut bytes);
+    other.hand_in(&Datagram {
+        at: other.now,
+        from: 1,
+        to: 0,
+        bytes,
+    });
+    let error = other.wait(0, |event| match event {
+        Event::ConnectFailed { error, .. } => Some(error.clone()),
+        _ => None,
+    });
+    assert_eq!(
+        error,
+        ConnectError::Version {
+            ours: 1,
+            theirs: vec![7]
+        }
+    );
+}
+
+/// Confirmations that are lost are repeated, by new packets.
+#[test]
+fn lost_confirmations_are_repeated() {
+    for from in 0..2 {
+        let mut world = World::pair(Config::default(), server());
+        let mut lost = 0;
+        world.rule = Box::new(move |datagram, _| {
+            if datagram.from == from && datagram.has(PacketType::Confirm) && lost < 3 {
+                lost += 1;
+                return Verdict::Drop;
+            }
+            Verdict::Deliver
+        });
+        let (session, _) = world.connect(0, 1).unwrap();
+        let rpc = world.call(0, session, body(1, 10));
+        world.outcome(0, rpc).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Only authenticated answers raise the datagram size; a black hole lowers it, never below the floor.
+
+use smt_proto::Config;
+use smt_wire::SessionIndex;
+
+use super::support::node::replies_of_asked_length;
+use super::support::{Verdict, World, body, ms};
+
+fn narrow(world: &mut World, size: usize) {
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.bytes.len() > size {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+}
+
+fn sizes(world: &World, ends: [SessionIndex; 2]) -> [usize; 2] {
+    [0, 1].map(|node| {
+        world.nodes[node]
+            .endpoint
+            .session(ends[node])
+            .unwrap()
+            .datagram_size
+    })
+}
+
+#[test]
+fn up_to_what_the_path_carries() {
+    let expected = [
+        (1_200, 1_200),
+        (1_400, 1_200),
+        (1_472, 1_472),
+        (1_452, 1_452),
+        (9_000, 8_972),
+        (65_507, 65_507),
+    ];
+    for (path, found) in expected {
+        let mut world = World::pair(Config::default(), Config::default());
+        narrow(&mut world, path);
+        let (client, server) = world.connect(0, 1).unwrap();
+        assert_eq!(
+            sizes(&world, [client, server]),
+            [found; 2],
+            "a path of {path}"
+        );
+        let rpc = world.call(0, client, body(1, 200_000));
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 200_000)));
+        assert_eq!(sizes(&world, [client, server]), [found; 2]);
+    }
+}
+
+#[test]
+fn up_to_what_both_sides_permit() {
+    let mut client = Config::default();
+    client.datagram_limit = 5_000;
+    let (world, client, server) = World::connected_with(client, Config::default());
+    assert_eq!(sizes(&world, [client, server]), [5_000; 2]);
+}
+
+#[test]
+fn although_probes_are_lost() {
+    let mut world = World::pair(Config::default(), Config::default());
+    let mut lost = 0;
+    world.rule = Box::new(move |datagram, _| {
+        let is_large = datagram.bytes.len() > 1_200;
+        lost += usize::from(is_large);
+        if is_large && lost <= 8 {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let (client, server) = world.connect(0, 1).unwrap();
+    assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
+}
+
+/// The path becomes narrower while a session lives.
+#[test]
+fn a_black_hole_brings_back_the_floor_for_requests() {
+    let (mut world, client, server) = World::connected();
+    narrow(&mut world, 1_472);
+    let began = world.now;
+    let rpc = world.call(0, client, body(1, 100_000));
+    assert!(
+        world
+            .outcome(0, rpc)
+            .is_ok_and(|reply| reply.len() == 100_000)
+    );
+    let took = world.now.since(began);
+    assert!(took < ms(2_000), "{took:?}");
+    assert_eq!(sizes(&world, [client, server]), [1_200; 2]);
+}
+
+#[test]
+fn a_black_hole_brings_back_the_floor_for_replies() {
+    let (mut world, client, server) = World::connected();
+    world.nodes[1].application = replies_of_asked_length();
+    narrow(&mut world, 1_472);
+    let rpc = world.call(0, client, 100_000_u32.to_be_bytes().to_vec().into());
+    assert_eq!(world.outcome(0, rpc), Ok(body(100_000, 100_000)));
+    assert_eq!(sizes(&world, [client, server]), [65_507, 1_200]);
+}
+
+#[test]
+fn a_black_hole_brings_back_the_floor_for_one_way_messages() {
+    let (mut world, client, _) = World::connected();
+    narrow(&mut world, 1_472);
+    let rpc = world.send_one_way(0, client, body(1, 100_000));
+    assert_eq!(
+        world.one_way_outcome(0, rpc),
+        smt_proto::OneWayOutcome::Delivered
+    );
+}
+
+#[test]
+fn after_a_black_hole_it_is_tried_again() {
+    let (mut world, client, server) = World::connected();
+    narrow(&mut world, 1_472);
+    let rpc = world.call(0, client, body(1, 100_000));
+    world.outcome(0, rpc).unwrap();
+    world.run_for(ms(61_000));
+    assert_eq!(sizes(&world, [client, server]), [1_472; 2]);
+}
+
+/// Loss is not a black hole.
+#[test]
+fn loss_alone_does_not_lower_it() {
+    let (mut world, client, server) = World::connected();
+    let mut random = super::support::Random::from_env();
+    world.rule = Box::new(move |_, _| {
+        if random.percent(5) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    for number in 0..300 {
+        let rpc = world.call(0, client, body(number, 30_000));
+        world.outcome(0, rpc).unwrap();
+    }
+    assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiver schedules: shortest remaining first, a few at once, a share for the oldest.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use smt_proto::{Config, Event, RpcId};
+use smt_wire::{Body, Packet, PacketType, SessionIndex};
+
+use super::support::configs::ethernet;
+use super::support::{Answer, Verdict, World, body, ms};
+
+const MB: usize = 1_000_000;
+
+/// Node 0 is a server, the others are its clients.
+fn star(clients: usize) -> (World, Vec<SessionIndex>) {
+    let mut server = ethernet();
+    server.accept = true;
+    let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
+    let mut world = World::new(configs.collect());
+    world.nodes[0].application = Box::new(|_| Answer::Reply(Bytes::new()));
+    let sessions = (1..=clients)
+        .map(|client| world.connect(client, 0).unwrap().0)
+        .collect();
+    // 10 Gb/s.
+    world.rate = 1_250;
+    (world, sessions)
+}
+
+/// The nodes whose calls have ended, in order of their end.
+fn order(world: &mut World, calls: &[(usize, RpcId)]) -> Vec<usize> {
+    let mut order = Vec::new();
+    let end = world.now + ms(60_000);
+    while order.len() < calls.len() && world.step(end) {
+        for (node, of) in calls {
+            let found = world.nodes[*node].event(|event| match event {
+                Event::Reply { rpc, .. } if rpc == of => Some(()),
+                Event::CallFailed { error, .. } => panic!("{error}"),
+                _ => None,
+            });
+            order.extend(found.map(|()| *node));
+        }
+    }
+    order
+}
+
+#[test]
+fn a_short_message_overtakes_a_long_one() {
+    let (mut world, sessions) = star(2);
+    let long = world.call(1, sessions[0], body(1, 50 * MB));
+    world.run_for(ms(2));
+    let short = world.call(2, sessions[1], body(2, MB));
+    let began = world.now;
+    assert_eq!(order(&mut world, &[(2, short)]), [2]);
+    let took = world.now.since(began);
+    // 0.8 ms alone on the link; what was granted before is on its way.
+    assert!(took < ms(3), "{took:?}");
+    assert_eq!(order(&mut world, &[(1, long)]), [1]);
+}
+
+#[test]
+fn messages_of_nine_senders_end_shortest_first() {
+    let (mut world, sessions) = star(9);
+    let calls: Vec<_> = (0..9)
+        .map(|at| {
+            (
+                at + 1,
+                world.call(at + 1, sessions[at], body(at as u64, (9 - at) * MB / 2)),
+            )
+        })
+        .collect();
+    assert_eq!(order(&mut world, &calls), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+}
+
+#[test]
+fn what_is_granted_and_has_not_arrived_is_bounded() {
+    let (mut world, sessions) = star(12);
+    world.is_recording = true;
+    for (at, session) in sessions.iter().enumerate() {
+        world.call(at + 1, *session, body(at as u64, 3 * MB));
+    }
+    world.run_for(ms(200));
+    assert_eq!(world.nodes[0].delivered.len(), 12);
+    let mut open: BTreeMap<usize, u32> = BTreeMap::new();
+    let mut most = 0;
+    for sent in &world.sent {
+        for packet in sent.packets() {
+            if let Packet::Control(control) = packet
+                && let Body::Grant(list) = control.body
+            {
+                list.iter().for_each(|grant| {
+                    open.insert(sent.to, grant.granted - grant.received);
+                });
+            }
+        }
+        most = most.max(open.values().sum());
+    }
+    // Half a megabyte; each of eight rounded up to a record; the oldest, which is not among them; and what
+    // messages that were overtaken still have.
+    assert!((256 * 1024..2 * MB as u32).contains(&most), "{most}");
+}
+
+/// Twelve senders, always eight shorter than the oldest: it gets on all the same.
+#[test]
+fn the_oldest_is_not_starved() {
+    let (mut world, sessions) = star(12);
+    let oldest = world.call(1, sessions[0], body(1, 5 * MB));
+    world.run_for(ms(1));
+    let mut others: Vec<(usize, RpcId)> = Vec::new();
+    let mut number = 0;
+    let end = world.now + ms(600);
+    while world.now < end {
+        while others.len() < 22 {
+            number += 1;
+            let client = 2 + number % 11;
+            others.push((
+                client,
+                world.call(client, sessions[client - 1], body(number as u64, MB)),
+            ));
+        }
+        world.step(end);
+        others.retain(|(node, of)| {
+            let done = world.nodes[*node].event(|event| {
+                matches!(event, Event::Reply { rpc, .. } if rpc == of).then_some(())
+            });
+            done.is_none()
+        });
+        let is_done = world.nodes[1].event(|event| {
+            matches!(event, Event::Reply { rpc, .. } if *rpc == oldest).then_some(())
+        });
+        if is_done.is_some() {
+            return;
+        }
+        world.nodes[0].delivered.clear();
+    }
+    panic!("0.6 s are enough for 5 % of 10 Gb/s to carry 5 MB");
+}
+
+#[test]
+fn senders_that_die_do_not_hold_up_the_others() {
+    let (mut world, sessions) = star(12);
+    for (at, session) in sessions.iter().take(10).enumerate() {
+        world.call(at + 1, *session, body(at as u64, MB));
+    }
+    world.run_for(super::support::us(200));
+    world.rule = Box::new(|datagram, _| {
+        if (1..=10).contains(&datagram.from) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let began = world.now;
+    let calls = [
+        (11, world.call(11, sessions[10], body(11, 5 * MB))),
+        (12, world.call(12, sessions[11], body(12, 5 * MB))),
+    ];
+    assert_eq!(order(&mut world, &calls).len(), 2);
+    let took = world.now.since(began);
+    assert!(took < ms(500), "{took:?}");
+}
+
+#[test]
+fn lost_grants_are_repeated() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let mut count = 0;
+    world.rule = Box::new(move |datagram, _| {
+        count += usize::from(datagram.has(PacketType::Grant));
+        if datagram.has(PacketType::Grant) && count % 3 != 0 {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let rpc = world.call(0, session, body(1, 5 * MB));
+    assert!(world.outcome(0, rpc) == Ok(body(1, 5 * MB)));
+}
+
+#[test]
+fn no_grant_names_a_message_before_its_record_0_has_opened() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.is_recording = true;
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset == 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    world.call(0, session, body(1, 5 * MB));
+    world.run_for(ms(1_000));
+    assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Grant)));
+}
+
+/// What a peer writes into a GRANT is its own affair; a priority of 200 is none of ours.
+#[test]
+fn priorities_are_in_their_range() {
+    let (mut world, session, _) = World::connected_with(Config::default(), Config::default());
+    world.nodes[1].endpoint.set_grant_policy(Box::new(Loud));
+    let rpc = world.call(0, session, body(1, MB));
+    // `Transmit::assert_valid` watches in the harness.
+    assert!(world.outcome(0, rpc).is_ok());
+}
+
+struct Loud;
+
+impl smt_proto::GrantPolicy for Loud {
+    fn grant(
+        &mut self,
+        messages: &[smt_proto::Grantable],
+        _budget: u32,
+        decisions: &mut Vec<smt_proto::Granted>,
+    ) {
+        decisions.extend(messages.iter().map(|message| smt_proto::Granted {
+            rpc: message.rpc,
+            end: message.length,
+            priority: 200,
+        }));
+    }
+}
