@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How an endpoint is opened: who it is, whom it trusts, and what else may be chosen.
 
-use std::fmt::Display;
-use std::net::{SocketAddr, ToSocketAddrs};
+pub(crate) mod address;
+mod open;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_carrier::{Carrier, Path};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, HmacTokens, Identity, PlaintextProvider,
     RegisteredKey, RegisteredProvider, ServerTls, TlsProvider, Trust,
@@ -17,13 +17,9 @@ use smt_proto::handshake::KeyExchangeProvider;
 use smt_proto::{Config, Endpoint};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
-use crate::blocking;
 use crate::clock::Clock;
-use crate::core::Core;
 use crate::durable::Durable;
 use crate::error::OpenError;
-use crate::hub::{Drive, Guard, Hub};
-use crate::target::Target;
 
 /// The port that is used if an address names none (SPEC §15.1).
 pub const DEFAULT_PORT: u16 = 17_379;
@@ -160,93 +156,6 @@ impl Builder {
         self
     }
 
-    /// Opens a server for threads.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn bind_blocking(self, address: impl Display) -> Result<blocking::Server, OpenError> {
-        let address = resolve(&address.to_string())?;
-        let udp = Arc::new(self.udp.bind(address)?);
-        self.server(Arc::clone(&udp) as Arc<dyn Carrier>, Some(udp), false)
-            .map(blocking::Server::new)
-    }
-
-    /// Opens a client for threads, and waits until its session is live.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
-        let (remote, name) = self.remote(&address.to_string(), resolve(&address.to_string())?);
-        let udp = Arc::new(self.udp.connect(remote)?);
-        let guard = self.client(
-            Arc::clone(&udp) as Arc<dyn Carrier>,
-            Some(udp),
-            (remote, name),
-            false,
-        )?;
-        let client = blocking::Client::new(guard, remote);
-        client.connect()?;
-        Ok(client)
-    }
-
-    /// Opens a server for threads over any carrier.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<blocking::Server, OpenError> {
-        self.server(carrier, None, false).map(blocking::Server::new)
-    }
-
-    /// Opens a client for threads over any carrier, and waits until its session is live.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn connect_over(
-        self,
-        carrier: Arc<dyn Carrier>,
-        remote: SocketAddr,
-    ) -> Result<blocking::Client, OpenError> {
-        let (remote, name) = self.remote(&remote.to_string(), remote);
-        let guard = self.client(carrier, None, (remote, name), false)?;
-        let client = blocking::Client::new(guard, remote);
-        client.connect()?;
-        Ok(client)
-    }
-
-    /// Opens a server on the current tokio runtime.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    #[cfg(feature = "tokio")]
-    pub async fn bind(self, address: impl Display) -> Result<crate::Server, OpenError> {
-        let address = resolve_async(address.to_string()).await?;
-        let udp = Arc::new(self.udp.bind(address)?);
-        let guard = self.server(
-            Arc::clone(&udp) as Arc<dyn Carrier>,
-            Some(Arc::clone(&udp)),
-            true,
-        )?;
-        spawn(&guard, &udp)?;
-        Ok(crate::Server::new(guard))
-    }
-
-    /// Opens a client on the current tokio runtime, and waits until its session is live.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    #[cfg(feature = "tokio")]
-    pub async fn connect(self, address: impl Display) -> Result<crate::Client, OpenError> {
-        let text = address.to_string();
-        let (remote, name) = self.remote(&text, resolve_async(text.clone()).await?);
-        let udp = Arc::new(self.udp.connect(remote)?);
-        let carrier = Arc::clone(&udp) as Arc<dyn Carrier>;
-        let guard = self.client(carrier, Some(Arc::clone(&udp)), (remote, name), true)?;
-        spawn(&guard, &udp)?;
-        let client = crate::Client::new(guard, remote);
-        client.connect().await?;
-        Ok(client)
-    }
-
     #[cfg(feature = "unstable-plaintext")]
     pub(crate) fn without_protection(mut self) -> Self {
         self.is_plaintext = true;
@@ -261,58 +170,6 @@ impl Builder {
     #[cfg(not(feature = "unstable-plaintext"))]
     fn is_plaintext(&self) -> bool {
         false
-    }
-
-    /// The address of a client's server, and the name it must prove.
-    fn remote(&self, text: &str, address: SocketAddr) -> (SocketAddr, String) {
-        let host = || host_of(text).to_owned();
-        (address, self.server_name.clone().unwrap_or_else(host))
-    }
-
-    fn server(
-        &self,
-        carrier: Arc<dyn Carrier>,
-        udp: Option<Arc<UdpCarrier>>,
-        is_task: bool,
-    ) -> Result<Arc<Guard>, OpenError> {
-        let (endpoint, clock) = self.endpoint(udp.as_deref(), true)?;
-        let core = Core::new(endpoint, Arc::clone(&carrier), self.has_dscp);
-        let span = tracing::info_span!("server", address = %carrier.local_address());
-        Ok(Hub::open(
-            core,
-            carrier,
-            udp,
-            self.drive(clock, is_task, span),
-        ))
-    }
-
-    fn client(
-        &self,
-        carrier: Arc<dyn Carrier>,
-        udp: Option<Arc<UdpCarrier>>,
-        (remote, name): (SocketAddr, String),
-        is_task: bool,
-    ) -> Result<Arc<Guard>, OpenError> {
-        let (endpoint, clock) = self.endpoint(udp.as_deref(), false)?;
-        let mut core = Core::new(endpoint, Arc::clone(&carrier), self.has_dscp);
-        let deadline = self.connect_deadline.unwrap_or(CONNECT_DEADLINE);
-        let span = tracing::info_span!("client", server = %remote);
-        core.target = Some(Target::new(Path::to(remote), name, deadline));
-        Ok(Hub::open(
-            core,
-            carrier,
-            udp,
-            self.drive(clock, is_task, span),
-        ))
-    }
-
-    fn drive(&self, clock: Clock, is_task: bool, span: tracing::Span) -> Drive {
-        Drive {
-            clock,
-            is_task,
-            spin: self.spin.unwrap_or(SPIN),
-            span,
-        }
     }
 
     pub(crate) fn udp_options(&self) -> &UdpOptions {
@@ -442,96 +299,9 @@ fn check(config: &Config) -> Result<(), OpenError> {
     }
 }
 
-/// The host part of `host:port`, without brackets.
-fn host_of(text: &str) -> &str {
-    let host = if text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1 {
-        text.rsplit_once(':').map_or(text, |(host, _)| host)
-    } else {
-        text
-    };
-    host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// With the default port if the address names none.
-fn with_port(text: &str) -> String {
-    let has_port = text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1;
-    if has_port {
-        return text.to_owned();
-    }
-    match text
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<std::net::IpAddr>()
-    {
-        Ok(address) => SocketAddr::new(address, DEFAULT_PORT).to_string(),
-        Err(_) => format!("{text}:{DEFAULT_PORT}"),
-    }
-}
-
-pub(crate) fn resolve(text: &str) -> Result<SocketAddr, OpenError> {
-    first_of(text, with_port(text).to_socket_addrs())
-}
-
-#[cfg(feature = "tokio")]
-async fn resolve_async(text: String) -> Result<SocketAddr, OpenError> {
-    let found = tokio::net::lookup_host(with_port(&text)).await;
-    first_of(&text, found)
-}
-
-fn first_of(
-    text: &str,
-    found: std::io::Result<impl Iterator<Item = SocketAddr>>,
-) -> Result<SocketAddr, OpenError> {
-    let none = || std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-    found
-        .and_then(|mut addresses| addresses.next().ok_or_else(none))
-        .map_err(|source| OpenError::Address {
-            address: text.to_owned(),
-            source,
-        })
-}
-
-#[cfg(feature = "tokio")]
-fn spawn(guard: &Arc<Guard>, udp: &UdpCarrier) -> Result<(), OpenError> {
-    crate::asynchronous::spawn_driver(guard, udp).map_err(|source| OpenError::System {
-        what: "registering the socket with tokio",
-        source,
-    })
-}
-
-/// Default of [`Builder::connect_deadline`] (SPEC §10).
-const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Default of [`Builder::spin`]: two unloaded round trips of 64 B (docs/PERF.md).
-const SPIN: Duration = Duration::from_micros(50);
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_is_what_stands_before_the_port() {
-        for (text, host) in [
-            ("db7:9000", "db7"),
-            ("db7", "db7"),
-            ("127.0.0.1:9000", "127.0.0.1"),
-            ("[::1]:9000", "::1"),
-            ("::1", "::1"),
-        ] {
-            assert_eq!(host_of(text), host, "{text}");
-        }
-    }
-
-    #[test]
-    fn an_address_without_a_port_gets_the_default_one() {
-        for (text, whole) in [
-            ("127.0.0.1", "127.0.0.1:17379"),
-            ("::1", "[::1]:17379"),
-            ("[::1]:5", "[::1]:5"),
-            ("db7", "db7:17379"),
-        ] {
-            assert_eq!(with_port(text), whole, "{text}");
-        }
-    }
 
     #[test]
     fn a_choice_out_of_range_is_named() {

@@ -263,6 +263,7 @@ impl Core {
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
+    #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
         self.acceptors.retain(|(other, _)| *other != ticket);
         if !self.arrived.is_empty() {

@@ -2,7 +2,9 @@
 //! Wakes the task that drives an endpoint, from any thread and without naming a runtime.
 
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
 
 /// A signal with one listener; signals before it listens are kept as one.
 #[derive(Debug, Default)]
@@ -26,6 +28,7 @@ impl DriverSignal {
         }
     }
 
+    #[cfg(feature = "tokio")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut state.is_raised) {

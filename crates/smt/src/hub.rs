@@ -142,6 +142,7 @@ impl Hub {
         }
     }
 
+    #[cfg(feature = "tokio")]
     pub(crate) fn driver(&self) -> Option<&DriverSignal> {
         self.driver.as_ref()
     }
@@ -184,7 +185,7 @@ impl Hub {
                     std::thread::park_timeout(WAIT_MAX);
                     continue;
                 }
-                let wait = idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
+                let wait = idle.map_or(LEAD_MAX, |idle| idle.min(LEAD_MAX));
                 match self.follow_or_lead(wait) {
                     Some(follower) => {
                         std::thread::park_timeout(WAIT_MAX);
@@ -378,7 +379,10 @@ thread_local! {
     static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
 }
 
-/// A leader looks around at least this often.
+/// A leader looks around at least this often. It cannot be woken while it receives, so what another thread does
+/// to what it waits for (a shutdown, a close) it learns at most so late.
+const LEAD_MAX: Duration = Duration::from_millis(250);
+/// Who only waits looks around at least this often; nobody relies on it.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// The caretaker leaves an endpoint alone that was driven this recently.
 const CARE_AFTER: Duration = Duration::from_millis(20);

@@ -18,7 +18,8 @@ use smt_io::{PollDescriptor, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
 use smt_wire::AbortCode;
 
-use crate::builder::{Builder, resolve};
+use crate::builder::Builder;
+use crate::builder::address::resolve;
 use crate::clock::Clock;
 use crate::error::OpenError;
 

@@ -37,10 +37,13 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
         };
         tokio::select! {
             biased;
-            ready = socket.readable() => {
-                if ready.is_err() {
+            ready = socket.ready(Interest::READABLE | Interest::ERROR) => {
+                let Ok(ready) = ready else {
                     // The runtime shuts down.
                     return;
+                };
+                if ready.is_error() {
+                    receive_error(hub, socket);
                 }
                 if receive_some(hub, socket) {
                     // Others want to run too; the socket stays marked as readable.
@@ -51,6 +54,15 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
             () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now)),
         }
     }
+}
+
+/// Takes the report that nobody listens at the server's port: it comes without data. The runtime's note is
+/// cleared before the look, so that a report in between is noted again.
+fn receive_error(hub: &Hub, socket: &UdpSocket) {
+    let clear = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+    let cleared = socket.try_io(Interest::ERROR, clear);
+    debug_assert!(cleared.is_err(), "the closure always fails");
+    hub.receive_now();
 }
 
 /// Receives some batches; whether there may be more. If not, the socket counts as readable again when

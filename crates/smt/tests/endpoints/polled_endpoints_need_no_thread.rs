@@ -44,11 +44,10 @@ impl Pair {
             let (ours, theirs) = self.turn();
             let accepted = |event: &Event| matches!(event, Event::Accepted { .. });
             assert!(theirs.iter().all(accepted));
-            for event in ours {
-                let Event::Connected { session, .. } = event else {
-                    panic!("{event:?}")
-                };
-                return session;
+            match ours.as_slice() {
+                [] => {}
+                [Event::Connected { session, .. }] => return *session,
+                other => panic!("{other:?}"),
             }
         }
     }

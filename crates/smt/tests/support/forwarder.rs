@@ -13,13 +13,13 @@ use std::time::Duration;
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Way {
+pub(crate) enum Way {
     ToServer,
     ToClient,
 }
 
 impl Way {
-    pub fn back(self) -> Self {
+    pub(crate) fn back(self) -> Self {
         match self {
             Self::ToServer => Self::ToClient,
             Self::ToClient => Self::ToServer,
@@ -28,19 +28,19 @@ impl Way {
 }
 
 /// What a rule says about a datagram: which datagrams leave now, each with the way it goes.
-pub type Outcome = Vec<(Way, Vec<u8>)>;
+pub(crate) type Outcome = Vec<(Way, Vec<u8>)>;
 
 type Rule = dyn FnMut(Way, &[u8]) -> Outcome + Send;
 
 /// A running forwarder; it stops when it is dropped.
-pub struct Forwarder {
+pub(crate) struct Forwarder {
     address: SocketAddr,
     is_stopped: Arc<AtomicBool>,
 }
 
 impl Forwarder {
     /// Forwards to `server` by `rule`, which sees the datagrams of all clients.
-    pub fn new(
+    pub(crate) fn new(
         server: SocketAddr,
         rule: impl FnMut(Way, &[u8]) -> Outcome + Send + 'static,
     ) -> Self {
@@ -61,7 +61,7 @@ impl Forwarder {
     }
 
     /// Where clients find it.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 }

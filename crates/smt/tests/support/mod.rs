@@ -3,10 +3,11 @@
 //! that stands between a client and its server.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
-pub mod forwarder;
-pub mod payload;
-pub mod polled_pair;
-pub mod random;
+pub(crate) mod forwarder;
+pub(crate) mod lossy;
+pub(crate) mod payload;
+pub(crate) mod polled_pair;
+pub(crate) mod random;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,22 +17,22 @@ use smt::{Builder, Bytes, Request, ThrowAway, blocking};
 
 /// An authority, and builders for those who believe it.
 #[derive(Clone)]
-pub struct Credentials(Arc<ThrowAway>);
+pub(crate) struct Credentials(Arc<ThrowAway>);
 
 impl Credentials {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(ThrowAway::new().unwrap()))
     }
 
-    pub fn authority(&self) -> &ThrowAway {
+    pub(crate) fn authority(&self) -> &ThrowAway {
         &self.0
     }
 
-    pub fn server(&self) -> Builder {
+    pub(crate) fn server(&self) -> Builder {
         Builder::new().identity(self.0.server(&["localhost"]).unwrap())
     }
 
-    pub fn client(&self) -> Builder {
+    pub(crate) fn client(&self) -> Builder {
         Builder::new()
             .trust(self.0.trust().unwrap())
             .server_name("localhost")
@@ -39,7 +40,7 @@ impl Credentials {
 }
 
 /// Threads that answer the requests of a server, until it is shut down.
-pub fn serve(
+pub(crate) fn serve(
     server: &blocking::Server,
     threads: usize,
     answer: impl Fn(Request) + Send + Sync + 'static,
@@ -56,7 +57,7 @@ pub fn serve(
 }
 
 /// Sends a request back. Its caller may have given up.
-pub fn echo(request: Request) {
+pub(crate) fn echo(request: Request) {
     if request.is_one_way() {
         return;
     }
@@ -65,26 +66,26 @@ pub fn echo(request: Request) {
 }
 
 /// A server that echoes, of two threads.
-pub fn echo_server(credentials: &Credentials) -> blocking::Server {
+pub(crate) fn echo_server(credentials: &Credentials) -> blocking::Server {
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 2, echo);
     server
 }
 
 /// A client of a server that echoes, and the server.
-pub fn echo_pair() -> (blocking::Client, blocking::Server) {
+pub(crate) fn echo_pair() -> (blocking::Client, blocking::Server) {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
     let client = connect(&credentials, server.local_address());
     (client, server)
 }
 
-pub fn connect(credentials: &Credentials, address: SocketAddr) -> blocking::Client {
+pub(crate) fn connect(credentials: &Credentials, address: SocketAddr) -> blocking::Client {
     credentials.client().connect_blocking(address).unwrap()
 }
 
 /// Calls and wants the same back.
-pub fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
+pub(crate) fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
     let body = body.into();
     let reply = client.call(body.clone()).wait().unwrap();
     assert_eq!(reply.len(), body.len());
@@ -92,7 +93,7 @@ pub fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
 }
 
 /// Waits until something holds, as long as the machine takes; a minute is never.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
@@ -101,7 +102,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Binds the address of an endpoint that is going, as soon as it has gone.
-pub fn take_over(address: SocketAddr) -> std::net::UdpSocket {
+pub(crate) fn take_over(address: SocketAddr) -> std::net::UdpSocket {
     let mut socket = None;
     eventually("the address is free", || {
         socket = std::net::UdpSocket::bind(address).ok();

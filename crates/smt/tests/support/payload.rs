@@ -4,7 +4,7 @@
 use super::random::Random;
 
 /// The bytes of message `number` of `size` bytes; the number itself comes first, as far as it fits.
-pub fn payload(number: u64, size: usize) -> Vec<u8> {
+pub(crate) fn payload(number: u64, size: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size + 8);
     bytes.extend_from_slice(&number.to_be_bytes());
     let mut random = Random::new(number.wrapping_add(size as u64) ^ 0x5DEE_CE66);
@@ -16,11 +16,11 @@ pub fn payload(number: u64, size: usize) -> Vec<u8> {
 }
 
 /// The number of a message of at least 8 bytes.
-pub fn number_of(bytes: &[u8]) -> u64 {
+pub(crate) fn number_of(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes[..8].try_into().unwrap())
 }
 
 /// Whether a message is what was sent under this number and size.
-pub fn is_payload(bytes: &[u8], number: u64, size: usize) -> bool {
+pub(crate) fn is_payload(bytes: &[u8], number: u64, size: usize) -> bool {
     bytes.len() == size && bytes == payload(number, size)
 }

@@ -12,41 +12,37 @@ use smt::{Bytes, CallError};
 use smt_io::{Epoll, Token};
 
 /// A client that calls by turning its own event loop.
-pub struct PolledClient {
-    pub endpoint: Endpoint,
-    pub session: SessionIndex,
+pub(crate) struct PolledClient {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) session: SessionIndex,
     epoll: Epoll,
     done: HashMap<RpcId, Result<Bytes, CallError>>,
 }
 
 impl PolledClient {
     /// Connects; panics if that fails.
-    pub fn new(mut endpoint: Endpoint, server: std::net::SocketAddr) -> Self {
+    pub(crate) fn new(mut endpoint: Endpoint, server: std::net::SocketAddr) -> Self {
         let epoll = watch(&endpoint);
         endpoint
             .connect(server, "localhost", Duration::from_secs(5))
             .unwrap();
-        loop {
-            while let Some(event) = endpoint.next_event() {
-                match event {
-                    Event::Connected { session, .. } => {
-                        let done = HashMap::new();
-                        return Self {
-                            endpoint,
-                            session,
-                            epoll,
-                            done,
-                        };
-                    }
-                    other => panic!("{other:?}"),
-                }
+        let session = loop {
+            match endpoint.next_event() {
+                None => turn(&mut endpoint, &epoll),
+                Some(Event::Connected { session, .. }) => break session,
+                Some(other) => panic!("{other:?}"),
             }
-            turn(&mut endpoint, &epoll);
+        };
+        Self {
+            endpoint,
+            session,
+            epoll,
+            done: HashMap::new(),
         }
     }
 
     /// Begins a call, waiting while the window is full.
-    pub fn begin(&mut self, body: impl Into<Bytes>, deadline: Option<Duration>) -> RpcId {
+    pub(crate) fn begin(&mut self, body: impl Into<Bytes>, deadline: Option<Duration>) -> RpcId {
         let body = body.into();
         loop {
             match self.endpoint.call(self.session, body.clone(), deadline) {
@@ -58,7 +54,7 @@ impl PolledClient {
     }
 
     /// Waits for the end of a call.
-    pub fn finish(&mut self, rpc: RpcId) -> Result<Bytes, CallError> {
+    pub(crate) fn finish(&mut self, rpc: RpcId) -> Result<Bytes, CallError> {
         loop {
             if let Some(result) = self.done.remove(&rpc) {
                 return result;
@@ -67,7 +63,7 @@ impl PolledClient {
         }
     }
 
-    pub fn call(&mut self, body: impl Into<Bytes>) -> Result<Bytes, CallError> {
+    pub(crate) fn call(&mut self, body: impl Into<Bytes>) -> Result<Bytes, CallError> {
         let rpc = self.begin(body, None);
         self.finish(rpc)
     }
@@ -85,13 +81,13 @@ impl PolledClient {
 }
 
 /// A polled server in a thread, until it is told to stop.
-pub struct PolledServer {
-    pub address: std::net::SocketAddr,
+pub(crate) struct PolledServer {
+    pub(crate) address: std::net::SocketAddr,
     is_stopped: Arc<AtomicBool>,
 }
 
 impl PolledServer {
-    pub fn echoing(mut endpoint: Endpoint) -> Self {
+    pub(crate) fn echoing(mut endpoint: Endpoint) -> Self {
         let address = endpoint.local_address();
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
@@ -120,14 +116,14 @@ impl Drop for PolledServer {
 }
 
 /// An event loop that watches one endpoint.
-pub fn watch(endpoint: &Endpoint) -> Epoll {
+pub(crate) fn watch(endpoint: &Endpoint) -> Epoll {
     let epoll = Epoll::new().unwrap();
     epoll.add(endpoint.as_fd(), Token(0)).unwrap();
     epoll
 }
 
 /// One turn of an event loop: waits until the endpoint wants one, a second at most.
-pub fn turn(endpoint: &mut Endpoint, epoll: &Epoll) {
+pub(crate) fn turn(endpoint: &mut Endpoint, epoll: &Epoll) {
     let mut ready = [Token(0); 1];
     let count = epoll
         .wait(&mut ready, Some(Duration::from_secs(1)))

@@ -5,15 +5,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// xorshift64*, good enough to choose faults and sizes.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         // Neighbouring seeds begin far from each other; zero would stay zero.
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -21,17 +21,17 @@ impl Random {
     }
 
     /// A number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
     /// Whether one chance in `of` comes true.
-    pub fn one_in(&mut self, of: usize) -> bool {
+    pub(crate) fn one_in(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
     /// Sizes as messages have them: most below 10 KB, some up to `most`.
-    pub fn size(&mut self, most: usize) -> usize {
+    pub(crate) fn size(&mut self, most: usize) -> usize {
         let size = match self.below(100) {
             0..=49 => self.below(1_200),
             50..=89 => self.below(10_000),
@@ -43,7 +43,7 @@ impl Random {
 }
 
 /// The seed of this run, printed so that it can be had again.
-pub fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let seed = match std::env::var("SMT_SEED") {
         Ok(text) => text.parse().expect("SMT_SEED must be a number"),
         Err(_) => SystemTime::now()

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A server that echoes and a client that calls it, on tokio.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use smt::{Builder, ThrowAway};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // Certificates for this run only. Real ones: `smt keys`, then `Identity::from_pem_files`.
+    let authority = ThrowAway::new()?;
+    let identity = authority.server(&["localhost"])?;
+
+    let server = Builder::new()
+        .identity(identity)
+        .bind("127.0.0.1:0")
+        .await?;
+    let address = server.local_address();
+    tokio::spawn(async move {
+        while let Some(request) = server.accept().await {
+            let body = request.body().clone();
+            if let Err(error) = request.reply(body) {
+                eprintln!("{error}");
+            }
+        }
+    });
+
+    let trust = authority.trust()?;
+    let client = Builder::new()
+        .trust(trust)
+        .server_name("localhost")
+        .connect(address)
+        .await?;
+    for text in ["hello", "every message", "is encrypted on its own"] {
+        let began = Instant::now();
+        let reply = client.call(text).deadline(Duration::from_secs(1)).await?;
+        println!(
+            "{:?} came back after {:?}",
+            String::from_utf8_lossy(&reply),
+            began.elapsed()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A file of 20 MB comes from the server in messages of 4 MB, several under way at the same time.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Instant;
+
+use smt::blocking::Server;
+use smt::{Builder, Bytes, ThrowAway};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let file: Vec<u8> = (0..FILE_BYTES).map(|at| (at * at / 251) as u8).collect();
+    let path = std::env::temp_dir().join(format!("smt-large-file-{}", std::process::id()));
+    std::fs::write(&path, &file)?;
+
+    let authority = ThrowAway::new()?;
+    let identity = authority.server(&["localhost"])?;
+    let builder = Builder::new().identity(identity);
+    let server = builder.bind_blocking("127.0.0.1:0")?;
+    let address = server.local_address();
+    let served = Bytes::from(std::fs::read(&path)?);
+    std::thread::spawn(move || serve(&server, &served));
+
+    let trust = authority.trust()?;
+    let client = Builder::new().trust(trust).server_name("localhost");
+    let client = Arc::new(client.connect_blocking(address)?);
+    let began = Instant::now();
+    let mut parts = Vec::new();
+    for place in (0..FILE_BYTES).step_by(PART_BYTES) {
+        let client = Arc::clone(&client);
+        let call = move || client.call(place.to_be_bytes().to_vec()).wait();
+        parts.push(std::thread::spawn(call));
+    }
+    let mut received = Vec::new();
+    for part in parts {
+        received.extend_from_slice(&part.join().expect("no thread panics")?);
+    }
+    println!("{} bytes after {:?}", received.len(), began.elapsed());
+    std::fs::remove_file(path)?;
+    let is_equal = received == file;
+    is_equal
+        .then_some(())
+        .ok_or_else(|| "the file has changed on its way".into())
+}
+
+/// A request is a place in the file; the reply is what stands there, without a copy.
+fn serve(server: &Server, file: &Bytes) -> Result<(), smt::Error> {
+    while let Some(request) = server.accept() {
+        match request.body().as_ref().try_into().map(usize::from_be_bytes) {
+            Ok(place) if place < file.len() => {
+                request.reply(file.slice(place..file.len().min(place + PART_BYTES)))?;
+            }
+            _ => request.refuse(),
+        }
+    }
+    Ok(())
+}
+
+const FILE_BYTES: usize = 20_000_000;
+const PART_BYTES: usize = 4_000_000;
