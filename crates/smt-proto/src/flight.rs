@@ -172,6 +172,38 @@ mod tests {
     }
 
     #[test]
+    fn the_length_on_the_wire_is_what_is_written() {
+        for length in [0, 1, 1_097, 1_098, 1_099, 5_000] {
+            let flight = FlightOut::new(2, &[], &vec![7; length]);
+            let mut bytes = Vec::new();
+            let unpadded = FlightRoute {
+                is_padded: false,
+                ..route(&[])
+            };
+            flight.write(unpadded, &[], &mut Batch::new(&mut bytes));
+            assert_eq!(flight.wire_len(), bytes.len(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_forged_fragment_does_not_last() {
+        let flight = |length, source, fragment| Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(source),
+            flight: 1,
+            cookie: &[],
+            flight_length: length,
+            offset: 0,
+            fragment,
+        };
+        for forged in [flight(9, 7, &[0][..]), flight(3, 8, &[0][..])] {
+            let mut assembly = FlightAssembly::default();
+            assert_eq!(assembly.add(&forged), None);
+            assert_eq!(assembly.add(&flight(3, 7, &[1, 2, 3])), Some(vec![1, 2, 3]));
+        }
+    }
+
+    #[test]
     fn a_claimed_length_allocates_nothing() {
         let packet = Handshake {
             destination: SessionIndex(0),

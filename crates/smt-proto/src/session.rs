@@ -22,7 +22,7 @@ mod transmit;
 pub(crate) use commands::CallKind;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use smt_carrier::Path;
 use smt_record::{
@@ -122,8 +122,8 @@ pub(crate) struct Session {
     key_request: Option<(u32, Question)>,
     /// WINDOW_REQUEST, since a command was refused for lack of ids.
     blocked: Option<Question>,
-    /// The sending key is used up, and the next epoch cannot begin yet.
-    is_stalled: bool,
+    /// Messages that wait for the next key epoch (SPEC §7.3).
+    parked: BTreeSet<MessageId>,
     ended: Option<SessionEnd>,
     /// The session is in the endpoint's queue of those with something to send.
     pub(crate) is_ready: bool,
@@ -197,7 +197,7 @@ impl Session {
             controls: 0,
             key_request: None,
             blocked: None,
-            is_stalled: false,
+            parked: BTreeSet::new(),
             ended: None,
             is_ready: false,
             timer: None,

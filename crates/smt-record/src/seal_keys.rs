@@ -155,6 +155,12 @@ impl SealKeys {
         self.update_requested || self.records.max(self.controls) >= self.limits.update_at
     }
 
+    /// Whether the quota is nearly used and the next epoch cannot begin yet: what is left of it belongs to
+    /// the messages that hold the previous epoch, or none of them could ever finish.
+    pub fn is_pressed(&self) -> bool {
+        self.previous.is_some() && self.records >= self.limits.update_at
+    }
+
     /// The data key of an epoch: the current, or the previous until it is finished.
     pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
         if epoch == self.current.epoch {

@@ -24,7 +24,9 @@ impl Session {
             return;
         }
         self.seal.update();
-        self.is_stalled = false;
+        for id in std::mem::take(&mut self.parked) {
+            self.queue_sendable(id);
+        }
         self.controls = 0;
         shared.statistics.key_updates += 1;
         let question = Question::new(now, self.patience.interval());

@@ -33,13 +33,16 @@ impl Session {
             batch.priority = CONTROL_PRIORITY;
             return;
         }
-        while !self.is_stalled
-            && let Some(Reverse((_, id))) = self.sendable.pop()
-        {
-            let goes_on = self.write_message(now, id, shared, batch);
-            self.queue_sendable(id);
-            if !goes_on {
-                return;
+        while let Some(Reverse((_, id))) = self.sendable.pop() {
+            match self.write_message(now, id, shared, batch) {
+                Written::AllItMay => {}
+                Written::Full => {
+                    self.queue_sendable(id);
+                    return;
+                }
+                Written::WaitsForKeys => {
+                    self.parked.insert(id);
+                }
             }
         }
     }
@@ -47,7 +50,7 @@ impl Session {
     pub(crate) fn has_output(&self, shared: &Shared) -> bool {
         self.confirm_due
             || !self.control.is_empty() && (self.has_controls(shared) || self.control.has_epoch())
-            || self.ended.is_none() && !self.is_stalled && !self.sendable.is_empty()
+            || self.ended.is_none() && !self.sendable.is_empty()
     }
 
     /// Lets the peer send more of a message (the endpoint's grant policy decided).
@@ -164,15 +167,18 @@ impl Session {
         tag.copy_from_slice(&computed);
     }
 
-    /// Writes packets of one message. False: the batch is full.
+    /// Writes packets of one message.
     fn write_message(
         &mut self,
         now: Time,
         id: MessageId,
         shared: &mut Shared,
         batch: &mut Batch<'_>,
-    ) -> bool {
-        self.freeze(now, id, shared);
+    ) -> Written {
+        let holder = self.seal.previous().filter(|_| self.seal.is_pressed());
+        if holder.is_none() {
+            self.freeze(now, id, shared);
+        }
         let limit = self.discovery.size();
         let mut writer = PacketWriter {
             version: shared.config.version,
@@ -195,12 +201,18 @@ impl Session {
         };
         // It ended while it waited.
         let Some(outgoing) = outgoing else {
-            return true;
+            return Written::AllItMay;
         };
         outgoing.is_queued = false;
         while outgoing.is_sendable() {
+            // What is sealed again costs nothing of the quota.
+            if !outgoing.is_resending()
+                && holder.is_some_and(|previous| !outgoing.holds_epoch(previous))
+            {
+                return Written::WaitsForKeys;
+            }
             if !batch.fits(outgoing.next_packet_len(limit)) {
-                return false;
+                return Written::Full;
             }
             let start = batch.bytes.len();
             let is_again = outgoing.is_resending();
@@ -210,11 +222,7 @@ impl Session {
                     outgoing.forget_questions();
                     continue;
                 }
-                Err(_) => {
-                    // The key's records are used up: all wait for the next epoch.
-                    self.is_stalled = true;
-                    return false;
-                }
+                Err(_) => return Written::WaitsForKeys,
             }
             shared.statistics.packets_resent += u64::from(is_again);
             batch.priority = batch.priority.max(priority(outgoing));
@@ -226,7 +234,7 @@ impl Session {
             let due = question.due;
             self.set_due(due);
         }
-        true
+        Written::AllItMay
     }
 
     /// Fixes the inner header of a message that is about to leave for the first time.
@@ -275,6 +283,16 @@ impl Session {
             }
         });
     }
+}
+
+/// How far writing a message has come.
+enum Written {
+    /// Everything that it may send now.
+    AllItMay,
+    /// The batch is full.
+    Full,
+    /// The key's quota is for others, or used up: it goes on in the next epoch.
+    WaitsForKeys,
 }
 
 /// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.

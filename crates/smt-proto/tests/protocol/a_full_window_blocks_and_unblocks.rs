@@ -68,10 +68,13 @@ fn although_answers_were_lost() {
     goes_on(world, session);
 }
 
-/// The oldest arrives, but what the server says of its window is lost for a second.
+/// One-way messages bring no replies that could tell of the window, and what the server says of it by itself
+/// is lost for a second.
 #[test]
 fn although_nothing_is_heard_of_it_for_long() {
-    let (mut world, session) = blocked(&[]);
+    let mut config = Config::default();
+    config.window = 64;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
     let end = world.now + ms(1_000);
     world.rule = Box::new(move |datagram, _| {
         if datagram.has(PacketType::Window) && datagram.at < end {
@@ -80,21 +83,40 @@ fn although_nothing_is_heard_of_it_for_long() {
             Verdict::Deliver
         }
     });
+    for number in 0..64 {
+        world.send_one_way(0, session, body(number, 100));
+    }
+    let now = world.now;
+    let client = &mut world.nodes[0].endpoint;
+    let more = client.send_one_way(now, session, body(99, 10), None);
+    assert_eq!(more, Err(Refused::Blocked));
     world.run_for(ms(900));
     assert_eq!(world.nodes[1].delivered.len(), 64);
-    goes_on(world, session);
+    world.run_for(ms(700));
+    let is_unblocked = |event: &Event| matches!(event, Event::Unblocked(_));
+    assert!(world.nodes[0].events.iter().any(is_unblocked));
 }
 
+/// Shortest first would send the oldest id last, and the window moves with it.
 #[test]
-fn the_oldest_unseen_id_is_hurried() {
-    let (mut world, session) = blocked(&[]);
+fn the_oldest_unseen_id_goes_before_all_newer_ones() {
+    let mut config = Config::default();
+    config.window = 64;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
     world.is_recording = true;
-    world.run_for(ms(1_500));
-    let oldest = world
-        .sent
-        .iter()
-        .filter(|sent| sent.data().is_some_and(|data| data.header.id.0 == 0));
-    assert!(oldest.count() > 0);
+    let now = world.now;
+    let client = &mut world.nodes[0].endpoint;
+    for number in 0..64 {
+        let size = if number == 0 { 1_000_000 } else { 100 };
+        let taken = client.call(now, session, body(number, size), None);
+        assert!(taken.is_ok());
+    }
+    let more = client.call(now, session, body(99, 10), None);
+    assert_eq!(more, Err(Refused::Blocked));
+    world.flush();
+    let mut data = world.sent.iter().filter_map(|sent| sent.data());
+    let first = data.next().map(|data| data.header);
+    assert!(first.is_some_and(|header| header.id.0 == 0 && header.offset == 0));
     goes_on(world, session);
 }
 

@@ -105,6 +105,26 @@ fn one_forged_packet_costs_at_most_one_attempt() {
     }
 }
 
+/// The server forgets the handshake: nothing answers this attempt any more, but the next.
+#[test]
+fn a_server_that_restarts_in_the_middle_costs_one_attempt() {
+    let mut world = World::pair(Config::default(), server());
+    world.rule = Box::new(|datagram, _| {
+        if datagram.has(PacketType::Confirm) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.begin_connect(0, 1);
+    world.run_for(ms(10));
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world.nodes[1] = Node::with_exchanges(1, server(), Exchanges::new(99 << 32));
+    world.wait(0, |event| {
+        matches!(event, Event::Connected { .. }).then_some(())
+    });
+}
+
 #[test]
 fn a_server_sends_no_more_than_three_times_what_it_received() {
     let mut world = World::pair(Config::default(), server());

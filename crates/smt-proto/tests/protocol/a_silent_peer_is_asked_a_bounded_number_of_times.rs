@@ -71,8 +71,11 @@ fn a_client_that_dies_in_the_middle() {
             body(1, 5_000_000)
         };
         world.call(0, session, request);
-        world.run_for(ms(1));
+        world.run_for(super::support::us(60));
+        assert!(world.nodes.iter().any(|node| node.endpoint.memory() > 0));
         silence(&mut world, 0);
+        // What was granted before still leaves.
+        world.run_for(ms(1));
         world.is_recording = true;
         world.run_for(ms(60_000));
         let asked = world.sent.iter().filter(|sent| sent.from == 1).count();
@@ -106,6 +109,26 @@ fn a_dead_server_ends_the_session_after_two_seconds() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     dead_server(&mut world, session);
+}
+
+/// Questions have backed off to two a second when the path fails for most of the two seconds.
+#[test]
+fn a_peer_is_not_declared_dead_before_it_was_asked_often() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    world.call(0, session, body(1, 100));
+    world.run_for(ms(60_000));
+    let mut outage = None;
+    world.rule = Box::new(move |datagram, _| {
+        let began = *outage.get_or_insert(datagram.at);
+        if datagram.at < began + ms(1_550) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.run_for(ms(10_000));
+    assert!(world.nodes[0].endpoint.session(session).is_some());
 }
 
 #[test]

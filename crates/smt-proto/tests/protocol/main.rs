@@ -24,5 +24,6 @@ mod memory_is_bounded;
 mod messages_arrive_exactly_once_through_loss;
 mod other_geometries_work;
 mod padding_hides_lengths;
+mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod small_calls_take_one_datagram_each_way;
