@@ -214,6 +214,14 @@ impl Outgoing {
                 .is_some_and(|sealed| sealed <= epoch)
     }
 
+    /// Records that have not been sealed yet.
+    pub(crate) fn records_unsealed(&self) -> u32 {
+        match &self.state {
+            State::Frozen(frozen) => frozen.records() - frozen.sealed_records(),
+            _ => self.geometry.records(self.padded),
+        }
+    }
+
     /// Length of the next packet if `limit` bytes are its most.
     pub(crate) fn next_packet_len(&self, limit: usize) -> usize {
         DataHeader::LEN

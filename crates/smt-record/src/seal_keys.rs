@@ -155,10 +155,9 @@ impl SealKeys {
         self.update_requested || self.records.max(self.controls) >= self.limits.update_at
     }
 
-    /// Whether the quota is nearly used and the next epoch cannot begin yet: what is left of it belongs to
-    /// the messages that hold the previous epoch, or none of them could ever finish.
-    pub fn is_pressed(&self) -> bool {
-        self.previous.is_some() && self.records >= self.limits.update_at
+    /// Records that may still be sealed under the current data key.
+    pub fn records_left(&self) -> u64 {
+        self.limits.records.saturating_sub(self.records)
     }
 
     /// The data key of an epoch: the current, or the previous until it is finished.

@@ -114,7 +114,7 @@ fn nor_with_small_datagrams_padding_and_stripes() {
 
 #[test]
 fn nor_while_keys_are_renewed() {
-    let limits = smt::KeyLimits::new(256, 128, 1 << 30).unwrap();
+    let limits = smt::KeyLimits::new(4_096, 1_024, 1 << 30).unwrap();
     run(move |builder| builder.key_limits(limits));
 }
 

@@ -189,7 +189,8 @@ impl Session {
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
                     self.discovery.stalled(now);
                 }
-                if !outgoing.is_sendable() {
+                // Nothing to send again: what has not left yet waits for grants, keys or its turn.
+                if !outgoing.is_resending() {
                     self.control.id(PacketType::Busy, id);
                 }
                 served.question.heard(now);

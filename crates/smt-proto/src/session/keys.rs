@@ -13,6 +13,7 @@ use smt_wire::{Body, MessageId, PacketType};
 use super::{Session, Shared};
 use crate::call::Call;
 use crate::limits::{OLD_EPOCH_LIFE, RESEND_INTERVAL_MAX};
+use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::served::ServedState;
 use crate::time::Time;
@@ -34,6 +35,17 @@ impl Session {
         self.epoch_question = Some(question);
     }
 
+    /// The previous epoch, if what is left of the current key is needed by the messages that hold it: else
+    /// they could not finish, and the next epoch could never begin.
+    pub(super) fn reserved_for(&self) -> Option<u32> {
+        let previous = self.seal.previous()?;
+        let needed: u64 = self
+            .holders_of(previous)
+            .map(|(_, outgoing)| u64::from(outgoing.records_unsealed()))
+            .sum();
+        (self.seal.records_left() <= needed + RECORDS_PER_BATCH).then_some(previous)
+    }
+
     /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
     pub(super) fn finish_epoch(&mut self, now: Time) {
         let Some(previous) = self.seal.previous() else {
@@ -43,7 +55,7 @@ impl Session {
         let Some(mut question) = self.epoch_question.filter(|question| question.due <= now) else {
             return;
         };
-        let holders = self.holders_of(previous);
+        let holders: Vec<MessageId> = self.holders_of(previous).map(|(id, _)| id).collect();
         if !holders.is_empty() && self.seal.wants_update() {
             question.ask(now, self.patience.interval() * HURRY_INTERVALS);
             self.hurry(&holders);
@@ -108,24 +120,22 @@ impl Session {
     }
 
     /// Messages that may still have to repeat a record of `epoch` or before.
-    fn holders_of(&self, epoch: u32) -> Vec<MessageId> {
-        let calls = self.calls.iter().filter(|(_, call)| match call {
-            Call::Live(live) => live
-                .outgoing
-                .as_ref()
-                .is_some_and(|outgoing| outgoing.holds_epoch(epoch)),
-            Call::Cancelling(_) => false,
+    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, &Outgoing)> {
+        let calls = self.calls.iter().filter_map(|(number, call)| match call {
+            Call::Live(live) => Some((number, live.outgoing.as_ref()?)),
+            Call::Cancelling(_) => None,
         });
         let replies = self
             .served
             .iter()
-            .filter(|(_, served)| match &served.state {
-                ServedState::Replying(outgoing) => outgoing.holds_epoch(epoch),
-                _ => false,
+            .filter_map(|(number, served)| match &served.state {
+                ServedState::Replying(outgoing) => Some((number, outgoing)),
+                _ => None,
             });
-        let calls = calls.map(|(number, _)| number);
-        let replies = replies.map(|(number, _)| number);
-        calls.chain(replies).map(MessageId).collect()
+        calls
+            .chain(replies)
+            .filter(move |(_, outgoing)| outgoing.holds_epoch(epoch))
+            .map(|(number, outgoing)| (MessageId(number), outgoing))
     }
 
     /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
@@ -145,3 +155,6 @@ impl Session {
 
 /// Messages that hold up an epoch are asked about at least this often, in resend intervals.
 const HURRY_INTERVALS: u32 = 8;
+
+/// A batch is written in one go after one look: records of at most 64 KiB, and some that are short.
+const RECORDS_PER_BATCH: u64 = 8;

@@ -33,8 +33,9 @@ impl Session {
             batch.priority = CONTROL_PRIORITY;
             return;
         }
+        let holder_epoch = self.reserved_for();
         while let Some(Reverse((_, id))) = self.sendable.pop() {
-            match self.write_message(now, id, shared, batch) {
+            match self.write_message(now, (id, holder_epoch), shared, batch) {
                 Written::AllItMay => {}
                 Written::Full => {
                     self.queue_sendable(id);
@@ -167,16 +168,15 @@ impl Session {
         tag.copy_from_slice(&computed);
     }
 
-    /// Writes packets of one message.
+    /// Writes packets of one message. With a `holder_epoch`, only if it holds that epoch, or again.
     fn write_message(
         &mut self,
         now: Time,
-        id: MessageId,
+        (id, holder_epoch): (MessageId, Option<u32>),
         shared: &mut Shared,
         batch: &mut Batch<'_>,
     ) -> Written {
-        let holder = self.seal.previous().filter(|_| self.seal.is_pressed());
-        if holder.is_none() {
+        if holder_epoch.is_none() {
             self.freeze(now, id, shared);
         }
         let limit = self.discovery.size();
@@ -207,7 +207,7 @@ impl Session {
         while outgoing.is_sendable() {
             // What is sealed again costs nothing of the quota.
             if !outgoing.is_resending()
-                && holder.is_some_and(|previous| !outgoing.holds_epoch(previous))
+                && holder_epoch.is_some_and(|previous| !outgoing.holds_epoch(previous))
             {
                 return Written::WaitsForKeys;
             }
