@@ -120,6 +120,36 @@ fn although_the_end_of_an_epoch_is_announced_in_vain_at_first() {
     }
 }
 
+/// The keys of both sides are nearly used up, and each has replies that the other's requests wait for.
+#[test]
+fn although_both_sides_wait_for_their_next_key_at_once() {
+    let mut random = Random::from_env();
+    let mut config = ethernet();
+    config.key_limits = KeyLimits::new(1_024, 8, 1 << 20).unwrap();
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
+    let mut lost = Random::new(random.any());
+    let seconds = world.now + ms(3_000);
+    // Requests stay without an answer for a while, and new ones come all the time.
+    world.rule = Box::new(move |datagram, _| {
+        let is_request = datagram
+            .data()
+            .is_some_and(|data| data.header.id.0 & 1 == datagram.from as u64);
+        if is_request && datagram.at < seconds && lost.percent(40) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let load = Load {
+        messages: 6_000,
+        at_once: 1_500,
+        size_max: 100,
+        random,
+    };
+    load.run(&mut world, [client, server]);
+    assert_nothing_is_left(&world, [client, server]);
+}
+
 /// Control packets are used up while the next epoch cannot begin: a few are kept to get out of it.
 #[test]
 fn although_control_packets_run_out() {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A call ends by its deadline whatever it waits for, and no earlier.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use smt::{CallFailure, Error, ErrorKind, Execution};
 
+use crate::support::forwarder::{Forwarder, Way};
 use crate::support::polled_pair::{PolledClient, PolledServer};
 use crate::support::{Credentials, connect, eventually, serve};
 
@@ -64,24 +67,45 @@ fn the_server_sees_what_is_left() {
 #[test]
 fn a_thread_that_follows_is_in_time_too() {
     let credentials = Credentials::new();
-    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
-    let client = connect(&credentials, server.local_address());
-    let accepting = server.clone();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        while let Some(request) = accepting.accept() {
-            kept.push(request);
+    // Without probes of the datagram size, which would wake the leader.
+    let small = |builder: smt::Builder| builder.configure(|config| config.datagram_limit = 1_200);
+    let server = small(credentials.server())
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    serve(&server, 1, crate::support::echo);
+    let mut took = Vec::new();
+    for _ in 0..8 {
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let cut = Arc::clone(&is_cut);
+        let forwarder = Forwarder::new(server.local_address(), move |way, datagram: &[u8]| {
+            let is_lost = way == Way::ToClient && cut.load(Ordering::Relaxed);
+            if is_lost {
+                vec![]
+            } else {
+                vec![(way, datagram.to_vec())]
+            }
+        });
+        let client = small(credentials.client())
+            .connect_blocking(forwarder.address())
+            .unwrap();
+        // This one leads, and has no timer that is due soon.
+        let leading = client.clone();
+        std::thread::spawn(move || leading.accept());
+        (0..10).for_each(|_| assert_eq!(client.call("x").wait().unwrap(), "x"));
+        is_cut.store(true, Ordering::Relaxed);
+        // Until the timers of those calls have run out, they would wake it.
+        let quiet = Instant::now() + Duration::from_millis(50);
+        while Instant::now() < quiet {
+            std::thread::yield_now();
         }
-    });
-    // This one leads, and has no timer that is due soon.
-    let leading = client.clone();
-    std::thread::spawn(move || leading.accept());
-    for _ in 0..5 {
-        let began = Instant::now();
-        let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
-        assert_in_time(began);
+        let (began, deadline) = (Instant::now(), Duration::from_millis(20));
+        let error = client.call("work").deadline(deadline).wait().unwrap_err();
         assert_deadline(&error, Execution::MayHaveRun);
+        took.push(began.elapsed());
     }
+    // When the leader looks around by itself it is a quarter of a second.
+    took.sort_unstable();
+    assert!(took[6] < LATE / 4, "{took:?}");
 }
 
 #[tokio::test]
@@ -157,6 +181,22 @@ fn while_connecting_anew() {
     let _silent = crate::support::take_over(address);
     let began = Instant::now();
     let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
+    assert_in_time(began);
+    assert_deadline(&error, Execution::DidNotRun);
+}
+
+#[tokio::test]
+async fn while_connecting_anew_with_tokio() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+    let address = server.local_address();
+    let client = credentials.client().connect(address).await.unwrap();
+    client.connect().await.unwrap().close();
+    drop(server);
+    let taken = tokio::task::spawn_blocking(move || crate::support::take_over(address));
+    let _silent = taken.await.unwrap();
+    let began = Instant::now();
+    let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
     assert_in_time(began);
     assert_deadline(&error, Execution::DidNotRun);
 }
