@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Keyed hashing for what a host says to itself: cookies (SPEC §6.4) and reset tokens (§12.1).
 //!
-//! Flow: 1. HKDF makes two independent keys from one seed  2. HMAC-SHA256, cut to 16 bytes.
+//! Flow: 1. HKDF makes independent keys from one seed: one for reset tokens, one for each generation of cookies
+//! 2. HMAC-SHA256, cut to 16 bytes.
 //! No clock and no randomness here: the core builds the messages, the time in them included, and
 //! compares. The reset tokens of a host live as long as its seed; for tokens that outlive a
 //! restart the application keeps the seed in a durable and secret place.
@@ -15,7 +16,8 @@ use zeroize::Zeroizing;
 
 /// MACs for cookies and reset tokens, with a key of its own for each.
 pub struct HmacTokens {
-    cookie: Key,
+    /// Cookie keys come from it as their generation begins, and are not kept.
+    prk: Prk,
     reset: Key,
 }
 
@@ -25,18 +27,20 @@ impl HmacTokens {
         let seed = Zeroizing::new(seed);
         let prk = Salt::new(HKDF_SHA256, SALT).extract(seed.as_ref());
         Self {
-            cookie: key(&prk, b"cookie"),
-            reset: key(&prk, b"reset"),
+            reset: key(&prk, &[b"reset"]),
+            prk,
         }
     }
 }
 
 impl TokenMac for HmacTokens {
     fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16] {
-        let mut context = Context::with_key(match purpose {
-            MacPurpose::Cookie => &self.cookie,
-            MacPurpose::Reset => &self.reset,
-        });
+        let mut context = match purpose {
+            MacPurpose::Cookie { generation } => {
+                Context::with_key(&key(&self.prk, &[b"cookie", &generation.to_be_bytes()]))
+            }
+            MacPurpose::Reset => Context::with_key(&self.reset),
+        };
         for part in message {
             context.update(part);
         }
@@ -53,9 +57,9 @@ impl fmt::Debug for HmacTokens {
     }
 }
 
-fn key(prk: &Prk, purpose: &[u8]) -> Key {
+fn key(prk: &Prk, purpose: &[&[u8]]) -> Key {
     let mut bytes = Zeroizing::new([0; 32]);
-    prk.expand(&[purpose], HKDF_SHA256)
+    prk.expand(purpose, HKDF_SHA256)
         .and_then(|okm| okm.fill(bytes.as_mut()))
         .expect("32 bytes are one block of HKDF-SHA256");
     Key::new(HMAC_SHA256, bytes.as_ref())
@@ -69,6 +73,7 @@ mod tests {
     use super::*;
 
     const SEED: [u8; 32] = [7; 32];
+    const COOKIE: MacPurpose = MacPurpose::Cookie { generation: 7 };
 
     mod mac {
         use super::*;
@@ -76,20 +81,24 @@ mod tests {
         #[test]
         fn is_the_same_for_the_same_seed_and_message() {
             let [one, two] = [HmacTokens::new(SEED), HmacTokens::new(SEED)];
-            let token = one.mac(MacPurpose::Cookie, &[b"ab", b"c"]);
-            assert_eq!(token, two.mac(MacPurpose::Cookie, &[b"abc"]));
+            let token = one.mac(COOKIE, &[b"ab", b"c"]);
+            assert_eq!(token, two.mac(COOKIE, &[b"abc"]));
         }
 
         #[test]
         fn differs_by_purpose_seed_and_message() {
             let tokens = HmacTokens::new(SEED);
-            let token = tokens.mac(MacPurpose::Cookie, &[b"abc"]);
+            let token = tokens.mac(COOKIE, &[b"abc"]);
             assert_ne!(token, tokens.mac(MacPurpose::Reset, &[b"abc"]));
-            assert_ne!(token, tokens.mac(MacPurpose::Cookie, &[b"abd"]));
-            assert_ne!(
-                token,
-                HmacTokens::new([8; 32]).mac(MacPurpose::Cookie, &[b"abc"])
-            );
+            assert_ne!(token, tokens.mac(COOKIE, &[b"abd"]));
+            assert_ne!(token, HmacTokens::new([8; 32]).mac(COOKIE, &[b"abc"]));
+        }
+
+        #[test]
+        fn of_cookies_has_a_new_key_in_each_generation() {
+            let tokens = HmacTokens::new(SEED);
+            let next = MacPurpose::Cookie { generation: 8 };
+            assert_ne!(tokens.mac(COOKIE, &[b"abc"]), tokens.mac(next, &[b"abc"]));
         }
 
         #[test]

@@ -46,7 +46,8 @@ pub struct Config {
     pub datagram_limit: u16,
     /// How lengths are hidden.
     pub padding: Padding,
-    /// When keys are renewed.
+    /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up the control
+    /// packets of a key before the messages that hold up the next one have ended: the session then dies as silent.
     pub key_limits: KeyLimits,
     /// First wait before a silent peer is asked.
     pub resend_interval: Duration,

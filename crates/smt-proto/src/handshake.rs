@@ -82,8 +82,11 @@ pub trait TokenMac: Send + Sync {
 /// What a [`TokenMac`] is for; each purpose has its own key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MacPurpose {
-    /// Address validation before the handshake (SPEC §6.4).
-    Cookie,
+    /// Address validation before the handshake (SPEC §6.4). Each generation has a key of its own.
+    Cookie {
+        /// Coarse time, so that keys change.
+        generation: u64,
+    },
     /// Proof that an index is gone (SPEC §12.1).
     Reset,
 }

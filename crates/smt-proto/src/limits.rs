@@ -28,6 +28,8 @@ pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
 pub(crate) const ACCEPTS_MAX: usize = 1_024;
 /// Validity of a cookie in seconds: a round trip with losses, not a stock for attackers.
 pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
+/// Seconds after which cookies are made with another key; longer than a cookie lives.
+pub(crate) const COOKIE_KEY_LIFE_SECS: u64 = 64;
 /// Bytes that a server may send to an unvalidated address per byte received (RFC 9000 §8.1 uses 3 too).
 pub(crate) const AMPLIFICATION: usize = 3;
 /// Answers to packets of no session (RESET, VERSION, COOKIE), and to questions about unknown ids, a second.
@@ -43,6 +45,11 @@ pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
 pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
 /// Longest wait between two NEED_ACK.
 pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// Bytes that a session may send again in a second, beside as many as it sends for the first time: a 64 KB
+/// window every 4 ms, so that a path that loses nearly everything still gets on.
+pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
+/// Most bytes that a session may save up for sending again: all that it has sent before a partition.
+pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
 /// Questions after which a replier forgets: about 12 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
 /// A request whose missing bytes do not come although asked for is dropped after this time.

@@ -44,6 +44,7 @@ use crate::outgoing::SealScratch;
 use crate::patience::Patience;
 use crate::question::Question;
 use crate::rate::Rate;
+use crate::resend_credit::ResendCredit;
 use crate::served::Served;
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -112,6 +113,8 @@ pub(crate) struct Session {
     patience: Patience,
     /// Bounds answers to questions about ids that are not live.
     answers: Rate,
+    /// Bounds what is sent again.
+    resend_credit: ResendCredit,
     last_active: Time,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
@@ -191,6 +194,7 @@ impl Session {
             suspicion: None,
             patience: Patience::new(config.resend_interval),
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
+            resend_credit: ResendCredit::new(now),
             last_active: now,
             epoch_question: None,
             epoch_began: now,

@@ -11,7 +11,7 @@ use smt_carrier::Path;
 use smt_wire::{Cookie, Reset, SessionIndex, VersionAnswer};
 
 use crate::handshake::{MacPurpose, TokenMac};
-use crate::limits::{ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_LIFE_SECS};
+use crate::limits::{ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS};
 use crate::rate::Rate;
 use crate::time::Time;
 
@@ -120,7 +120,9 @@ impl Stateless {
     fn cookie_mac(&self, time: u64, remote: SocketAddr, client: SessionIndex) -> [u8; 16] {
         let (address, port) = (octets(remote.ip()), remote.port().to_be_bytes());
         self.mac.mac(
-            MacPurpose::Cookie,
+            MacPurpose::Cookie {
+                generation: time / COOKIE_KEY_LIFE_SECS,
+            },
             &[
                 &time.to_be_bytes(),
                 &address,
@@ -169,7 +171,10 @@ mod tests {
 
     impl TokenMac for Sum {
         fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16] {
-            let mut state = [purpose as u8; 16];
+            let mut state = match purpose {
+                MacPurpose::Reset => [255; 16],
+                MacPurpose::Cookie { generation } => [generation as u8; 16],
+            };
             for (at, byte) in message.iter().flat_map(|part| part.iter()).enumerate() {
                 state[at % 16] = state[at % 16].wrapping_mul(31).wrapping_add(*byte);
             }

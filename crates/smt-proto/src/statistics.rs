@@ -39,6 +39,8 @@ pub struct Statistics {
     pub resends_asked: u64,
     /// Packets sent again.
     pub packets_resent: u64,
+    /// Questions for bytes that were not answered: too much was sent again already (SPEC §9.3).
+    pub resends_refused: u64,
     /// Key updates of this side's sending keys.
     pub key_updates: u64,
     /// Messages that waited for lack of memory.

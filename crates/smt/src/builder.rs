@@ -107,7 +107,7 @@ impl Builder {
         self
     }
 
-    /// When keys are renewed; by default before 2^23 records.
+    /// When keys are renewed; by default before 2^23 records. Below 1,024 heavy loss can end a session.
     pub fn key_limits(mut self, limits: KeyLimits) -> Self {
         self.config.key_limits = limits;
         self

@@ -39,6 +39,10 @@ impl Session {
     /// they could not finish, and the next epoch could never begin.
     pub(super) fn reserved_for(&self) -> Option<u32> {
         let previous = self.seal.previous()?;
+        if !self.seal.is_well_used() {
+            // Looking through all messages at every write would cost more than it is for.
+            return None;
+        }
         let needed: u64 = self
             .holders_of(previous)
             .map(|(_, outgoing)| u64::from(outgoing.records_unsealed()))

@@ -211,11 +211,18 @@ impl Session {
             {
                 return Written::WaitsForKeys;
             }
-            if !batch.fits(outgoing.next_packet_len(limit)) {
+            let length = outgoing.next_packet_len(limit);
+            if !batch.fits(length) {
                 return Written::Full;
             }
             let start = batch.bytes.len();
             let is_again = outgoing.is_resending();
+            if is_again && !self.resend_credit.spend(now, length) {
+                // The peer asks again, later and later.
+                outgoing.forget_questions();
+                shared.statistics.resends_refused += 1;
+                continue;
+            }
             match outgoing.write_packet(limit, &mut writer, batch.bytes) {
                 Ok(()) => {}
                 Err(SealError::EpochFinished { .. }) => {
@@ -224,7 +231,11 @@ impl Session {
                 }
                 Err(_) => return Written::WaitsForKeys,
             }
-            shared.statistics.packets_resent += u64::from(is_again);
+            if is_again {
+                shared.statistics.packets_resent += 1;
+            } else {
+                self.resend_credit.earn(length);
+            }
             batch.priority = batch.priority.max(priority(outgoing));
             batch.close_datagram(batch.bytes.len() - start);
         }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Rule 3: whatever is injected, the genuine message arrives.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::support::configs::ethernet;
 use super::support::forge::{
     EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, flipped, set_u32, set_u64,
 };
-use super::support::{Datagram, Verdict, World, body};
+use super::support::{Datagram, Verdict, World, body, ms};
 
 type Forge = fn(&Datagram) -> Vec<u8>;
 
@@ -190,4 +193,43 @@ fn that_contradicts_record_0() {
     world.run_for(super::support::ms(1_000));
     assert!(world.nodes[1].delivered.is_empty());
     assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
+}
+
+/// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops, all arrives.
+#[test]
+fn nor_makes_a_session_repeat_itself_without_bound() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let sent = Rc::new(Cell::new([0u64; 2]));
+    let (count, began) = (Rc::clone(&sent), world.now);
+    world.rule = Box::new(move |datagram, _| match datagram.data() {
+        Some(data) if datagram.from == 0 => {
+            let mut bytes = count.get();
+            bytes[usize::from(data.header.retransmit)] += datagram.bytes.len() as u64;
+            count.set(bytes);
+            let is_spoilt = data.header.offset > 0 && datagram.at.since(began) < ms(2_000);
+            match is_spoilt {
+                true => Verdict::Replace(vec![flipped(&datagram.bytes, PAYLOAD)]),
+                false => Verdict::Deliver,
+            }
+        }
+        _ => Verdict::Deliver,
+    });
+    let calls: Vec<_> = (0..600)
+        .map(|call| world.call(0, session, body(call, 60_000)))
+        .collect();
+    world.run_for(ms(2_000));
+    let [once, again] = sent.get();
+    // The rate, for a first second and these two, and for the time that the session has stood idle.
+    let rate = 16_000_000;
+    assert!(
+        again > 3 * rate,
+        "too little was spoilt to show anything: {again}"
+    );
+    assert!(again <= once + 4 * rate, "{once} bytes sent, {again} again");
+    for (call, rpc) in calls.into_iter().enumerate() {
+        assert!(
+            world.outcome(0, rpc) == Ok(body(call as u64, 60_000)),
+            "{call}"
+        );
+    }
 }

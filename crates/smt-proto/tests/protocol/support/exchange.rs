@@ -207,7 +207,14 @@ pub struct HmacTokens(pub [u8; 32]);
 impl TokenMac for HmacTokens {
     fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
-        let tag = hmac::sign(&key, &[&[purpose as u8][..], &message.concat()].concat());
+        let purpose = match purpose {
+            MacPurpose::Cookie { generation } => generation,
+            MacPurpose::Reset => u64::MAX,
+        };
+        let tag = hmac::sign(
+            &key,
+            &[&purpose.to_be_bytes()[..], &message.concat()].concat(),
+        );
         tag.as_ref()[..16].try_into().unwrap()
     }
 }
