@@ -190,7 +190,7 @@ fn that_contradicts_record_0() {
         _ => Verdict::Deliver,
     });
     world.call(0, session, body(7, 30_000));
-    world.run_for(super::support::ms(1_000));
+    world.run_for(ms(1_000));
     assert!(world.nodes[1].delivered.is_empty());
     assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
 }
