@@ -12,6 +12,7 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use rustls_pki_types::ServerName;
@@ -22,6 +23,7 @@ use crate::algorithms::Algorithms;
 use crate::failure::{caller, environment};
 use crate::identity::Identity;
 use crate::pinned::PinnedVerifier;
+use crate::sources::Sources;
 use crate::tls_exchange::TlsExchange;
 use crate::trust::{Anchors, Trust};
 
@@ -56,8 +58,9 @@ impl ClientTls {
         TlsProvider::new(Some(self), None, &Algorithms::default())
     }
 
-    fn config(self, provider: &Arc<CryptoProvider>) -> Result<ClientConfig, TlsConfigError> {
-        let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
+    fn config(self, library: &Library) -> Result<ClientConfig, TlsConfigError> {
+        let provider = &library.provider;
+        let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
         let builder = match self.trust.anchors {
@@ -117,8 +120,9 @@ impl ServerTls {
         TlsProvider::new(None, Some(self), &Algorithms::default())
     }
 
-    fn config(self, provider: &Arc<CryptoProvider>) -> Result<ServerConfig, TlsConfigError> {
-        let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+    fn config(self, library: &Library) -> Result<ServerConfig, TlsConfigError> {
+        let provider = &library.provider;
+        let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
         let builder = match self.client_auth {
@@ -171,13 +175,53 @@ impl TlsProvider {
         if algorithms.suites.is_empty() || algorithms.groups.is_empty() {
             return Err(TlsConfigError::NoAlgorithm);
         }
-        let provider = Arc::new(algorithms.provider());
-        let client = client.map(|client| client.config(&provider)).transpose()?;
-        let server = server.map(|server| server.config(&provider)).transpose()?;
+        let library = Library {
+            provider: Arc::new(algorithms.provider()),
+            time: Arc::new(DefaultTimeProvider),
+        };
+        Self::with_library(client, server, &algorithms.suites, &library)
+    }
+
+    /// As [`Self::new`], with key shares, randomness and date from elsewhere: for simulators.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if a list is empty, or the trust cannot be used.
+    pub fn with_sources(
+        client: Option<ClientTls>,
+        server: Option<ServerTls>,
+        suites: &[Suite],
+        sources: Sources,
+    ) -> Result<Self, TlsConfigError> {
+        if suites.is_empty() || sources.groups.is_empty() {
+            return Err(TlsConfigError::NoAlgorithm);
+        }
+        let algorithms = Algorithms {
+            suites: suites.to_vec(),
+            groups: Vec::new(),
+        };
+        let library = Library {
+            provider: Arc::new(CryptoProvider {
+                kx_groups: sources.groups,
+                secure_random: sources.random,
+                ..algorithms.provider()
+            }),
+            time: sources.time,
+        };
+        Self::with_library(client, server, suites, &library)
+    }
+
+    fn with_library(
+        client: Option<ClientTls>,
+        server: Option<ServerTls>,
+        suites: &[Suite],
+        library: &Library,
+    ) -> Result<Self, TlsConfigError> {
+        let client = client.map(|client| client.config(library)).transpose()?;
+        let server = server.map(|server| server.config(library)).transpose()?;
         Ok(Self {
             client: client.map(Arc::new),
             server: server.map(Arc::new),
-            suites: algorithms.suites.clone(),
+            suites: suites.to_vec(),
         })
     }
 }
@@ -224,6 +268,18 @@ impl std::fmt::Debug for TlsProvider {
             .field("server", &self.server.is_some())
             .field("suites", &self.suites)
             .finish()
+    }
+}
+
+/// The algorithms of both roles, and their clock.
+struct Library {
+    provider: Arc<CryptoProvider>,
+    time: Arc<dyn TimeProvider>,
+}
+
+impl Library {
+    fn time(&self) -> Arc<dyn TimeProvider> {
+        Arc::clone(&self.time)
     }
 }
 

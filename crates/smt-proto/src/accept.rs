@@ -5,19 +5,17 @@
 //! kept for an address that has not been validated while many handshakes are in progress (`endpoint`), and
 //! at most three times the bytes received are sent to one.
 
-use std::sync::Arc;
-
 use smt_carrier::Path;
-use smt_record::{KeyLog, KeyLogContext, Side};
+use smt_record::Side;
 use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
 
-use crate::agreement::{agree, keys_of, server_params};
+use crate::agreement::{agree, server_params};
 use crate::batch::Batch;
-use crate::config::Config;
 use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
-use crate::handshake::{Finished, KeyExchange, KeyExchangeProvider, PeerIdentity};
+use crate::handshake::{Finished, KeyExchange, PeerIdentity};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::session::{Indices, Session, Shared};
+use crate::setup::Maker;
 use crate::time::Time;
 
 /// A client's handshake in progress.
@@ -43,13 +41,6 @@ pub(crate) struct Accept {
     must_send: bool,
     session: Option<(Box<Session>, PeerIdentity)>,
     pub(crate) timer: Option<Time>,
-}
-
-/// What accepts are made with.
-pub(crate) struct Acceptor<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) provider: &'a dyn KeyExchangeProvider,
-    pub(crate) key_log: Option<&'a Arc<dyn KeyLog>>,
 }
 
 impl Accept {
@@ -87,7 +78,7 @@ impl Accept {
         now: Time,
         packet: &Handshake<'_>,
         length: usize,
-        acceptor: &Acceptor<'_>,
+        maker: &Maker<'_>,
     ) -> bool {
         if self.has_cookie() && packet.cookie != self.cookie {
             return true;
@@ -109,7 +100,7 @@ impl Accept {
         self.expected += 2;
         let advanced = FlightBody::parse(&body)
             .ok()
-            .and_then(|body| self.advance(now, packet.flight, body, acceptor));
+            .and_then(|body| self.advance(now, packet.flight, body, maker));
         if advanced.is_none() && self.flight.is_none() {
             // Forged or damaged, and nothing was answered: the genuine flight may still come.
             self.expected = 1;
@@ -169,10 +160,10 @@ impl Accept {
         now: Time,
         number: u8,
         body: FlightBody<'_>,
-        acceptor: &Acceptor<'_>,
+        maker: &Maker<'_>,
     ) -> Option<()> {
         if number == 1 {
-            self.begin(body.params, acceptor)?;
+            self.begin(body.params, maker)?;
         }
         let key_exchange = self.key_exchange.as_mut()?;
         let received = key_exchange.receive(number, body.params, body.key_exchange);
@@ -196,19 +187,19 @@ impl Accept {
             self.must_send = true;
         }
         if let Some(finished) = finished {
-            self.begin_session(now, finished, acceptor)?;
+            self.begin_session(now, finished, maker)?;
         }
         received.ok()
     }
 
     /// Answers the client's parameters.
-    fn begin(&mut self, client: &[u8], acceptor: &Acceptor<'_>) -> Option<()> {
+    fn begin(&mut self, client: &[u8], maker: &Maker<'_>) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
-        let params = server_params(acceptor.config, acceptor.provider, self.index, client).ok()?;
+        let params = server_params(maker.config, maker.provider(), self.index, client).ok()?;
         if !names_itself {
             return None;
         }
-        let mut key_exchange = acceptor.provider.server(client).ok()?;
+        let mut key_exchange = maker.provider().server(client).ok()?;
         key_exchange.sent_params(&params);
         self.key_exchange = Some(key_exchange);
         self.client_params = client.to_vec();
@@ -216,40 +207,24 @@ impl Accept {
         Some(())
     }
 
-    fn begin_session(
-        &mut self,
-        now: Time,
-        finished: Finished,
-        acceptor: &Acceptor<'_>,
-    ) -> Option<()> {
+    fn begin_session(&mut self, now: Time, finished: Finished, maker: &Maker<'_>) -> Option<()> {
         let agreement = agree(
-            acceptor.config,
+            maker.config,
             Side::Server,
             &self.client_params,
             &self.server_params,
         )
         .ok()?;
-        let context = |index, side| {
-            acceptor.key_log.map(|log| KeyLogContext {
-                log: log.clone(),
-                index,
-                side,
-            })
-        };
-        let logs = [
-            context(self.remote, Side::Server),
-            context(self.index, Side::Client),
-        ];
-        let keys = keys_of(acceptor.config, Side::Server, finished.secrets, logs);
         let indices = Indices {
             own: self.index,
             remote: self.remote,
             token: self.token,
         };
-        let session = Session::new((now, self.path), indices, keys, agreement, acceptor.config);
+        let keys = maker.keys(Side::Server, indices, finished.secrets).ok()?;
+        let session = Session::new((now, self.path), indices, keys, agreement, maker.config);
         self.session = Some((Box::new(session), finished.peer));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
-        self.is_validated |= acceptor.provider.kind() == smt_wire::KeyExchange::Tls13;
+        self.is_validated |= maker.provider().kind() == smt_wire::KeyExchange::Tls13;
         Some(())
     }
 }

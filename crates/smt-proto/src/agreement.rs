@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parameters of a session: what this side offers or answers, and what both agreed (SPEC §6.3).
 
-use smt_record::{IdLayout, IndexBits, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side};
+use smt_record::{IdLayout, IndexBits, Side};
 use smt_wire::{Geometry, Params, ParamsError, SessionIndex, Suites};
 
 use crate::config::Config;
@@ -89,34 +89,13 @@ pub(crate) fn agree(
     })
 }
 
-/// The keys of a side from the session's secrets.
-pub(crate) fn keys_of(
-    config: &Config,
-    side: Side,
-    secrets: SessionSecrets,
-    logs: [Option<KeyLogContext>; 2],
-) -> (SealKeys, OpenKeys) {
-    let SessionSecrets {
-        suite,
-        client,
-        server,
-    } = secrets;
-    let (own, peer) = if side == Side::Client {
-        (client, server)
-    } else {
-        (server, client)
-    };
-    let [seal_log, open_log] = logs;
-    let seal = SealKeys::new(own, suite, config.key_limits, seal_log);
-    let open = OpenKeys::new(peer, suite, config.key_limits, open_log);
-    (seal, open)
-}
-
 /// Why parameters do not fit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Disagreement {
     #[error("the parameters are not well formed: {0}")]
     Malformed(#[from] ParamsError),
+    #[error("the key exchange does not fit the endpoint's version: keys and plaintext do not mix")]
+    Plaintext,
     #[error("no version in common")]
     Version,
     #[error("the sides use different kinds of key exchange (TLS or registered keys)")]

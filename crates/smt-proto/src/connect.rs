@@ -8,27 +8,24 @@
 //! ```
 //! All timers of the handshake are here: the client alone repeats.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use smt_carrier::Path;
-use smt_record::{KeyLog, KeyLogContext, Side};
+use smt_record::Side;
 use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
-use crate::agreement::{agree, client_params, keys_of};
+use crate::agreement::{agree, client_params};
 use crate::batch::Batch;
-use crate::config::Config;
 use crate::error::ConnectError;
 use crate::event::ConnectId;
 use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
-use crate::handshake::{
-    FailureKind, Fault, HandshakeFailure, KeyExchange, KeyExchangeProvider, PeerIdentity,
-};
+use crate::handshake::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
 };
 use crate::question::Question;
 use crate::session::{Indices, Session, Shared};
+use crate::setup::Maker;
 use crate::time::Time;
 
 /// A wish for a session, over all its attempts.
@@ -63,13 +60,6 @@ struct Attempt {
     session: Option<(Box<Session>, PeerIdentity)>,
     /// The attempt has failed; an alert may still be due, then a new one begins.
     has_failed: bool,
-}
-
-/// What an attempt is made with.
-pub(crate) struct Maker<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) provider: &'a dyn KeyExchangeProvider,
-    pub(crate) key_log: Option<&'a Arc<dyn KeyLog>>,
 }
 
 /// What has come of a connect.
@@ -276,8 +266,8 @@ impl Attempt {
         (index, token): (SessionIndex, [u8; 16]),
         maker: &Maker<'_>,
     ) -> Result<Self, HandshakeFailure> {
-        let mut key_exchange = maker.provider.client(server_name)?;
-        let params = client_params(maker.config, maker.provider, index);
+        let mut key_exchange = maker.provider().client(server_name)?;
+        let params = client_params(maker.config, maker.provider(), index);
         key_exchange.sent_params(&params);
         let bytes = key_exchange.next_flight().unwrap_or_default();
         Ok(Self {
@@ -350,23 +340,14 @@ impl Attempt {
         let Some(remote) = self.remote else {
             return Err(malformed(&"the server named no index"));
         };
-        let context = |index, side| {
-            maker.key_log.map(|log| KeyLogContext {
-                log: log.clone(),
-                index,
-                side,
-            })
-        };
-        let logs = [
-            context(remote, Side::Client),
-            context(self.index, Side::Server),
-        ];
-        let keys = keys_of(maker.config, Side::Client, finished.secrets, logs);
         let indices = Indices {
             own: self.index,
             remote,
             token: self.token,
         };
+        let keys = maker
+            .keys(Side::Client, indices, finished.secrets)
+            .map_err(|error| malformed(&error))?;
         let session = Session::new((now, path), indices, keys, agreement, maker.config);
         self.session = Some((Box::new(session), finished.peer));
         Ok(())

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use smt_carrier::{Path, Transmit};
-use smt_record::KeyLog;
+use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
 
 use crate::accept::Accept;
@@ -25,6 +25,7 @@ use crate::event::{ConnectId, Event};
 use crate::grants::{GrantPolicy, Grants, ShortestRemainingFirst};
 use crate::handshake::{KeyExchangeProvider, TokenMac};
 use crate::session::{Session, Shared};
+use crate::setup::Setup;
 use crate::stateless::Stateless;
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -32,8 +33,7 @@ use crate::time::Time;
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
-    provider: Arc<dyn KeyExchangeProvider>,
-    key_log: Option<Arc<dyn KeyLog>>,
+    setup: Setup,
     policy: Box<dyn GrantPolicy>,
     shared: Shared,
     stateless: Stateless,
@@ -99,8 +99,7 @@ impl Endpoint {
             is_draining: false,
         };
         Self {
-            provider,
-            key_log: None,
+            setup: Setup::new(provider),
             policy: Box::new(ShortestRemainingFirst::default()),
             shared,
             stateless,
@@ -122,7 +121,7 @@ impl Endpoint {
     /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). Whoever reads it
     /// reads the sessions.
     pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
-        self.key_log = Some(log);
+        self.setup.key_log = Some(log);
     }
 
     /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
@@ -132,7 +131,12 @@ impl Endpoint {
 
     /// Takes the key exchange provider of new handshakes: renewed certificates, for example.
     pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
-        self.provider = provider;
+        self.setup.provider = provider;
+    }
+
+    /// Takes the cipher library of sessions that begin from now on; by default aws-lc. For simulators and hardware.
+    pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
+        self.setup.aead = aead;
     }
 
     /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.

@@ -43,6 +43,7 @@ mod rate;
 mod resend_credit;
 mod served;
 mod session;
+mod setup;
 mod stateless;
 mod statistics;
 mod table;

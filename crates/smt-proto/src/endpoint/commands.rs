@@ -8,10 +8,11 @@ use smt_carrier::Path;
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::{Endpoint, Sender};
-use crate::connect::{Connect, Maker};
+use crate::connect::Connect;
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused};
 use crate::event::{ConnectId, RpcId};
 use crate::session::CallKind;
+use crate::setup::Maker;
 use crate::time::Time;
 
 impl Endpoint {
@@ -37,8 +38,7 @@ impl Endpoint {
         let id = ConnectId(self.next_connect);
         let maker = Maker {
             config: &self.shared.config,
-            provider: self.provider.as_ref(),
-            key_log: self.key_log.as_ref(),
+            setup: &self.setup,
         };
         let connect = Connect::new(now, (id, path), (server_name, deadline), first, &maker)?;
         self.next_connect += 1;

@@ -11,11 +11,11 @@ use smt_carrier::Path;
 use smt_wire::{Control, Data, Handshake, Packet, ParseError, Reset, SessionIndex, parse};
 
 use super::{Endpoint, Sender};
-use crate::accept::{Accept, Acceptor};
-use crate::connect::Maker;
+use crate::accept::Accept;
 use crate::error::SessionEnd;
 use crate::event::{ConnectId, Event};
 use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX};
+use crate::setup::Maker;
 use crate::stateless::{COOKIE_PACKET_MAX, is_equal};
 use crate::time::Time;
 
@@ -210,8 +210,7 @@ impl Endpoint {
         if let Some(id) = self.connect_at(path, index) {
             let maker = Maker {
                 config: &self.shared.config,
-                provider: self.provider.as_ref(),
-                key_log: self.key_log.as_ref(),
+                setup: &self.setup,
             };
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
@@ -289,15 +288,14 @@ impl Endpoint {
         packet: &Handshake<'_>,
         length: usize,
     ) {
-        let acceptor = Acceptor {
+        let maker = Maker {
             config: &self.shared.config,
-            provider: self.provider.as_ref(),
-            key_log: self.key_log.as_ref(),
+            setup: &self.setup,
         };
         let Some(accept) = self.accepts.get_mut(index.0) else {
             return;
         };
-        if !accept.handle_handshake(now, packet, length, &acceptor) {
+        if !accept.handle_handshake(now, packet, length, &maker) {
             self.shared.statistics.handshakes_failed += 1;
         }
         let due = accept.due();

@@ -4,8 +4,9 @@
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
-use crate::connect::{Maker, Progress};
+use crate::connect::Progress;
 use crate::event::{ConnectId, Event};
+use crate::setup::Maker;
 use crate::time::Time;
 
 impl Endpoint {
@@ -155,8 +156,7 @@ impl Endpoint {
         };
         let maker = Maker {
             config: &self.shared.config,
-            provider: self.provider.as_ref(),
-            key_log: self.key_log.as_ref(),
+            setup: &self.setup,
         };
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;
