@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The production key exchange with everything random from a seed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::time_provider::TimeProvider;
+use rustls_pki_types::UnixTime;
+use smt_handshake::{ClientAuth, ClientTls, ServerTls, Sources, TlsProvider};
+use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_record::Suite;
+
+use super::credentials::{Credentials, DATE};
+use super::seeded_random::{SeededRandom, lend};
+use super::x25519::SeededX25519;
+use crate::packet::HostId;
+use crate::random::Random;
+
+/// TLS 1.3 of one host, client and server, with certificates required on both sides.
+pub struct SeededTls {
+    provider: TlsProvider,
+    random: Mutex<Random>,
+}
+
+impl SeededTls {
+    /// For a host with these suites, preferred first.
+    ///
+    /// # Panics
+    /// If `suites` is empty.
+    pub fn new(credentials: &Credentials, host: HostId, suites: &[Suite], random: Random) -> Self {
+        let identity = credentials.identity(host);
+        let client = ClientTls::new(credentials.trust()).with_identity(identity.clone());
+        let server =
+            ServerTls::new(identity).with_client_auth(ClientAuth::Required(credentials.trust()));
+        let sources = Sources {
+            groups: vec![&SeededX25519],
+            random: &SeededRandom,
+            time: Arc::new(FixedDate),
+        };
+        let provider = TlsProvider::with_sources(Some(client), Some(server), suites, sources)
+            .expect("documented under Panics");
+        Self {
+            provider,
+            random: Mutex::new(random),
+        }
+    }
+
+    fn make(
+        &self,
+        make: impl FnOnce(&TlsProvider) -> Result<Box<dyn KeyExchange>, HandshakeFailure>,
+    ) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        let mut own = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = own.fork();
+        let exchange = lend(&mut random, || make(&self.provider))?;
+        Ok(Box::new(SeededExchange { exchange, random }))
+    }
+}
+
+impl KeyExchangeProvider for SeededTls {
+    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        self.make(|provider| provider.client(server_name))
+    }
+
+    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        self.make(|provider| provider.server(client_params))
+    }
+
+    fn suites(&self) -> Vec<Suite> {
+        self.provider.suites()
+    }
+
+    fn kind(&self) -> smt_wire::KeyExchange {
+        self.provider.kind()
+    }
+
+    fn registered_params(&self, client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+        self.provider.registered_params(client_params)
+    }
+}
+
+/// One attempt, with a generator of its own.
+struct SeededExchange {
+    exchange: Box<dyn KeyExchange>,
+    random: Random,
+}
+
+impl KeyExchange for SeededExchange {
+    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+        lend(&mut self.random, || {
+            self.exchange.receive(flight, params, bytes)
+        })
+    }
+
+    fn next_flight(&mut self) -> Option<Vec<u8>> {
+        lend(&mut self.random, || self.exchange.next_flight())
+    }
+
+    fn sent_params(&mut self, params: &[u8]) {
+        self.exchange.sent_params(params);
+    }
+
+    fn finished(&mut self) -> Option<Finished> {
+        self.exchange.finished()
+    }
+}
+
+/// Certificates are judged by the same date in every run.
+#[derive(Debug)]
+struct FixedDate;
+
+impl TimeProvider for FixedDate {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(DATE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tls(credentials: &Credentials, host: u32, seed: u64) -> SeededTls {
+        let random = Random::new(seed);
+        SeededTls::new(credentials, HostId(host), &[Suite::Aes128Gcm], random)
+    }
+
+    fn first_flight(seed: u64) -> Vec<u8> {
+        let tls = tls(&Credentials::new(2), 0, seed);
+        let mut client = tls.client("host-1.sim").unwrap();
+        client.next_flight().unwrap()
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_flight_and_another_seed_another() {
+        assert_eq!(first_flight(1), first_flight(1));
+        assert_ne!(first_flight(1), first_flight(2));
+    }
+}

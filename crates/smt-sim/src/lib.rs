@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT in a deterministic network.
+//!
+//! The code under test is what users run: `smt-proto`, `smt-record` and `smt-handshake`, with real keys. Around it
+//! is virtual time: hosts, cables, switches, faults and checkers, all of which repeat from a seed.
+#![forbid(unsafe_code)]
+
+mod clock;
+pub mod crypto;
+mod event_queue;
+mod link;
+mod network;
+mod packet;
+mod random;
+mod smt_host;
+mod switch;
+mod topology;
+mod world;
+
+pub use clock::Clock;
+pub use link::{Link, PortStatistics};
+pub use network::{Counts, LinkRule, Network, Occurrence, Tap};
+pub use packet::{FRAME_OVERHEAD, HostId, Packet, wire_len};
+pub use random::Random;
+pub use smt_host::{Application, SmtHost};
+pub use switch::{Spreading, SwitchPolicy, TRIMMED_LEN};
+pub use topology::Topology;
+pub use world::{Burst, Host, World};

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Ports, switches and what is under way between them.
+//!
+//! 1. [`Network::send`] puts a host's packet into the queue of its port.
+//! 2. [`Network::next`] moves packets from port to port until one reaches a host, or a host's alarm rings.
+//!
+//! No faults here but those that a network has by itself: full buffers and links that are too small. Others are
+//! put on links as a [`LinkRule`].
+
+use smt_proto::Time;
+
+use crate::event_queue::EventQueue;
+use crate::link::{Node, Port, PortStatistics};
+use crate::packet::{HostId, Packet};
+use crate::random::Random;
+use crate::switch::{PortId, Switch};
+use crate::topology::Topology;
+
+/// Decides what becomes of each packet that a host has put on its cable.
+pub trait LinkRule {
+    /// Appends what arrives instead, and how much later than it would have (nanoseconds). Nothing: it is lost.
+    fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>);
+}
+
+/// Sees every packet that leaves or reaches a host.
+pub trait Tap {
+    /// A host puts it on its cable; faults come after.
+    fn departed(&mut self, now: Time, packet: &Packet);
+    /// It is handed to its host.
+    fn arrived(&mut self, now: Time, packet: &Packet);
+}
+
+/// A network in virtual time.
+pub struct Network {
+    now: Time,
+    ports: Vec<Port>,
+    switches: Vec<Switch>,
+    hosts: u32,
+    queue: EventQueue<Happening>,
+    rule: Option<Box<dyn LinkRule>>,
+    tap: Option<Box<dyn Tap>>,
+    passed: Vec<(Packet, u64)>,
+    /// Packets that a rule has delayed, by place; free places.
+    late: Vec<Option<(Packet, Node)>>,
+    free: Vec<u32>,
+    counts: Counts,
+}
+
+/// What moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Packets over one cable each.
+    pub hops: u64,
+    /// Packets that reached a host.
+    pub delivered: u64,
+}
+
+enum Happening {
+    /// The first packet under way from this port arrives.
+    Arrival(PortId),
+    /// This port's cable is free, and something waits for it.
+    Free(PortId),
+    Late(u32),
+    Alarm(HostId),
+}
+
+/// What a host has to know.
+#[derive(Debug)]
+pub enum Occurrence {
+    /// A packet is there.
+    Packet(HostId, Packet),
+    /// Its cable is free again.
+    Writable(HostId),
+    /// The time that it asked for has come.
+    Alarm(HostId),
+}
+
+impl Network {
+    /// A network of this plan, at time 0.
+    pub fn new(topology: &Topology, random: &mut Random) -> Self {
+        let (ports, switches) = topology.build(random);
+        Self {
+            now: Time::default(),
+            ports,
+            switches,
+            hosts: topology.hosts(),
+            queue: EventQueue::new(),
+            rule: None,
+            tap: None,
+            passed: Vec::new(),
+            late: Vec::new(),
+            free: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Puts a rule on all hosts' cables.
+    pub fn set_rule(&mut self, rule: Box<dyn LinkRule>) {
+        self.rule = Some(rule);
+    }
+
+    /// Watches the hosts' cables.
+    pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What has moved so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Bytes that wait at a host's cable.
+    pub fn queued_at(&self, host: HostId) -> u64 {
+        self.ports[host.0 as usize].queued()
+    }
+
+    /// What the switches' ports have seen; the hosts' own are not among them.
+    pub fn port_statistics(&self) -> impl Iterator<Item = PortStatistics> + '_ {
+        let ports = self.ports.iter().skip(self.hosts as usize);
+        ports.map(|port| port.statistics)
+    }
+
+    /// Plans an alarm for a host.
+    pub fn alarm(&mut self, at: Time, host: HostId) {
+        self.queue.push(at, Happening::Alarm(host));
+    }
+
+    /// A host puts a packet on its cable.
+    pub fn send(&mut self, packet: Packet) {
+        let port = PortId(packet.from.0);
+        let state = &mut self.ports[port.0 as usize];
+        if packet.bytes.len() > state.link.payload_max {
+            state.statistics.too_large += 1;
+            return;
+        }
+        state.enqueue(packet);
+        self.run_port(port);
+    }
+
+    /// Puts a packet into the network as if a host's cable had carried it.
+    pub fn inject(&mut self, packet: Packet, after: u64) {
+        if let Some(port) = self.ports.get(packet.from.0 as usize) {
+            let (at, to) = (self.now.as_nanos() + after, port.to);
+            self.delay(packet, Time::from_nanos(at), to);
+        }
+    }
+
+    /// Lets time pass until a host has to know something, at most until `end`.
+    pub fn next(&mut self, end: Time) -> Option<Occurrence> {
+        loop {
+            let Some((at, happening)) = self.queue.pop(end) else {
+                self.now = self.now.max(end);
+                return None;
+            };
+            self.now = at;
+            let occurrence = match happening {
+                Happening::Arrival(port) => {
+                    let state = &mut self.ports[port.0 as usize];
+                    let to = state.to;
+                    state.arrive().and_then(|packet| self.arrived(packet, to))
+                }
+                Happening::Late(place) => {
+                    self.free.push(place);
+                    self.late[place as usize]
+                        .take()
+                        .and_then(|(packet, to)| self.arrived(packet, to))
+                }
+                Happening::Free(port) => {
+                    self.ports[port.0 as usize].is_woken = false;
+                    self.run_port(port);
+                    (port.0 < self.hosts).then(|| Occurrence::Writable(HostId(port.0)))
+                }
+                Happening::Alarm(host) => Some(Occurrence::Alarm(host)),
+            };
+            if occurrence.is_some() {
+                return occurrence;
+            }
+        }
+    }
+
+    fn arrived(&mut self, packet: Packet, to: Node) -> Option<Occurrence> {
+        match to {
+            Node::Host(host) => {
+                self.counts.delivered += 1;
+                if let Some(tap) = &mut self.tap {
+                    tap.arrived(self.now, &packet);
+                }
+                Some(Occurrence::Packet(host, packet))
+            }
+            Node::Switch(number) => {
+                let switch = &mut self.switches[number as usize];
+                let port = switch.route(&packet)?;
+                let state = &mut self.ports[port.0 as usize];
+                if packet.bytes.len() > state.link.payload_max {
+                    state.statistics.too_large += 1;
+                    return None;
+                }
+                switch.admit(packet, state);
+                self.run_port(port);
+                None
+            }
+        }
+    }
+
+    /// Sends what waits at a port if its cable is free; else sees to it that this is called when it is.
+    fn run_port(&mut self, port: PortId) {
+        let state = &mut self.ports[port.0 as usize];
+        if state.is_free(self.now)
+            && let Some((packet, arrives)) = state.start(self.now)
+        {
+            self.depart(port, packet, arrives);
+        }
+        let state = &mut self.ports[port.0 as usize];
+        // A host wants to know, since it fills its queue only then.
+        let is_asked = port.0 < self.hosts && !state.is_free(self.now);
+        if (!state.is_empty() || is_asked) && !state.is_woken {
+            state.is_woken = true;
+            self.queue.push(state.free(), Happening::Free(port));
+        }
+    }
+
+    /// A packet leaves a port.
+    fn depart(&mut self, port: PortId, packet: Packet, arrives: Time) {
+        self.counts.hops += 1;
+        let state = &mut self.ports[port.0 as usize];
+        if let Some(switch) = state.switch {
+            self.switches[switch as usize].buffered -= packet.wire_len();
+        } else {
+            if let Some(tap) = &mut self.tap {
+                tap.departed(self.now, &packet);
+            }
+            if let Some(rule) = &mut self.rule {
+                let to = state.to;
+                let mut passed = std::mem::take(&mut self.passed);
+                rule.pass(self.now, packet, &mut passed);
+                for (packet, later) in passed.drain(..) {
+                    self.delay(packet, Time::from_nanos(arrives.as_nanos() + later), to);
+                }
+                self.passed = passed;
+                return;
+            }
+        }
+        state.launch(packet);
+        self.queue.push(arrives, Happening::Arrival(port));
+    }
+
+    /// A packet arrives at some time of its own.
+    fn delay(&mut self, packet: Packet, at: Time, to: Node) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.late.push(None);
+            (self.late.len() - 1) as u32
+        });
+        self.late[place as usize] = Some((packet, to));
+        self.queue.push(at, Happening::Late(place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Link;
+    use crate::random::Random;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    fn packet(from: u32, to: u32, length: usize) -> Packet {
+        Packet {
+            from: HostId(from),
+            to: HostId(to),
+            bytes: Bytes::from(vec![0; length]),
+            priority: 0,
+            is_marked: false,
+            is_trimmed: false,
+            entropy: 0,
+        }
+    }
+
+    fn rack() -> Network {
+        let edge = Link {
+            rate: 10_000_000_000,
+            delay: Duration::from_nanos(100),
+            payload_max: 1_472,
+        };
+        Network::new(&Topology::rack(3, edge), &mut Random::new(1))
+    }
+
+    fn arrivals(network: &mut Network) -> Vec<(u64, u32)> {
+        let end = Time::from_nanos(1_000_000);
+        std::iter::from_fn(|| {
+            network
+                .next(end)
+                .map(|occurrence| (network.now().as_nanos(), occurrence))
+        })
+        .filter_map(|(at, occurrence)| match occurrence {
+            Occurrence::Packet(host, _) => Some((at, host.0)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_packet_crosses_a_switch() {
+        let mut network = rack();
+        network.send(packet(0, 1, 1_472));
+        // Twice 1,230.4 ns on a cable and 100 ns of delay.
+        assert_eq!(arrivals(&mut network), [(2 * 1_331, 1)]);
+    }
+
+    #[test]
+    fn two_senders_share_the_way_to_one_receiver() {
+        let mut network = rack();
+        network.send(packet(0, 2, 1_472));
+        network.send(packet(1, 2, 1_472));
+        let arrivals = arrivals(&mut network);
+        assert_eq!(arrivals[0], (2_662, 2));
+        assert_eq!(arrivals[1].0 - arrivals[0].0, 1_230);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_link_is_lost() {
+        let mut network = rack();
+        network.send(packet(0, 1, 1_473));
+        assert!(arrivals(&mut network).is_empty());
+    }
+
+    #[test]
+    fn every_host_of_a_datacenter_reaches_every_other() {
+        let topology = Topology::datacenter(10_000_000_000, 40_000_000_000);
+        let mut network = Network::new(&topology, &mut Random::new(1));
+        for from in 0..144 {
+            (0..144)
+                .filter(|to| *to != from)
+                .for_each(|to| network.send(packet(from, to, 100)));
+        }
+        let mut counts = [0; 144];
+        let end = Time::from_nanos(1_000_000_000);
+        while let Some(occurrence) = network.next(end) {
+            if let Occurrence::Packet(host, packet) = occurrence {
+                assert_eq!(packet.to, host);
+                counts[host.0 as usize] += 1;
+            }
+        }
+        assert!(counts.iter().all(|count| *count == 143));
+    }
+}

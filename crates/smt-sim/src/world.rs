@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Hosts on a network: the loop that gives them packets and time, and takes what they send.
+//!
+//! A host's cable is filled only while little waits there, as a socket's send buffer would have it: what is
+//! to leave next is decided as late as possible.
+
+use bytes::Bytes;
+use smt_proto::Time;
+
+use crate::network::{Network, Occurrence};
+use crate::packet::{HostId, Packet};
+
+/// Whatever is at the end of a cable.
+pub trait Host {
+    /// Takes a packet.
+    fn receive(&mut self, now: Time, packet: &Packet);
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Time);
+    /// When that is.
+    fn next_timeout(&self) -> Option<Time>;
+    /// The next packets to leave.
+    fn transmit(&mut self, now: Time) -> Option<Burst>;
+}
+
+/// Packets of equal size (the last may be shorter) to one host.
+#[derive(Clone, Debug)]
+pub struct Burst {
+    /// To whom.
+    pub to: HostId,
+    /// Their UDP payloads, one after the other.
+    pub bytes: Bytes,
+    /// Bytes of each.
+    pub segment_size: usize,
+    /// 0 to 7.
+    pub priority: u8,
+    /// See [`Packet::entropy`].
+    pub entropy: u64,
+}
+
+/// Hosts and their network.
+pub struct World<H> {
+    /// What lies between the hosts.
+    pub network: Network,
+    hosts: Vec<H>,
+    /// The earliest alarm that is planned for each host.
+    alarms: Vec<Option<Time>>,
+}
+
+impl<H: Host> World<H> {
+    /// Hosts at the ends of a network's cables.
+    pub fn new(network: Network, hosts: Vec<H>) -> Self {
+        let alarms = vec![None; hosts.len()];
+        let mut world = Self {
+            network,
+            hosts,
+            alarms,
+        };
+        (0..world.hosts.len()).for_each(|host| world.settle(host));
+        world
+    }
+
+    /// All hosts.
+    pub fn hosts(&self) -> &[H] {
+        &self.hosts
+    }
+
+    /// Changes a host from outside, and sees to what follows.
+    pub fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut H, Time) -> T) -> T {
+        let at = host.0 as usize;
+        let result = change(&mut self.hosts[at], self.network.now());
+        self.settle(at);
+        result
+    }
+
+    /// Lets one thing happen, at most until `end`. Returns the host that it happened to.
+    pub fn step(&mut self, end: Time) -> Option<HostId> {
+        let occurrence = self.network.next(end)?;
+        let now = self.network.now();
+        let host = match occurrence {
+            Occurrence::Packet(host, packet) => {
+                self.hosts[host.0 as usize].receive(now, &packet);
+                host
+            }
+            Occurrence::Writable(host) => host,
+            Occurrence::Alarm(host) => {
+                let at = host.0 as usize;
+                if self.alarms[at].is_some_and(|alarm| alarm <= now) {
+                    self.alarms[at] = None;
+                }
+                if self.hosts[at].next_timeout().is_some_and(|due| due <= now) {
+                    self.hosts[at].handle_timeout(now);
+                }
+                host
+            }
+        };
+        self.settle(host.0 as usize);
+        Some(host)
+    }
+
+    /// Lets time pass.
+    pub fn run_until(&mut self, end: Time) {
+        while self.step(end).is_some() {}
+    }
+
+    /// Takes what a host has to send, and plans its next alarm.
+    fn settle(&mut self, at: usize) {
+        let (host, now) = (HostId(at as u32), self.network.now());
+        while self.network.queued_at(host) < CABLE_QUEUE {
+            let Some(burst) = self.hosts[at].transmit(now) else {
+                break;
+            };
+            self.send(host, &burst);
+        }
+        let Some(due) = self.hosts[at].next_timeout() else {
+            return;
+        };
+        let due = due.max(now);
+        if self.alarms[at].is_none_or(|alarm| due < alarm) {
+            self.alarms[at] = Some(due);
+            self.network.alarm(due, host);
+        }
+    }
+
+    fn send(&mut self, from: HostId, burst: &Burst) {
+        let mut start = 0;
+        while start < burst.bytes.len() {
+            let end = burst.bytes.len().min(start + burst.segment_size);
+            self.network.send(Packet {
+                from,
+                to: burst.to,
+                bytes: burst.bytes.slice(start..end),
+                priority: burst.priority,
+                is_marked: false,
+                is_trimmed: false,
+                entropy: burst.entropy,
+            });
+            start = end;
+        }
+    }
+}
+
+/// More bytes than this at a host's cable, and it is asked for nothing: two full Ethernet frames.
+const CABLE_QUEUE: u64 = 3_076;
