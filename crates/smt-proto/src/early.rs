@@ -3,17 +3,21 @@
 //!
 //! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on its own
 //! merit, the oldest evicted first, and never at the cost of a message that has opened. When record 0 opens,
-//! the message takes its packets out; those that contradict it are dropped there.
+//! the message takes its packets out; those that contradict it are dropped there. What nobody took for
+//! [`EARLY_LIFE`] goes: its message has ended, or it was forged.
 
 use std::collections::VecDeque;
 
 use smt_wire::{DataHeader, MessageId};
 
-use crate::limits::EARLY_BYTES_PER_SESSION;
+use crate::limits::{EARLY_BYTES_PER_SESSION, EARLY_LIFE};
+use crate::time::Time;
 
 /// One packet that waits for record 0 of its message.
 #[derive(Debug)]
 pub(crate) struct EarlyPacket {
+    /// When it came.
+    pub(crate) at: Time,
     pub(crate) header: DataHeader,
     pub(crate) payload: Vec<u8>,
 }
@@ -54,6 +58,22 @@ impl EarlyPackets {
         taken.into()
     }
 
+    /// Drops what has waited too long.
+    pub(crate) fn expire(&mut self, now: Time) {
+        while let Some(oldest) = self.packets.front() {
+            if now < oldest.at + EARLY_LIFE {
+                return;
+            }
+            self.bytes -= cost(oldest);
+            self.packets.pop_front();
+        }
+    }
+
+    /// When the oldest has waited too long.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.packets.front().map(|oldest| oldest.at + EARLY_LIFE)
+    }
+
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -79,9 +99,21 @@ mod tests {
             offset,
         };
         EarlyPacket {
+            at: Time::default(),
             header,
             payload: vec![0; 1_000],
         }
+    }
+
+    #[test]
+    fn what_nobody_takes_goes() {
+        let mut early = EarlyPackets::default();
+        early.keep(packet(1, 1_200), usize::MAX / 2);
+        let due = early.due().unwrap();
+        early.expire(Time::from_nanos(due.as_nanos() - 1));
+        assert!(early.bytes() > 0);
+        early.expire(due);
+        assert_eq!((early.bytes(), early.due()), (0, None));
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub(crate) const BLACK_HOLE_QUESTIONS: u32 = 3;
 pub(crate) const EARLY_BYTES_PER_SESSION: usize = 256 * 1024;
 /// Packets before record 0, bytes per endpoint.
 pub(crate) const EARLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Packets before record 0 are kept for this time: record 0 is asked for many times meanwhile.
+pub(crate) const EARLY_LIFE: Duration = Duration::from_secs(1);
 /// Messages granted at once (Homa: `max_overcommit`).
 pub(crate) const OVERCOMMIT: usize = 8;
 /// Unanswered questions about a message after which it keeps no place among those granted: a dead sender

@@ -36,6 +36,9 @@ impl Clock {
 
     /// The first moment of the simulation at which it shows this, or more.
     pub fn when(&self, shown: Time) -> Time {
+        if shown >= NEVER {
+            return shown;
+        }
         let wait = shown.since(self.here).as_nanos() as i128;
         let wait = wait * MILLION / (MILLION + i128::from(self.drift));
         let mut moment = self.there + Duration::from_nanos(wait as u64);
@@ -65,6 +68,8 @@ impl Clock {
 }
 
 const MILLION: i128 = 1_000_000;
+/// Centuries ahead: a time that does not come, and need not be computed with.
+const NEVER: Time = Time::from_nanos(u64::MAX / 2);
 
 #[cfg(test)]
 mod tests {

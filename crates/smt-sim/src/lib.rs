@@ -5,24 +5,33 @@
 //! is virtual time: hosts, cables, switches, faults and checkers, all of which repeat from a seed.
 #![forbid(unsafe_code)]
 
+pub mod check;
 mod clock;
 pub mod crypto;
 mod event_queue;
+mod fault;
 mod link;
 mod network;
 mod packet;
 mod random;
 mod smt_host;
+mod socket;
+pub mod stream;
+pub mod swarm;
 mod switch;
 mod topology;
+mod workload;
 mod world;
 
 pub use clock::Clock;
+pub use fault::{FaultKind, FaultyLinks, LinkFault, Strikes};
 pub use link::{Link, PortStatistics};
 pub use network::{Counts, LinkRule, Network, Occurrence, Tap};
 pub use packet::{FRAME_OVERHEAD, HostId, Packet, wire_len};
 pub use random::Random;
 pub use smt_host::{Application, SmtHost};
+pub use socket::Socket;
 pub use switch::{Spreading, SwitchPolicy, TRIMMED_LEN};
 pub use topology::Topology;
+pub use workload::{UnknownWorkload, Workload};
 pub use world::{Burst, Host, World};

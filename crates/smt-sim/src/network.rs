@@ -104,6 +104,11 @@ impl Network {
         self.tap = Some(tap);
     }
 
+    /// How many hosts it has cables for.
+    pub fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         self.now

@@ -9,6 +9,7 @@ use smt_wire::DataHeader;
 use crate::clock::Clock;
 use crate::packet::{HostId, Packet};
 use crate::random::mix;
+use crate::socket::Socket;
 use crate::world::{Burst, Host};
 
 /// What uses the endpoint. All times are those of the host's clock.
@@ -32,6 +33,8 @@ pub struct SmtHost<A> {
     pub clock: Clock,
     /// A host that is down takes nothing and does nothing.
     pub is_up: bool,
+    /// What stands between the endpoint and the cable.
+    pub socket: Socket,
     buffer: Vec<u8>,
 }
 
@@ -44,6 +47,7 @@ impl<A: Application> SmtHost<A> {
             application,
             clock: Clock::default(),
             is_up: true,
+            socket: Socket::default(),
             buffer: Vec::new(),
         }
     }
@@ -74,6 +78,10 @@ impl<A: Application> Host for SmtHost<A> {
     }
 
     fn handle_timeout(&mut self, now: Time) {
+        if !self.is_up {
+            return;
+        }
+        self.socket.handle_timeout(now);
         let now = self.clock.at(now);
         if self
             .endpoint
@@ -98,33 +106,39 @@ impl<A: Application> Host for SmtHost<A> {
             return None;
         }
         let endpoint = self.endpoint.poll_timeout().map(|(due, _)| due);
-        let earliest = endpoint.into_iter().chain(self.application.next_timeout());
-        earliest.min().map(|due| self.clock.when(due))
+        let own = endpoint.into_iter().chain(self.application.next_timeout());
+        let own = own.min().map(|due| self.clock.when(due));
+        own.into_iter().chain(self.socket.next_timeout()).min()
     }
 
     fn transmit(&mut self, now: Time) -> Option<Burst> {
         if !self.is_up {
             return None;
         }
-        let transmit = self
-            .endpoint
-            .poll_transmit(self.clock.at(now), &mut self.buffer)?;
-        let to = HostId::of(transmit.path.remote)?;
-        let entropy = entropy(self.id, to, &self.buffer);
-        // A full buffer is given away, a short one is worth copying.
-        let bytes = if self.buffer.len() * 4 < self.buffer.capacity() {
-            Bytes::copy_from_slice(&self.buffer)
-        } else {
-            Bytes::from(std::mem::take(&mut self.buffer))
-        };
-        Some(Burst {
-            to,
-            bytes,
-            segment_size: transmit.segment_size,
-            priority: transmit.priority,
-            entropy,
-        })
+        let (id, local) = (self.id, self.clock.at(now));
+        let (endpoint, buffer) = (&mut self.endpoint, &mut self.buffer);
+        self.socket
+            .transmit(now, || poll(id, local, endpoint, buffer))
     }
+}
+
+fn poll(id: HostId, now: Time, endpoint: &mut Endpoint, buffer: &mut Vec<u8>) -> Option<Burst> {
+    let transmit = endpoint.poll_transmit(now, buffer)?;
+    let to = HostId::of(transmit.path.remote)?;
+    let entropy = entropy(id, to, buffer);
+    // A full buffer is given away, a short one is worth copying.
+    let bytes = if buffer.len() * 4 < buffer.capacity() {
+        Bytes::copy_from_slice(buffer)
+    } else {
+        Bytes::from(std::mem::take(buffer))
+    };
+    Some(Burst {
+        to,
+        bytes,
+        segment_size: transmit.segment_size,
+        priority: transmit.priority,
+        entropy,
+    })
 }
 
 /// What a switch would hash to keep a message together: hosts, and the id in the clear header (SPEC §3.3).

@@ -64,6 +64,25 @@ impl<H: Host> World<H> {
         &self.hosts
     }
 
+    /// Puts another host at the next free cable.
+    ///
+    /// # Panics
+    /// If the network has none.
+    pub fn add(&mut self, host: H) {
+        assert!(
+            self.hosts.len() < self.network.hosts() as usize,
+            "no cable is free"
+        );
+        self.hosts.push(host);
+        self.alarms.push(None);
+        self.settle(self.hosts.len() - 1);
+    }
+
+    /// Looks into a host in a way that does not change what it does.
+    pub fn peek<T>(&mut self, host: HostId, look: impl FnOnce(&mut H) -> T) -> T {
+        look(&mut self.hosts[host.0 as usize])
+    }
+
     /// Changes a host from outside, and sees to what follows.
     pub fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut H, Time) -> T) -> T {
         let at = host.0 as usize;

@@ -92,7 +92,7 @@ impl Session {
             shared.statistics.memory_refusals += 1;
             return;
         }
-        let Some(incoming) = self.begin(id, data, shared) else {
+        let Some(incoming) = self.begin(now, id, data, shared) else {
             return;
         };
         let kind = incoming.header().kind;
@@ -205,12 +205,13 @@ impl Session {
     /// Opens record 0, or keeps the packet until it comes.
     pub(super) fn begin(
         &mut self,
+        now: Time,
         id: MessageId,
         data: &Data<'_>,
         shared: &mut Shared,
     ) -> Option<Incoming> {
         if data.header.offset != 0 {
-            self.keep_early(data, shared);
+            self.keep_early(now, data, shared);
             return None;
         }
         let mut opener = Opener {
@@ -223,7 +224,7 @@ impl Session {
         Incoming::begin(piece(data), self.agreement.geometry, &mut opener)
     }
 
-    fn keep_early(&mut self, data: &Data<'_>, shared: &mut Shared) {
+    fn keep_early(&mut self, now: Time, data: &Data<'_>, shared: &mut Shared) {
         let end = data.header.offset as usize + data.payload.len();
         let padded = data.header.message_length;
         let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
@@ -235,12 +236,24 @@ impl Session {
         shared.early_memory -= self.early.bytes();
         self.early.keep(
             EarlyPacket {
+                at: now,
                 header: data.header,
                 payload: data.payload.to_vec(),
             },
             room,
         );
         shared.early_memory += self.early.bytes();
+        self.set_due(now + limits::EARLY_LIFE);
+    }
+
+    /// Drops early packets that nobody took.
+    pub(super) fn expire_early(&mut self, now: Time, shared: &mut Shared) {
+        shared.early_memory -= self.early.bytes();
+        self.early.expire(now);
+        shared.early_memory += self.early.bytes();
+        if let Some(due) = self.early.due() {
+            self.set_due(due);
+        }
     }
 
     pub(super) fn take_early(&mut self, id: MessageId, shared: &mut Shared) -> Vec<EarlyPacket> {

@@ -49,7 +49,7 @@ impl Session {
         data: &Data<'_>,
         shared: &mut Shared,
     ) -> bool {
-        let Some(mut incoming) = self.begin(id, data, shared) else {
+        let Some(mut incoming) = self.begin(now, id, data, shared) else {
             return false;
         };
         let header = *incoming.header();

@@ -32,6 +32,7 @@ impl Session {
         self.watch_opening_keys(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
+        self.expire_early(now, shared);
         if let Some(since) = self.asked_since {
             let (silent, most) = (now.since(since), shared.config.silence_max);
             if silent >= most {

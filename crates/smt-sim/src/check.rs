@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Checkers: they watch a run from outside the code under test, and say what must never happen.
+//!
+//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
+//! the rest is looked at by the swarm's run when it ends.
+
+mod content;
+mod ledger;
+mod sealing;
+
+use std::fmt;
+
+pub use content::{Content, TINY};
+pub use ledger::{Ledger, Outcome, Report, Sent};
+pub use sealing::{CheckedCipher, SealBook};
+
+/// What a checker has found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Failure {
+    /// Which.
+    pub checker: Checker,
+    /// What happened.
+    pub text: String,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Checker {
+    /// A server sends at most three times what an unvalidated address has sent.
+    Amplification,
+    /// A message is delivered at most once, and never after it was reported as not run.
+    AtMostOnce,
+    /// What is delivered is exactly what was sent.
+    Content,
+    /// Once the network heals, everything ends, and new calls are answered.
+    Liveness,
+    /// Memory stays within its bounds, and nothing is left behind.
+    Memory,
+    /// What is delivered was sent by the peer that has proved to be who it is.
+    Provenance,
+    /// Without messages there are no timers but those of idleness.
+    Quiet,
+    /// No two plaintexts under one key and number, no control number twice.
+    Sealing,
+    /// An attacker who drops little ends no session.
+    Sessions,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.checker, self.text)
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(checker: Checker, text: String) -> Self {
+        Self { checker, text }
+    }
+}

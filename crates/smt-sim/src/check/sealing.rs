@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sees every sealing, beneath the code under test: at its cipher library.
+//!
+//! Under one key a record number may be sealed again only with the same bytes (a retransmission, SPEC §5.5), and a
+//! control number never (§3.4). Keys are known by their bytes, so two hosts with one key are seen as well.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_wire::TAG_LEN;
+
+use super::{Checker, Failure};
+
+/// What was sealed under which key and number.
+#[derive(Debug, Default)]
+pub struct SealBook {
+    sealed: BTreeMap<(u64, u64), u64>,
+    failures: Vec<Failure>,
+}
+
+impl SealBook {
+    /// What was found so far.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// How many different numbers were used, over all keys.
+    pub fn count(&self) -> usize {
+        self.sealed.len()
+    }
+
+    fn note(&mut self, key: u64, number: u64, aad: &[u8], digest: u64) {
+        let before = self.sealed.insert((key, number), digest);
+        let is_record = aad.len() == RECORD_HEADER_LEN;
+        let text = match before {
+            None => return,
+            Some(_) if !is_record => format!("control number {number:#x} was used again"),
+            Some(same) if same == digest => return,
+            Some(_) => format!("record number {number:#x} sealed two different plaintexts"),
+        };
+        self.failures.push(Failure::new(Checker::Sealing, text));
+    }
+}
+
+/// The production cipher library, watched.
+#[derive(Clone)]
+pub struct CheckedCipher {
+    book: Arc<Mutex<SealBook>>,
+}
+
+impl CheckedCipher {
+    /// Writes into `book`.
+    pub fn new(book: Arc<Mutex<SealBook>>) -> Self {
+        Self { book }
+    }
+}
+
+impl AeadProvider for CheckedCipher {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+        Box::new(CheckedAead {
+            aead: AwsLc.aead(suite, key, iv),
+            name: digest(&[key, &iv]),
+            book: Arc::clone(&self.book),
+        })
+    }
+}
+
+struct CheckedAead {
+    aead: Box<dyn Aead>,
+    name: u64,
+    book: Arc<Mutex<SealBook>>,
+}
+
+impl CheckedAead {
+    fn note(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
+        let digest = digest(&[&[aad], plaintext].concat());
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        book.note(self.name, number, aad, digest);
+    }
+}
+
+impl Aead for CheckedAead {
+    fn seal(&self, number: u64, aad: &[u8], plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
+        self.note(number, aad, &[plaintext_in_place]);
+        self.aead.seal(number, aad, plaintext_in_place)
+    }
+
+    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+        self.note(number, aad, &[body, tail]);
+        self.aead.seal_scatter(number, aad, body, tail, out);
+    }
+
+    fn open(
+        &self,
+        number: u64,
+        aad: &[u8],
+        ciphertext: &[u8],
+        tag: &[u8; TAG_LEN],
+        out: &mut [u8],
+    ) -> Result<(), OpenFailed> {
+        self.aead.open(number, aad, ciphertext, tag, out)
+    }
+
+    fn open_in_place(
+        &self,
+        number: u64,
+        aad: &[u8],
+        ciphertext_and_tag: &mut [u8],
+    ) -> Result<(), OpenFailed> {
+        self.aead.open_in_place(number, aad, ciphertext_and_tag)
+    }
+}
+
+/// The additional data of a record is its TLS header (RFC 8446 §5.2); that of a control packet is longer.
+const RECORD_HEADER_LEN: usize = 5;
+
+/// 64 bits of SHA-256: a collision in a run is as good as impossible.
+fn digest(parts: &[&[u8]]) -> u64 {
+    let mut context = Context::new(&SHA256);
+    parts.iter().for_each(|part| context.update(part));
+    let digest = context.finish();
+    digest.as_ref()[..8]
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: [u8; RECORD_HEADER_LEN] = [0x17, 3, 3, 0, 20];
+    const CONTROL: [u8; 28] = [1; 28];
+
+    /// Seals these texts under number 7 of one key, or of one key each.
+    fn failures(aad: &[u8], keys: [u8; 2], texts: [&[u8]; 2]) -> usize {
+        let book = Arc::new(Mutex::new(SealBook::default()));
+        let cipher = CheckedCipher::new(Arc::clone(&book));
+        for (key, text) in keys.iter().zip(texts) {
+            let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]);
+            aead.seal(7, aad, &mut text.to_vec());
+        }
+        let book = book.lock().unwrap();
+        book.failures().len()
+    }
+
+    #[test]
+    fn a_record_may_be_sealed_again_but_not_with_other_bytes() {
+        assert_eq!(failures(&RECORD, [1, 1], [b"same", b"same"]), 0);
+        assert_eq!(failures(&RECORD, [1, 1], [b"same", b"diff"]), 1);
+        assert_eq!(failures(&RECORD, [1, 2], [b"same", b"diff"]), 0);
+    }
+
+    #[test]
+    fn a_control_number_is_used_once() {
+        assert_eq!(failures(&CONTROL, [1, 1], [b"", b""]), 1);
+        assert_eq!(failures(&CONTROL, [1, 2], [b"", b""]), 0);
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sending end of a stream: what may leave next, and what acknowledgements and silence change about that.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_proto::Time;
+
+use super::congestion::{Arrival, Window};
+use super::framing::{Frame, FrameWriter};
+use super::limits::SEGMENT_MAX;
+use super::round_trip::RoundTrip;
+use super::scoreboard::Scoreboard;
+use super::segment::{Acknowledgement, DataHeader};
+
+/// A stream's sending end.
+#[derive(Debug)]
+pub(super) struct Sender {
+    frames: FrameWriter,
+    scoreboard: Scoreboard,
+    window: Window,
+    round_trip: RoundTrip,
+    /// When to give up waiting for an acknowledgement.
+    deadline: Option<Time>,
+    /// When something was last sent.
+    sent_at: Time,
+    /// A loss was just found: its repair does not wait for the window (RFC 6675 §5, step 4.3).
+    is_urgent: bool,
+}
+
+/// A segment to send.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) bytes: Bytes,
+    pub(super) is_resent: bool,
+}
+
+impl Sender {
+    /// `reordering`: how many later segments may overtake one.
+    pub(super) fn new(reordering: u32) -> Self {
+        Self {
+            frames: FrameWriter::default(),
+            scoreboard: Scoreboard::new(reordering),
+            window: Window::new(),
+            round_trip: RoundTrip::default(),
+            deadline: None,
+            sent_at: Time::default(),
+            is_urgent: false,
+        }
+    }
+
+    /// Appends a message.
+    pub(super) fn push(&mut self, now: Time, frame: Frame) {
+        let timeout = Duration::from_nanos(self.round_trip.timeout());
+        if self.queued() == 0 && now > self.sent_at + timeout {
+            self.window.handle_rest();
+        }
+        self.frames.push(frame);
+    }
+
+    /// The next segment, if one may leave.
+    pub(super) fn transmit(&mut self, now: Time, lane: u16) -> Option<Outgoing> {
+        if !self.is_ready() {
+            return None;
+        }
+        let resent = self.scoreboard.resend(now);
+        let (start, length) = resent.unwrap_or_else(|| {
+            let (start, length) = (self.scoreboard.end(), self.unsent_len());
+            self.scoreboard.send(now, length);
+            (start, length)
+        });
+        self.is_urgent = false;
+        self.sent_at = now;
+        self.deadline = self.deadline.or_else(|| self.deadline_from(now));
+        let header = DataHeader { lane, start };
+        Some(Outgoing {
+            bytes: header.emit(usize::from(length), |payload| {
+                self.frames.fill(start, payload);
+            }),
+            is_resent: resent.is_some(),
+        })
+    }
+
+    /// Whether segments turned out to be lost.
+    pub(super) fn handle_acknowledgement(
+        &mut self,
+        now: Time,
+        acknowledgement: &Acknowledgement,
+    ) -> bool {
+        let next_len = self.scoreboard.lost_len().unwrap_or(self.unsent_len());
+        let was_full = self.scoreboard.in_flight() + u64::from(next_len) > self.window.size();
+        let least = self.round_trip.least();
+        let progress = self.scoreboard.acknowledge(now, acknowledgement, least);
+        if let Some(nanos) = progress.round_trip {
+            self.round_trip.measure(nanos);
+        }
+        let (next, sent) = (self.scoreboard.next(), self.scoreboard.end());
+        self.window.handle_arrival(Arrival {
+            bytes: progress.bytes,
+            is_marked: acknowledgement.is_marked,
+            was_full,
+            next,
+            sent,
+        });
+        if progress.has_lost {
+            self.window.handle_loss(next, sent);
+            self.is_urgent = true;
+        }
+        if progress.has_advanced {
+            self.frames.forget(next);
+            let is_waiting = !self.scoreboard.is_empty();
+            self.deadline = self.deadline_from(now).filter(|_| is_waiting);
+        }
+        progress.has_lost
+    }
+
+    /// The deadline has passed.
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.window.handle_timeout(self.scoreboard.end());
+        self.scoreboard.lose_all();
+        self.round_trip.back_off();
+        self.deadline = self.deadline_from(now);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// Whether a segment may leave.
+    pub(super) fn is_ready(&self) -> bool {
+        let in_flight = self.scoreboard.in_flight();
+        let fits =
+            |length: u16| in_flight == 0 || in_flight + u64::from(length) <= self.window.size();
+        match self.scoreboard.lost_len() {
+            Some(length) => self.is_urgent || fits(length),
+            None => self.unsent_len() > 0 && fits(self.unsent_len()),
+        }
+    }
+
+    /// Bytes that have not been acknowledged, whether sent or not.
+    pub(super) fn queued(&self) -> u64 {
+        self.frames.end() - self.scoreboard.next()
+    }
+
+    /// Bytes of the next new segment. It does not wait for more (no Nagle).
+    fn unsent_len(&self) -> u16 {
+        let unsent = self.frames.end() - self.scoreboard.end();
+        unsent.min(SEGMENT_MAX as u64) as u16
+    }
+
+    fn deadline_from(&self, now: Time) -> Option<Time> {
+        Some(now + Duration::from_nanos(self.round_trip.timeout()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::limits::HEADER_LEN;
+    use crate::stream::segment::Block;
+
+    /// A sender whose segments take 10 us to be acknowledged.
+    struct Flow {
+        sender: Sender,
+        nanos: u64,
+    }
+
+    impl Flow {
+        fn new(length: u32) -> Self {
+            let mut flow = Self {
+                sender: Sender::new(3),
+                nanos: 0,
+            };
+            flow.push(length);
+            flow
+        }
+
+        fn push(&mut self, length: u32) {
+            let now = Time::from_nanos(self.nanos);
+            self.sender.push(now, Frame { message: 0, length });
+        }
+
+        /// Lengths of the segments that leave.
+        fn transmit(&mut self) -> Vec<usize> {
+            let now = Time::from_nanos(self.nanos);
+            let segments = std::iter::from_fn(|| self.sender.transmit(now, 0));
+            segments.map(|sent| sent.bytes.len() - HEADER_LEN).collect()
+        }
+
+        /// One acknowledgement for each segment under way; what that permits leaves at the end.
+        fn pass(&mut self) -> usize {
+            self.nanos += 10_000;
+            let (next, end) = (self.sender.scoreboard.next(), self.sender.scoreboard.end());
+            for at in (next..end).step_by(SEGMENT_MAX) {
+                self.acknowledge(end.min(at + SEGMENT_MAX as u64), Block::default());
+            }
+            self.transmit().len()
+        }
+
+        fn acknowledge(&mut self, next: u64, block: Block) {
+            let acknowledgement = Acknowledgement {
+                next,
+                blocks: [block, Block::default(), Block::default()],
+                ..Acknowledgement::default()
+            };
+            let now = Time::from_nanos(self.nanos);
+            self.sender.handle_acknowledgement(now, &acknowledgement);
+        }
+    }
+
+    #[test]
+    fn ten_segments_leave_at_once_and_twice_as_many_a_round_trip_later() {
+        let mut flow = Flow::new(1_000_000);
+        assert_eq!(flow.transmit(), [SEGMENT_MAX; 10]);
+        // The window grows with each of the ten acknowledgements, but for the last: it was not full any more.
+        assert!((11..=20).contains(&flow.pass()));
+    }
+
+    #[test]
+    fn what_is_less_than_a_segment_leaves_at_once() {
+        let mut flow = Flow::new(SEGMENT_MAX as u32);
+        assert_eq!(flow.transmit(), [SEGMENT_MAX, 12 + 22]);
+    }
+
+    #[test]
+    fn rest_of_a_timeout_takes_the_window_back() {
+        for (rest, expected) in [(990_000, 40), (1_000_001, 10)] {
+            let mut flow = Flow::new(100 * SEGMENT_MAX as u32);
+            flow.transmit();
+            while flow.sender.queued() > 0 {
+                flow.pass();
+            }
+            flow.nanos = flow.sender.sent_at.as_nanos() + rest;
+            flow.push(1_000_000);
+            let segments = flow.transmit().len();
+            assert!(segments == 10 || segments > expected, "{rest}: {segments}");
+            assert_eq!(segments == 10, expected == 10, "{rest}: {segments}");
+        }
+    }
+
+    #[test]
+    fn one_lost_segment_leaves_again_before_the_window_permits_it() {
+        let mut flow = Flow::new(1_000_000);
+        flow.transmit();
+        flow.nanos += 10_000;
+        let (start, end) = (SEGMENT_MAX as u64, 4 * SEGMENT_MAX as u64);
+        flow.acknowledge(0, Block { start, end });
+        assert!(flow.sender.scoreboard.in_flight() > flow.sender.window.size());
+        assert_eq!(flow.transmit(), [SEGMENT_MAX]);
+    }
+
+    #[test]
+    fn the_timer_runs_only_while_something_is_under_way() {
+        let mut flow = Flow::new(100);
+        assert_eq!(flow.sender.deadline(), None);
+        flow.transmit();
+        assert_eq!(flow.sender.deadline(), Some(Time::from_nanos(1_000_000)));
+        flow.pass();
+        assert_eq!(flow.sender.deadline(), None);
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a seed comes to: hosts, configurations, messages, faults.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use smt_proto::{Config, Time};
+use smt_record::{KeyLimits, Padding, Suite};
+
+use crate::check::{Content, Sent};
+use crate::fault::{FaultKind, LinkFault};
+use crate::link::Link;
+use crate::packet::HostId;
+use crate::random::Random;
+
+/// A case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What it was made from.
+    pub seed: u64,
+    /// All cables.
+    pub link: Link,
+    /// One for each host.
+    pub configs: Vec<Config>,
+    /// Cipher suites of each host, preferred first.
+    pub suites: Vec<Vec<Suite>>,
+    /// What the applications do.
+    pub plan: Vec<Planned>,
+    /// Faults of the cables; all are over at `heals`.
+    pub link_faults: Vec<LinkFault>,
+    /// Faults of hosts, in the order of their times.
+    pub host_faults: Vec<HostFault>,
+    /// When all faults are over.
+    pub heals: Time,
+    /// Whether a fault is so grave, or the plan so, that sessions may end.
+    pub may_end_sessions: bool,
+}
+
+/// Something that an application is to do.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// When.
+    pub at: Time,
+    /// Which host's.
+    pub host: HostId,
+    /// What.
+    pub action: Action,
+}
+
+/// What an application can do.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Send a message; give it up after a while, or when a deadline has passed.
+    Send {
+        /// The message.
+        sent: Sent,
+        /// The deadline that the endpoint is told.
+        deadline: Option<Duration>,
+        /// When the application changes its mind.
+        cancel_after: Option<Duration>,
+    },
+    /// Close the session with a host.
+    Close(HostId),
+}
+
+/// A fault of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostFault {
+    /// When.
+    pub at: Time,
+    /// Whose.
+    pub host: HostId,
+    /// What.
+    pub kind: HostFaultKind,
+}
+
+/// What can happen to a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HostFaultKind {
+    /// It is gone. With `keeps`, its boot counter and reset key are still there when it is back.
+    Crash {
+        /// Whether it has durable state.
+        keeps: bool,
+    },
+    /// It begins anew.
+    Restart,
+    /// It does nothing.
+    Pause,
+    /// It goes on.
+    Resume,
+    /// Its clock jumps ahead.
+    Step(Duration),
+    /// Its clock runs faster, in millionths.
+    Drift(i32),
+    /// Its socket takes nothing for this long.
+    Refuse(Duration),
+    /// Its socket takes parts of batches only.
+    Short,
+}
+
+impl Case {
+    /// Draws a case.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let hosts = random.between(2, 4) as u32;
+        let heals = Time::from_nanos(random.between(100_000_000, 800_000_000));
+        let link = Link {
+            rate: *random.pick(&[1_000_000_000, 10_000_000_000, 100_000_000_000]),
+            delay: Duration::from_nanos(*random.pick(&[500, 5_000, 20_000, 200_000])),
+            payload_max: *random.pick(&[1_472, 1_472, 1_472, 8_972, 65_507]),
+        };
+        let mut case = Self {
+            seed,
+            link,
+            configs: (0..hosts).map(|_| config(&mut random)).collect(),
+            suites: (0..hosts).map(|_| suites(&mut random)).collect(),
+            plan: Vec::new(),
+            link_faults: Vec::new(),
+            host_faults: Vec::new(),
+            heals,
+            may_end_sessions: false,
+        };
+        case.draw_plan(&mut random);
+        let mut kinds = FaultKind::ALL.to_vec();
+        for _ in 0..random.between(0, 5) {
+            let kind = kinds.swap_remove(random.below(kinds.len() as u64) as usize);
+            case.draw_fault(kind, &mut random);
+        }
+        case.host_faults.sort_by_key(|fault| fault.at);
+        case
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> u32 {
+        self.configs.len() as u32
+    }
+
+    fn draw_plan(&mut self, random: &mut Random) {
+        for number in 0..random.between(200, 260) {
+            let (host, to) = self.two_hosts(random);
+            let length = length(random);
+            let is_one_way = random.chance(200_000);
+            let sent = Sent {
+                content: Content {
+                    number: (random.any() & !0xFFFF) | number,
+                    length,
+                    reply_length: self::length(random),
+                },
+                from: host,
+                to,
+                is_one_way,
+            };
+            let some = |random: &mut Random| {
+                let micros = random.between(1, 20_000);
+                random
+                    .chance(100_000)
+                    .then(|| Duration::from_micros(micros))
+            };
+            let action = Action::Send {
+                sent,
+                deadline: some(random),
+                cancel_after: some(random),
+            };
+            let at = self.moment(random);
+            self.plan.push(Planned { at, host, action });
+        }
+        if random.chance(100_000) {
+            let (host, peer) = self.two_hosts(random);
+            let (at, action) = (self.moment(random), Action::Close(peer));
+            self.plan.push(Planned { at, host, action });
+            self.may_end_sessions = true;
+        }
+    }
+
+    fn draw_fault(&mut self, kind: FaultKind, random: &mut Random) {
+        use FaultKind as K;
+        let micros = |micros: u64| micros * 1_000;
+        match kind {
+            K::Loss | K::Corrupt | K::Truncate => self.link_fault(kind, 100_000, 0, random),
+            K::BurstLoss => self.link_fault(kind, 5_000, 60, random),
+            K::OneTypeLoss => {
+                let packet_type = *random.pick(&PACKET_TYPES);
+                self.link_fault(kind, 900_000, u64::from(packet_type), random);
+            }
+            K::Duplicate | K::Replay | K::Forge => {
+                self.link_fault(kind, 300_000, micros(2_000), random);
+            }
+            K::Reorder | K::Delay => self.link_fault(kind, 400_000, micros(5_000), random),
+            K::Partition => self.partition(random),
+            K::Shrink => {
+                let extent = random.between(1_200, 1_471);
+                self.link_fault(kind, 0, extent, random);
+            }
+            K::CrashKeeping | K::CrashLosing => {
+                let keeps = kind == K::CrashKeeping;
+                self.absence(
+                    [HostFaultKind::Crash { keeps }, HostFaultKind::Restart],
+                    random,
+                );
+                self.may_end_sessions = true;
+            }
+            K::Pause => self.absence([HostFaultKind::Pause, HostFaultKind::Resume], random),
+            K::ClockStep => {
+                let step = Duration::from_millis(random.between(1, 3_000));
+                self.may_end_sessions |= step >= GRAVE;
+                self.host_fault(HostFaultKind::Step(step), random);
+            }
+            K::ClockDrift => {
+                let drift = random.between(0, 2_000) as i32 - 1_000;
+                self.host_fault(HostFaultKind::Drift(drift), random);
+            }
+            K::SendRefused => {
+                let time = Duration::from_micros(random.between(10, 100_000));
+                self.host_fault(HostFaultKind::Refuse(time), random);
+            }
+            K::SendShort => self.host_fault(HostFaultKind::Short, random),
+            K::MemoryLimit => {
+                let host = random.below(self.configs.len() as u64) as usize;
+                let config = &mut self.configs[host];
+                config.memory_max = random.between(20_000, 200_000) as usize;
+                config.window = 64;
+            }
+            // The case's attacker is drawn where the run is made.
+            K::Adversary => {}
+        }
+    }
+
+    fn link_fault(&mut self, kind: FaultKind, chance: u64, extent: u64, random: &mut Random) {
+        let ends = [self.moment(random), self.moment(random)];
+        let pair = random.chance(300_000).then(|| self.two_hosts(random));
+        self.link_faults.push(LinkFault {
+            kind,
+            from: ends[0].min(ends[1]),
+            until: ends[0].max(ends[1]),
+            pair,
+            chance: random.between(1, chance.max(1)) as u32,
+            extent,
+        });
+    }
+
+    fn partition(&mut self, random: &mut Random) {
+        let from = self.moment(random);
+        let millis = match random.chance(200_000) {
+            true => random.between(1_000, 4_000),
+            false => random.between(1, 400),
+        };
+        let time = Duration::from_millis(millis);
+        self.may_end_sessions |= time >= GRAVE;
+        let until = from + time;
+        self.heals = self.heals.max(until);
+        let pair = random.chance(500_000).then(|| self.two_hosts(random));
+        self.link_faults.push(LinkFault {
+            kind: FaultKind::Partition,
+            from,
+            until,
+            pair,
+            chance: 1_000_000,
+            extent: 0,
+        });
+    }
+
+    /// A host is away for a while.
+    fn absence(&mut self, [goes, returns]: [HostFaultKind; 2], random: &mut Random) {
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        let time = Duration::from_millis(random.between(1, 3_000));
+        self.may_end_sessions |= time >= GRAVE;
+        let back = at + time;
+        self.heals = self.heals.max(back);
+        for (at, kind) in [(at, goes), (back, returns)] {
+            self.host_faults.push(HostFault { at, host, kind });
+        }
+    }
+
+    fn host_fault(&mut self, kind: HostFaultKind, random: &mut Random) {
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        self.host_faults.push(HostFault { at, host, kind });
+    }
+
+    fn moment(&self, random: &mut Random) -> Time {
+        Time::from_nanos(random.below(self.heals.as_nanos()))
+    }
+
+    fn two_hosts(&self, random: &mut Random) -> (HostId, HostId) {
+        let hosts = self.configs.len() as u64;
+        let one = random.below(hosts);
+        let other = (one + random.between(1, hosts - 1)) % hosts;
+        (HostId(one as u32), HostId(other as u32))
+    }
+}
+
+fn config(random: &mut Random) -> Config {
+    let mut config = Config::default();
+    config.accept = true;
+    config.index_bits = *random.pick(&[8, 12, 16, 16, 17]);
+    config.record_size = *random.pick(&[16_384, 16_384, 8_192, 4_096, 1_400]);
+    config.first_record_size = *random.pick(&[1_142, 1_142, 256, 64]);
+    config.window = *random.pick(&[64, 256, 4_096]);
+    config.stripes_log2 = *random.pick(&[0, 0, 0, 1, 3]);
+    config.message_limit = *random.pick(&[64 << 20, 1 << 20]);
+    config.unscheduled = *random.pick(&[60_000, 60_000, 10_000, 1_200]);
+    config.incoming_max = *random.pick(&[512 * 1_024, 64 * 1_024]);
+    config.incast_calls = *random.pick(&[512, 512, 4]);
+    config.datagram_limit = *random.pick(&[65_507, 65_507, 8_972, 1_472, 1_200]);
+    let block = NonZeroU32::new(random.between(1, 4_096) as u32).unwrap_or(NonZeroU32::MIN);
+    config.padding = *random.pick(&[Padding::None, Padding::Block(block), Padding::Padme]);
+    let update_at = match random.chance(500_000) {
+        true => random.between(20, 400),
+        false => 3_072,
+    };
+    let failed_opens = *random.pick(&[16, 64, 1 << 20]);
+    config.key_limits = KeyLimits::new(4_096, update_at, failed_opens)
+        .expect("these are within the limits of limits");
+    if random.chance(200_000) {
+        config.accepts_without_cookie = 0;
+    }
+    config
+}
+
+/// All suites, beginning with any.
+fn suites(random: &mut Random) -> Vec<Suite> {
+    let mut suites = Suite::ALL.to_vec();
+    suites.rotate_left(random.below(3) as usize);
+    suites
+}
+
+/// Most messages are small; every fourth has several records; few are large.
+fn length(random: &mut Random) -> u32 {
+    let (least, most) = match random.below(100) {
+        0..5 => (0, 11),
+        5..72 => (12, 1_000),
+        72..92 => (1_200, 20_000),
+        92..99 => (20_000, 60_000),
+        _ => (60_000, 250_000),
+    };
+    random.between(least, most) as u32
+}
+
+/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), and questions take time.
+const GRAVE: Duration = Duration::from_millis(900);
+
+/// What [`FaultKind::OneTypeLoss`] takes (SPEC §3.2).
+const PACKET_TYPES: [u8; 14] = [
+    0x01, 0x10, 0x11, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x2C, 0x2F, 0x30, 0x34,
+];

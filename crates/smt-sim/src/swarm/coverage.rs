@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a run has reached, and what many runs have.
+
+use std::collections::BTreeMap;
+
+use smt_record::Padding;
+use smt_wire::PacketType;
+
+use crate::fault::{FaultKind, Strikes};
+
+/// Names of what was reached, with the number of runs that did.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Coverage {
+    runs: u64,
+    reached: BTreeMap<String, u64>,
+}
+
+impl Coverage {
+    /// What one run has reached: packet types on the wire, faults that struck, and other things by name.
+    pub(super) fn of_run(
+        packet_types: &[u64; 256],
+        strikes: &Strikes,
+        paddings: &[Padding],
+        others: &[(&str, bool)],
+    ) -> Self {
+        let mut reached = BTreeMap::new();
+        let mut note = |name: String| {
+            reached.insert(name, 1);
+        };
+        for packet_type in PacketType::ALL {
+            if packet_types[packet_type as usize] > 0 {
+                note(format!("packet {packet_type}"));
+            }
+        }
+        let struck = FaultKind::ALL.iter().filter(|kind| strikes.of(**kind) > 0);
+        struck.for_each(|kind| note(format!("fault {kind:?}")));
+        for padding in paddings {
+            note(match padding {
+                Padding::None => "padding none".to_owned(),
+                Padding::Block(_) => "padding block".to_owned(),
+                Padding::Padme => "padding padme".to_owned(),
+            });
+        }
+        let others = others.iter().filter(|(_, is_reached)| *is_reached);
+        others.for_each(|(name, _)| note((*name).to_owned()));
+        Self { runs: 1, reached }
+    }
+
+    /// Adds what another has reached.
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        for (name, runs) in &other.reached {
+            *self.reached.entry(name.clone()).or_default() += runs;
+        }
+    }
+
+    /// Everything that is to be reached, with the share of runs that did, in percent.
+    pub fn shares(&self) -> Vec<(String, f64)> {
+        let share = |name: String| {
+            let runs = self.reached.get(&name).copied().unwrap_or_default();
+            let percent = 100.0 * runs as f64 / self.runs.max(1) as f64;
+            (name, percent)
+        };
+        goals().map(share).collect()
+    }
+}
+
+/// Everything that a swarm must reach.
+fn goals() -> impl Iterator<Item = String> {
+    let packets = PacketType::ALL.map(|packet_type| format!("packet {packet_type}"));
+    let faults = FaultKind::ALL.iter().map(|kind| format!("fault {kind:?}"));
+    let others = ["none", "block", "padme"].map(|name| format!("padding {name}"));
+    let events = EVENTS.map(str::to_owned);
+    packets
+        .into_iter()
+        .chain(faults)
+        .chain(others)
+        .chain(events)
+}
+
+/// What else a run may reach.
+pub(super) const EVENTS: [&str; 5] = [
+    KEY_UPDATE,
+    RESTART,
+    WINDOW_EDGE,
+    MEMORY_REFUSAL,
+    REFUSED_RESEND,
+];
+pub(super) const KEY_UPDATE: &str = "key update";
+pub(super) const RESTART: &str = "session begun anew";
+pub(super) const WINDOW_EDGE: &str = "window edge";
+pub(super) const MEMORY_REFUSAL: &str = "memory refusal";
+pub(super) const REFUSED_RESEND: &str = "resend refused";

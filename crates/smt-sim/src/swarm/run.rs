@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Plays a case.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use smt_handshake::HmacTokens;
+use smt_proto::{Endpoint, SessionEnd, Time};
+
+use super::case::{Action, Case, HostFault, HostFaultKind};
+use super::coverage::{self, Coverage};
+use super::player::Player;
+use super::trace::{Trace, TraceTap};
+use crate::check::{CheckedCipher, Checker, Content, Failure, Ledger, SealBook, Sent};
+use crate::crypto::{Credentials, SeededTls};
+use crate::fault::{FaultKind, FaultyLinks, Strikes};
+use crate::network::Network;
+use crate::packet::HostId;
+use crate::random::Random;
+use crate::smt_host::SmtHost;
+use crate::topology::Topology;
+use crate::world::World;
+
+/// What came of a case.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The case.
+    pub seed: u64,
+    /// SHA-256 over every packet that a host has sent, with its time: the same for the same seed everywhere.
+    pub trace: [u8; 32],
+    /// What the checkers found; empty if all is well.
+    pub failures: Vec<Failure>,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// Messages sent, and those of several records among them.
+    pub messages: (u64, u64),
+    /// Messages that were replied to, or delivered.
+    pub succeeded: u64,
+    /// Packets that hosts have sent.
+    pub packets: u64,
+}
+
+/// Plays a case to its end, or to the first failure.
+pub fn run(case: &Case) -> Verdict {
+    let mut run = Run::new(case);
+    run.play();
+    run.verdict()
+}
+
+struct Run<'a> {
+    case: &'a Case,
+    world: World<SmtHost<Player>>,
+    ledger: Ledger,
+    seals: Arc<Mutex<SealBook>>,
+    strikes: Rc<RefCell<Strikes>>,
+    trace: Rc<RefCell<Trace>>,
+    credentials: Rc<Credentials>,
+    random: Random,
+    failures: Vec<Failure>,
+    /// How often each host has begun.
+    boots: Vec<u32>,
+    steps: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(case: &'a Case) -> Self {
+        let mut random = Random::new(case.seed ^ RUN);
+        let credentials = Rc::new(Credentials::new(case.hosts()));
+        let strikes = Rc::new(RefCell::new(Strikes::default()));
+        let trace = Rc::new(RefCell::new(Trace::new()));
+        let topology = Topology::rack(case.hosts(), case.link);
+        let mut network = Network::new(&topology, &mut random);
+        let links = FaultyLinks::new(case.link_faults.clone(), random.fork(), Rc::clone(&strikes));
+        network.set_rule(Box::new(links));
+        network.set_tap(Box::new(TraceTap(Rc::clone(&trace))));
+        let mut run = Self {
+            case,
+            world: World::new(network, Vec::new()),
+            ledger: Ledger::default(),
+            seals: Arc::default(),
+            strikes,
+            trace,
+            credentials,
+            random,
+            failures: Vec::new(),
+            boots: vec![0; case.hosts() as usize],
+            steps: 0,
+        };
+        for host in 0..case.hosts() {
+            let host = run.host(HostId(host));
+            run.world.add(host);
+        }
+        run
+    }
+
+    /// A host as it begins, with its part of the plan.
+    fn host(&mut self, id: HostId) -> SmtHost<Player> {
+        let player = Player::new(id, Rc::clone(&self.credentials), self.random.fork());
+        let mut host = SmtHost::new(id, self.endpoint(id, true), player);
+        let clock = host.clock;
+        for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
+            let at = clock.at(planned.at);
+            host.application.plan(at, planned.action.clone());
+        }
+        host
+    }
+
+    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the same.
+    fn endpoint(&mut self, id: HostId, keeps: bool) -> Endpoint {
+        let at = id.0 as usize;
+        let (case, random) = (self.case, &mut self.random);
+        let mut config = case.configs[at].clone();
+        let mut reset_key = [id.0 as u8; 32];
+        if keeps {
+            self.boots[at] += 1;
+            config.boot = self.boots[at];
+            config.durable_boot = true;
+        } else {
+            config.boot = random.any() as u32 | 1 << 31;
+            random.fill(&mut reset_key);
+        }
+        let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
+        let tokens = Arc::new(HmacTokens::new(reset_key));
+        let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
+        endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
+        endpoint
+    }
+
+    fn play(&mut self) {
+        for fault in self.case.host_faults.clone() {
+            self.run_until(fault.at);
+            self.strike(fault);
+        }
+        self.run_until(self.case.heals);
+        self.heal();
+        let patience = self.case.heals + SETTLE;
+        while self.world.network.now() < patience && !self.is_settled() {
+            self.run_until(self.world.network.now() + Duration::from_millis(500));
+        }
+        self.ledger.check_all_ended();
+        let unsent: u64 = self.hosts().map(|host| host.application.unsent).sum();
+        if unsent > 0 {
+            let text = format!("{unsent} messages could not be sent until {patience:?}");
+            self.fail(Checker::Liveness, text);
+        }
+        if self.is_well() && self.case.may_end_sessions {
+            // A host may believe in a session that its peer has lost: the first call finds out.
+            self.round(0);
+        }
+        if self.is_well() {
+            self.last_round();
+        }
+        if self.is_well() {
+            self.check_nothing_is_left();
+        }
+        self.check_sessions();
+    }
+
+    /// Lets time pass, and looks at what has happened after each step.
+    fn run_until(&mut self, end: Time) {
+        while self.is_well() {
+            let Some(host) = self.world.step(end) else {
+                return;
+            };
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                let text = format!("{STEPS_MAX} things have happened and it goes on");
+                self.fail(Checker::Liveness, text);
+            }
+            self.watch(host);
+        }
+    }
+
+    fn watch(&mut self, id: HostId) {
+        self.take_reports(id);
+        let host = &self.world.hosts()[id.0 as usize];
+        let config = &self.case.configs[id.0 as usize];
+        let held = host.endpoint.memory();
+        // A message that has begun may go on to the end of what it was permitted.
+        let live: usize = host.application.live(&host.endpoint);
+        let begun = live * (config.unscheduled as usize + RECORD_MAX);
+        let most = config.memory_max + EARLY_MAX + config.incoming_max as usize + begun;
+        if held > most {
+            let text = format!("{id:?} holds {held} bytes, more than {most}");
+            self.fail(Checker::Memory, text);
+        }
+    }
+
+    fn take_reports(&mut self, id: HostId) {
+        let ledger = &mut self.ledger;
+        self.world.peek(id, |host| {
+            let reports = host.application.reports.drain(..);
+            reports.for_each(|report| ledger.take(report));
+        });
+    }
+
+    fn strike(&mut self, fault: HostFault) {
+        use HostFaultKind as K;
+        let id = fault.host;
+        let kind = match fault.kind {
+            K::Crash { keeps: true } => FaultKind::CrashKeeping,
+            K::Crash { keeps: false } => FaultKind::CrashLosing,
+            K::Pause => FaultKind::Pause,
+            K::Step(_) => FaultKind::ClockStep,
+            K::Drift(_) => FaultKind::ClockDrift,
+            K::Refuse(_) => FaultKind::SendRefused,
+            K::Short => FaultKind::SendShort,
+            K::Restart | K::Resume => {
+                self.world.change(id, |host, _| host.is_up = true);
+                return;
+            }
+        };
+        self.strikes.borrow_mut().note(kind);
+        let short = self.random.fork();
+        let fresh = match fault.kind {
+            K::Crash { keeps } => Some(self.endpoint(id, keeps)),
+            _ => None,
+        };
+        self.world.change(id, |host, now| match fault.kind {
+            K::Crash { .. } => {
+                host.is_up = false;
+                host.application.crash();
+                if let Some(fresh) = fresh {
+                    host.endpoint = fresh;
+                }
+            }
+            K::Pause => host.is_up = false,
+            K::Step(by) => host.clock.step(now, by),
+            K::Drift(millionths) => host.clock.drift(now, millionths),
+            K::Refuse(time) => host.socket.refuse(now + time),
+            K::Short => host.socket.cut_short(short),
+            K::Restart | K::Resume => {}
+        });
+        self.take_reports(id);
+    }
+
+    fn heal(&mut self) {
+        for id in (0..self.case.hosts()).map(HostId) {
+            self.world.change(id, |host, _| {
+                host.is_up = true;
+                host.socket.heal();
+            });
+        }
+    }
+
+    /// Nothing is waited for any more, or in vain.
+    fn is_settled(&self) -> bool {
+        if !self.is_well() {
+            return true;
+        }
+        let unsent: u64 = self.hosts().map(|host| host.application.unsent).sum();
+        unsent == 0 && self.ledger.open_count() == 0
+    }
+
+    /// Every pair of hosts calls each other once more, and every call is answered.
+    fn last_round(&mut self) {
+        let before = self.ledger.succeeded_count();
+        let sent = self.round(1_000);
+        let answered = self.ledger.succeeded_count() - before;
+        if answered < sent && self.is_well() {
+            let text = format!("{answered} of {sent} calls were answered after all had healed");
+            self.fail(Checker::Liveness, text);
+        }
+    }
+
+    /// Each host calls each other one. Returns how many calls were made; their numbers end with `first` and on.
+    fn round(&mut self, first: u64) -> u64 {
+        let hosts = self.case.hosts();
+        let mut sent = 0;
+        for from in 0..hosts {
+            for to in (0..hosts).filter(|to| *to != from) {
+                let content = Content {
+                    number: u64::MAX - first - sent,
+                    length: self.random.between(12, 20_000) as u32,
+                    reply_length: self.random.between(0, 20_000) as u32,
+                };
+                sent += 1;
+                let (from, to) = (HostId(from), HostId(to));
+                let action = Action::Send {
+                    sent: Sent {
+                        content,
+                        from,
+                        to,
+                        is_one_way: false,
+                    },
+                    deadline: None,
+                    cancel_after: None,
+                };
+                self.world.change(from, |host, now| {
+                    host.application.is_last_round = true;
+                    host.application.plan(host.clock.at(now), action);
+                });
+            }
+        }
+        let end = self.world.network.now() + LAST_ROUND;
+        while self.world.network.now() < end && !self.is_settled() {
+            self.run_until(self.world.network.now() + Duration::from_millis(100));
+        }
+        sent
+    }
+
+    /// Without messages nothing is held, and nothing happens.
+    fn check_nothing_is_left(&mut self) {
+        self.run_until(self.world.network.now() + FORGETTING);
+        let mut left = Vec::new();
+        for (id, host) in self.hosts().enumerate() {
+            let (held, live) = (
+                host.endpoint.memory(),
+                host.application.live(&host.endpoint),
+            );
+            if held + live > 0 {
+                left.push(format!("host {id} holds {held} bytes, {live} messages"));
+            }
+        }
+        for text in left {
+            self.fail(Checker::Memory, text);
+        }
+        let end = self.world.network.now() + QUIET;
+        let mut steps = 0;
+        while self.world.step(end).is_some() {
+            steps += 1;
+        }
+        let most = QUIET_STEPS * self.case.hosts() * self.case.hosts();
+        if steps > most {
+            let text = format!("{steps} things happened in {QUIET:?} without a message");
+            self.fail(Checker::Quiet, text);
+        }
+    }
+
+    /// Unless a fault was grave, no session ends.
+    fn check_sessions(&mut self) {
+        if self.case.may_end_sessions {
+            return;
+        }
+        let ends = self.hosts().flat_map(|host| host.application.ends.iter());
+        let found: Vec<SessionEnd> = ends.cloned().collect();
+        if let Some(end) = found.first() {
+            let text = format!("{} sessions ended; the first: {end}", found.len());
+            self.fail(Checker::Sessions, text);
+        }
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = &SmtHost<Player>> {
+        self.world.hosts().iter()
+    }
+
+    fn fail(&mut self, checker: Checker, text: String) {
+        self.failures.push(Failure::new(checker, text));
+    }
+
+    fn is_well(&self) -> bool {
+        self.failures.is_empty() && self.ledger.failures().is_empty()
+    }
+
+    fn verdict(mut self) -> Verdict {
+        let seals = self.seals.lock().unwrap_or_else(PoisonError::into_inner);
+        self.failures.extend_from_slice(self.ledger.failures());
+        self.failures.extend_from_slice(seals.failures());
+        let sum = |of: fn(&SmtHost<Player>) -> u64| -> u64 { self.hosts().map(of).sum() };
+        let statistic = |of: fn(&smt_proto::Statistics) -> u64| -> u64 {
+            self.hosts()
+                .map(|host| of(&host.endpoint.statistics()))
+                .sum()
+        };
+        let pairs = u64::from(self.case.hosts() * (self.case.hosts() - 1));
+        let events = [
+            (coverage::KEY_UPDATE, statistic(|s| s.key_updates) > 0),
+            (
+                coverage::RESTART,
+                sum(|host| host.application.sessions_begun) > pairs,
+            ),
+            (
+                coverage::WINDOW_EDGE,
+                sum(|host| host.application.blocked) > 0,
+            ),
+            (
+                coverage::MEMORY_REFUSAL,
+                statistic(|s| s.memory_refusals) > 0,
+            ),
+            (
+                coverage::REFUSED_RESEND,
+                statistic(|s| s.resends_refused) > 0,
+            ),
+        ];
+        let paddings: Vec<_> = self
+            .case
+            .configs
+            .iter()
+            .map(|config| config.padding)
+            .collect();
+        let trace = self.trace.borrow();
+        Verdict {
+            seed: self.case.seed,
+            trace: trace.hash(),
+            coverage: Coverage::of_run(
+                &trace.packet_types,
+                &self.strikes.borrow(),
+                &paddings,
+                &events,
+            ),
+            messages: self.ledger.sent_counts(1_142),
+            succeeded: self.ledger.succeeded_count(),
+            packets: trace.packets,
+            failures: self.failures.clone(),
+        }
+    }
+}
+
+/// Keeps a run's generator apart from its case's.
+const RUN: u64 = 0x5EED;
+/// After healing, everything has ended within this time: silence is noticed after 2 s, a connect may take 5.
+const SETTLE: Duration = Duration::from_secs(120);
+/// The last calls are answered within this time.
+const LAST_ROUND: Duration = Duration::from_secs(20);
+/// A reply whose acknowledgement does not come is forgotten after about 12 s (SPEC §9.4).
+const FORGETTING: Duration = Duration::from_secs(30);
+/// A case has some ten thousand packets; more than this, and something does not come to rest.
+const STEPS_MAX: u64 = 2_000_000;
+/// How long nothing may happen.
+const QUIET: Duration = Duration::from_secs(100);
+/// For each pair of hosts: a probe round after a black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
+const QUIET_STEPS: u32 = 300;
+/// A record and its overhead.
+const RECORD_MAX: usize = 16_406;
+/// Packets that came before record 0 (SPEC §10).
+const EARLY_MAX: usize = 4 << 20;

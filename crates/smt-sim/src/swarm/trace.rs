@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the hosts have sent: a hash of every packet, and how often each type was there.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use smt_proto::Time;
+use smt_wire::{PacketType, parse};
+
+use crate::network::Tap;
+use crate::packet::Packet;
+
+/// What is known of all packets.
+pub(super) struct Trace {
+    hash: Context,
+    pub(super) packet_types: [u64; 256],
+    pub(super) packets: u64,
+}
+
+impl Trace {
+    pub(super) fn new() -> Self {
+        Self {
+            hash: Context::new(&SHA256),
+            packet_types: [0; 256],
+            packets: 0,
+        }
+    }
+
+    /// The hash so far.
+    pub(super) fn hash(&self) -> [u8; 32] {
+        let digest = self.hash.clone().finish();
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest.as_ref());
+        hash
+    }
+
+    fn note(&mut self, now: Time, packet: &Packet) {
+        self.packets += 1;
+        self.hash.update(&now.as_nanos().to_be_bytes());
+        self.hash.update(&packet.from.0.to_be_bytes());
+        self.hash.update(&packet.to.0.to_be_bytes());
+        self.hash.update(&packet.bytes);
+        let mut rest = &packet.bytes[..];
+        // VERSION has a version byte of its own (SPEC §12.2).
+        if rest.starts_with(&[0, PacketType::VersionAnswer as u8]) {
+            self.packet_types[PacketType::VersionAnswer as usize] += 1;
+        }
+        while let Ok((packet, further)) = parse(smt_wire::VERSION, rest) {
+            self.packet_types[packet.packet_type() as usize] += 1;
+            rest = further;
+        }
+    }
+}
+
+/// Watches a network into a [`Trace`].
+pub(super) struct TraceTap(pub(super) Rc<RefCell<Trace>>);
+
+impl Tap for TraceTap {
+    fn departed(&mut self, now: Time, packet: &Packet) {
+        self.0.borrow_mut().note(now, packet);
+    }
+
+    fn arrived(&mut self, _now: Time, _packet: &Packet) {}
+}
