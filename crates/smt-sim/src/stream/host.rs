@@ -11,8 +11,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use bytes::Bytes;
 use smt_proto::Time;
 
+use super::chunk::Chunk;
 use super::framing::Frame;
-use super::limits::{HEADER_LEN, REORDERING_INITIAL};
+use super::limits::{ACKNOWLEDGEMENT_MAX, HEADER_LEN, REORDERING_INITIAL};
 use super::receiver::Receiver;
 use super::segment::{Acknowledgement, DataHeader, Segment};
 use super::sender::Sender;
@@ -85,6 +86,7 @@ pub struct StreamHost {
     alarms: BinaryHeap<Reverse<(Time, u32)>>,
     delivered: Vec<Delivered>,
     counts: StreamCounts,
+    chunk: Chunk,
 }
 
 /// One of the connections to a host; both directions.
@@ -129,6 +131,7 @@ impl StreamHost {
             alarms: BinaryHeap::new(),
             delivered: Vec::new(),
             counts: StreamCounts::default(),
+            chunk: Chunk::default(),
         }
     }
 
@@ -172,7 +175,7 @@ impl StreamHost {
     fn receive_data(&mut self, now: Time, index: u32, header: DataHeader, packet: &Packet) {
         let (from, delivered) = (packet.from, &mut self.delivered);
         let receiver = &mut self.connections[index as usize].receiver;
-        receiver.receive(header.start, packet.bytes.slice(HEADER_LEN..), |frame| {
+        receiver.receive(header.start, &packet.bytes, |frame| {
             delivered.push(Delivered {
                 message: frame.message,
                 from,
@@ -186,8 +189,8 @@ impl StreamHost {
             is_marked: packet.is_marked,
             blocks: receiver.blocks(),
         };
-        self.acknowledgements
-            .push_back((index, acknowledgement.emit()));
+        acknowledgement.emit(self.chunk.room(ACKNOWLEDGEMENT_MAX));
+        self.acknowledgements.push_back((index, self.chunk.take()));
         self.counts.marked += u64::from(packet.is_marked);
     }
 
@@ -283,13 +286,20 @@ impl Host for StreamHost {
             let lane = (index % u32::from(self.lanes)) as u16;
             let connection = &mut self.connections[index as usize];
             connection.is_queued = false;
-            let outgoing = connection.sender.transmit(now, lane);
+            let Some(outgoing) = connection.sender.transmit(now) else {
+                continue;
+            };
+            let start = outgoing.start;
+            let packet_len = HEADER_LEN + usize::from(outgoing.length);
+            let out = self.chunk.room(packet_len);
+            DataHeader { lane, start }.emit(out);
+            out.resize(packet_len, 0);
+            connection.sender.fill(start, &mut out[HEADER_LEN..]);
+            self.counts.segments += 1;
+            self.counts.resent += u64::from(outgoing.is_resent);
             self.settle(index);
-            if let Some(outgoing) = outgoing {
-                self.counts.segments += 1;
-                self.counts.resent += u64::from(outgoing.is_resent);
-                return Some(self.burst(index, outgoing.bytes));
-            }
+            let bytes = self.chunk.take();
+            return Some(self.burst(index, bytes));
         }
         None
     }

@@ -13,6 +13,9 @@ pub(super) const BLOCKS_MAX: usize = 3;
 pub(super) const BLOCKS_HEADER_LEN: usize = 4;
 /// Two 32-bit numbers each.
 pub(super) const BLOCK_LEN: usize = 8;
+/// Bytes of the longest acknowledgement.
+pub(super) const ACKNOWLEDGEMENT_MAX: usize =
+    HEADER_LEN + BLOCKS_HEADER_LEN + BLOCKS_MAX * BLOCK_LEN;
 
 /// Bytes of a new or rested window (RFC 6928 §2).
 pub(super) const WINDOW_INITIAL: u64 = 10 * SEGMENT_MAX as u64;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::framing::{Frame, FrameReader};
-use super::limits::BLOCKS_MAX;
+use super::limits::{BLOCKS_MAX, HEADER_LEN};
 use super::segment::Block;
 
 /// A stream's receiving end.
@@ -22,13 +22,13 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Takes stream bytes from `start` on, and tells which messages they complete.
-    pub(super) fn receive(&mut self, start: u64, bytes: Bytes, mut complete: impl FnMut(Frame)) {
+    /// Takes a packet whose stream bytes are those from `start` on, and tells which messages they complete.
+    pub(super) fn receive(&mut self, start: u64, packet: &Bytes, mut complete: impl FnMut(Frame)) {
         if start > self.next {
-            self.keep(start, bytes);
+            self.keep(start, packet.slice(HEADER_LEN..));
             return;
         }
-        self.read(start, &bytes, &mut complete);
+        self.read(start, &packet[HEADER_LEN..], &mut complete);
         if self.early.is_empty() {
             return;
         }
@@ -109,11 +109,12 @@ mod tests {
 
         fn arrive(&mut self, segments: impl IntoIterator<Item = u64>) {
             for segment in segments {
-                let mut bytes = vec![0; LENGTH as usize];
-                self.writer.fill(segment * LENGTH, &mut bytes);
+                let mut packet = vec![0; HEADER_LEN + LENGTH as usize];
+                let payload = &mut packet[HEADER_LEN..];
+                self.writer.fill(segment * LENGTH, payload);
                 let complete = |frame: Frame| self.complete.push(frame.message);
                 self.receiver
-                    .receive(segment * LENGTH, Bytes::from(bytes), complete);
+                    .receive(segment * LENGTH, &Bytes::from(packet), complete);
             }
         }
 

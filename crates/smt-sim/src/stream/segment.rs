@@ -12,7 +12,7 @@
 //! A block is where it begins and ends after the next byte in order. What TCP would have in other places (ports,
 //! checksum) is charged all the same: see [`HEADER_LEN`].
 
-use bytes::Bytes;
+use bytes::{BufMut, BytesMut};
 
 use super::limits::{BLOCK_LEN, BLOCKS_HEADER_LEN, BLOCKS_MAX, HEADER_LEN};
 
@@ -79,31 +79,26 @@ impl Segment {
 }
 
 impl DataHeader {
-    /// A packet of so many stream bytes, which `fill` writes where they are not zero.
-    pub(super) fn emit(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Bytes {
-        let mut bytes = vec![0; HEADER_LEN + length];
-        let (header, payload) = bytes.split_at_mut(HEADER_LEN);
-        header.copy_from_slice(&emit_header(DATA, 0, self.lane, self.start));
-        fill(payload);
-        Bytes::from(bytes)
+    /// Appends the header.
+    pub(super) fn emit(self, out: &mut BytesMut) {
+        out.put_slice(&emit_header(DATA, 0, self.lane, self.start));
     }
 }
 
 impl Acknowledgement {
-    pub(super) fn emit(&self) -> Bytes {
+    /// Appends the whole packet.
+    pub(super) fn emit(&self, out: &mut BytesMut) {
         let blocks = self.blocks.iter().take_while(|block| !block.is_empty());
         let count = blocks.clone().count();
-        let mut bytes = Vec::with_capacity(HEADER_LEN + blocks_len(count));
         let flags = count as u8 | if self.is_marked { MARKED } else { 0 };
-        bytes.extend(emit_header(ACKNOWLEDGEMENT, flags, self.lane, self.next));
+        out.put_slice(&emit_header(ACKNOWLEDGEMENT, flags, self.lane, self.next));
         if count > 0 {
-            bytes.extend([0; BLOCKS_HEADER_LEN]);
+            out.put_bytes(0, BLOCKS_HEADER_LEN);
         }
         for block in blocks {
-            bytes.extend(((block.start - self.next) as u32).to_be_bytes());
-            bytes.extend(((block.end - self.next) as u32).to_be_bytes());
+            out.put_u32((block.start - self.next) as u32);
+            out.put_u32((block.end - self.next) as u32);
         }
-        Bytes::from(bytes)
     }
 }
 
@@ -156,19 +151,24 @@ mod tests {
     use crate::packet::wire_len;
     use crate::stream::limits::SEGMENT_MAX;
 
-    fn acknowledgement(blocks: [Block; BLOCKS_MAX]) -> Acknowledgement {
-        Acknowledgement {
+    const NEXT: u64 = 5_000_000_000;
+
+    fn acknowledgement(blocks: [Block; BLOCKS_MAX]) -> BytesMut {
+        let acknowledgement = Acknowledgement {
             lane: 7,
-            next: 5_000_000_000,
+            next: NEXT,
             is_marked: true,
             blocks,
-        }
+        };
+        let mut bytes = BytesMut::new();
+        acknowledgement.emit(&mut bytes);
+        bytes
     }
 
     fn block(start: u64, end: u64) -> Block {
         Block {
-            start: 5_000_000_000 + start,
-            end: 5_000_000_000 + end,
+            start: NEXT + start,
+            end: NEXT + end,
         }
     }
 
@@ -178,33 +178,39 @@ mod tests {
             lane: 258,
             start: 1 << 40,
         };
-        let bytes = data.emit(3, |payload| payload.fill(9));
+        let mut bytes = BytesMut::new();
+        data.emit(&mut bytes);
+        bytes.put_bytes(9, 3);
         assert_eq!(Segment::parse(&bytes), Some(Segment::Data(data)));
-        assert_eq!(bytes[HEADER_LEN..], [9; 3]);
         let (none, some) = (Block::default(), block(10, 20));
         for blocks in [[none; 3], [some, none, none], [some, block(1, 3), some]] {
-            let acknowledgement = acknowledgement(blocks);
-            let parsed = Segment::parse(&acknowledgement.emit());
-            assert_eq!(parsed, Some(Segment::Acknowledgement(acknowledgement)));
+            let parsed = Segment::parse(&acknowledgement(blocks));
+            let expected = Acknowledgement {
+                lane: 7,
+                next: NEXT,
+                is_marked: true,
+                blocks,
+            };
+            assert_eq!(parsed, Some(Segment::Acknowledgement(expected)));
         }
     }
 
     #[test]
     fn a_full_segment_fills_a_frame_and_an_acknowledgement_is_as_long_as_tcps() {
-        let data = DataHeader { lane: 0, start: 0 };
-        assert_eq!(wire_len(data.emit(SEGMENT_MAX, |_| ()).len()), 1_538);
+        assert_eq!(wire_len(HEADER_LEN + SEGMENT_MAX), 1_538);
         // IPv4 and TCP are 40 bytes: less than the shortest frame holds. With three blocks they are 68.
-        let bare = acknowledgement([Block::default(); 3]).emit();
+        let bare = acknowledgement([Block::default(); 3]);
         assert_eq!(wire_len(bare.len()), 84);
-        let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]).emit();
+        let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
         assert_eq!(wire_len(full.len()), 38 + 68);
     }
 
     #[test]
     fn what_is_cut_anywhere_in_its_header_or_blocks_is_refused() {
-        let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]).emit();
+        let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
         assert!((0..full.len()).all(|length| Segment::parse(&full[..length]).is_none()));
-        let data = DataHeader { lane: 0, start: 0 }.emit(0, |_| ());
+        let mut data = BytesMut::new();
+        DataHeader { lane: 0, start: 0 }.emit(&mut data);
         assert!((0..HEADER_LEN).all(|length| Segment::parse(&data[..length]).is_none()));
     }
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use smt_proto::Time;
 
 use super::congestion::{Arrival, Window};
@@ -11,7 +10,7 @@ use super::framing::{Frame, FrameWriter};
 use super::limits::SEGMENT_MAX;
 use super::round_trip::RoundTrip;
 use super::scoreboard::Scoreboard;
-use super::segment::{Acknowledgement, DataHeader};
+use super::segment::Acknowledgement;
 
 /// A stream's sending end.
 #[derive(Debug)]
@@ -29,9 +28,10 @@ pub(super) struct Sender {
 }
 
 /// A segment to send.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Outgoing {
-    pub(super) bytes: Bytes,
+    pub(super) start: u64,
+    pub(super) length: u16,
     pub(super) is_resent: bool,
 }
 
@@ -59,7 +59,7 @@ impl Sender {
     }
 
     /// The next segment, if one may leave.
-    pub(super) fn transmit(&mut self, now: Time, lane: u16) -> Option<Outgoing> {
+    pub(super) fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         if !self.is_ready() {
             return None;
         }
@@ -72,13 +72,16 @@ impl Sender {
         self.is_urgent = false;
         self.sent_at = now;
         self.deadline = self.deadline.or_else(|| self.deadline_from(now));
-        let header = DataHeader { lane, start };
         Some(Outgoing {
-            bytes: header.emit(usize::from(length), |payload| {
-                self.frames.fill(start, payload);
-            }),
+            start,
+            length,
             is_resent: resent.is_some(),
         })
+    }
+
+    /// Writes what is not zero of a segment's stream bytes.
+    pub(super) fn fill(&self, start: u64, bytes: &mut [u8]) {
+        self.frames.fill(start, bytes);
     }
 
     /// Whether segments turned out to be lost.
@@ -156,7 +159,6 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::limits::HEADER_LEN;
     use crate::stream::segment::Block;
 
     /// A sender whose segments take 10 us to be acknowledged.
@@ -183,8 +185,8 @@ mod tests {
         /// Lengths of the segments that leave.
         fn transmit(&mut self) -> Vec<usize> {
             let now = Time::from_nanos(self.nanos);
-            let segments = std::iter::from_fn(|| self.sender.transmit(now, 0));
-            segments.map(|sent| sent.bytes.len() - HEADER_LEN).collect()
+            let segments = std::iter::from_fn(|| self.sender.transmit(now));
+            segments.map(|sent| usize::from(sent.length)).collect()
         }
 
         /// One acknowledgement for each segment under way; what that permits leaves at the end.

@@ -28,8 +28,8 @@ use crate::world::World;
 pub struct Verdict {
     /// The case.
     pub seed: u64,
-    /// SHA-256 over every packet that a host has sent, with its time: the same for the same seed everywhere.
-    pub trace: [u8; 32],
+    /// XXH3 over every packet that a host has sent, with its time: the same for the same seed everywhere.
+    pub trace: u128,
     /// What the checkers found; empty if all is well.
     pub failures: Vec<Failure>,
     /// What was reached.

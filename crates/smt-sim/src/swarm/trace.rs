@@ -4,16 +4,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use smt_proto::Time;
 use smt_wire::{PacketType, parse};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::network::Tap;
 use crate::packet::Packet;
 
 /// What is known of all packets.
 pub(super) struct Trace {
-    hash: Context,
+    hash: Xxh3,
     pub(super) packet_types: [u64; 256],
     pub(super) packets: u64,
 }
@@ -21,18 +21,15 @@ pub(super) struct Trace {
 impl Trace {
     pub(super) fn new() -> Self {
         Self {
-            hash: Context::new(&SHA256),
+            hash: Xxh3::new(),
             packet_types: [0; 256],
             packets: 0,
         }
     }
 
     /// The hash so far.
-    pub(super) fn hash(&self) -> [u8; 32] {
-        let digest = self.hash.clone().finish();
-        let mut hash = [0; 32];
-        hash.copy_from_slice(digest.as_ref());
-        hash
+    pub(super) fn hash(&self) -> u128 {
+        self.hash.digest128()
     }
 
     fn note(&mut self, now: Time, packet: &Packet) {
