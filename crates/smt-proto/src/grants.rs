@@ -6,6 +6,7 @@
 //! for the oldest, so that long messages are not starved by ever new short ones.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::event::RpcId;
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
@@ -43,10 +44,34 @@ pub trait GrantPolicy: Send {
 }
 
 /// Homa's policy.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ShortestRemainingFirst {
+    /// Messages granted at once.
+    overcommit: usize,
+    /// Bytes that one message may have granted and not arrived, least and most.
+    window: RangeInclusive<u32>,
     /// Bytes that the oldest message is still owed, in thousandths.
     owed: u64,
+}
+
+impl ShortestRemainingFirst {
+    /// Grants `overcommit` messages at once. Each has its share of the budget, within these limits: at least a whole
+    /// record and its overhead (SPEC §9.2), at most what keeps a path busy (bandwidth times round trip).
+    #[must_use]
+    pub fn new(overcommit: usize, window: RangeInclusive<u32>) -> Self {
+        Self {
+            overcommit,
+            window,
+            owed: 0,
+        }
+    }
+}
+
+impl Default for ShortestRemainingFirst {
+    /// Eight at once, at least two full records each, so that one is always on its way.
+    fn default() -> Self {
+        Self::new(OVERCOMMIT, WINDOW_MIN..=u32::MAX)
+    }
 }
 
 impl GrantPolicy for ShortestRemainingFirst {
@@ -56,8 +81,9 @@ impl GrantPolicy for ShortestRemainingFirst {
         let Some(oldest) = order.iter().min_by_key(|message| message.order).copied() else {
             return;
         };
-        let active = order.len().min(OVERCOMMIT);
-        let window = (budget / active as u32).max(WINDOW_MIN);
+        let active = order.len().min(self.overcommit.max(1));
+        let (least, most) = (*self.window.start(), *self.window.end());
+        let window = (budget / active as u32).min(most).max(least);
         for (rank, message) in order.iter().take(active).enumerate() {
             let end = message.length.min(message.arrived.saturating_add(window));
             if worth_granting(message, end, window) {
@@ -154,7 +180,7 @@ impl Grants {
     }
 }
 
-/// Two full records, so that one is always on its way.
+/// Two full records.
 const WINDOW_MIN: u32 = 2 * 16_406;
 /// Highest priority of scheduled bytes; the levels above are for unscheduled ones (Homa: `max_sched_prio`).
 const SCHEDULED_MAX: u8 = 3;
