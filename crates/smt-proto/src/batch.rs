@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
 
-use crate::limits::{SEGMENTS_MAX, TRANSMIT_BYTES_MAX};
+use crate::limits::SEGMENTS_MAX;
 
 /// A batch under construction, in a buffer that the caller owns.
 #[derive(Debug)]
@@ -12,17 +12,20 @@ pub(crate) struct Batch<'a> {
     segments: usize,
     /// A shorter datagram has ended it.
     is_closed: bool,
+    /// Most bytes.
+    bytes_max: usize,
     pub(crate) priority: u8,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(bytes: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: &'a mut Vec<u8>, bytes_max: usize) -> Self {
         bytes.clear();
         Self {
             bytes,
             segment_size: 0,
             segments: 0,
             is_closed: false,
+            bytes_max,
             priority: 0,
         }
     }
@@ -33,7 +36,7 @@ impl<'a> Batch<'a> {
             || !self.is_closed
                 && length <= self.segment_size
                 && self.segments < SEGMENTS_MAX
-                && self.bytes.len() + length <= TRANSMIT_BYTES_MAX
+                && self.bytes.len() + length <= self.bytes_max
     }
 
     /// Counts the datagram of this size that was just appended.
@@ -57,11 +60,12 @@ impl<'a> Batch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::TRANSMIT_BYTES_MAX;
 
     #[test]
     fn a_shorter_datagram_ends_the_batch_and_a_longer_never_fits() {
         let mut bytes = Vec::new();
-        let mut batch = Batch::new(&mut bytes);
+        let mut batch = Batch::new(&mut bytes, 65_507);
         assert!(batch.fits(60_000));
         batch.close_datagram(100);
         assert!(batch.fits(100) && batch.fits(50) && !batch.fits(101));
@@ -72,7 +76,7 @@ mod tests {
     #[test]
     fn the_kernels_limits_hold() {
         let mut bytes = Vec::new();
-        let mut batch = Batch::new(&mut bytes);
+        let mut batch = Batch::new(&mut bytes, 65_507);
         let mut segments = 0;
         while batch.fits(1_472) {
             batch.bytes.resize(batch.bytes.len() + 1_472, 0);

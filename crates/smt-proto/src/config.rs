@@ -44,6 +44,9 @@ pub struct Config {
     pub incast_calls: usize,
     /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
     pub datagram_limit: u16,
+    /// Most bytes of one transmit, but for a single datagram: 1 to 65,507. Less lets a short message overtake a long
+    /// one sooner where the link is slow; more costs fewer system calls.
+    pub batch_max: usize,
     /// How lengths are hidden.
     pub padding: Padding,
     /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up the control
@@ -96,6 +99,7 @@ impl Default for Config {
             sessions_max: limits::SESSIONS_MAX,
             incast_calls: 512,
             datagram_limit: limits::DATAGRAM_LIMIT,
+            batch_max: limits::TRANSMIT_BYTES_MAX,
             padding: Padding::None,
             key_limits: KeyLimits::default(),
             resend_interval: limits::RESEND_INTERVAL,

@@ -24,6 +24,7 @@ use crate::connect::Connect;
 use crate::event::{ConnectId, Event};
 use crate::grants::{GrantPolicy, Grants, ShortestRemainingFirst};
 use crate::handshake::{KeyExchangeProvider, TokenMac};
+use crate::ready::Ready;
 use crate::session::{Session, Shared};
 use crate::setup::Setup;
 use crate::stateless::Stateless;
@@ -52,7 +53,7 @@ pub struct Endpoint {
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     next_serial: u32,
     next_connect: u64,
-    ready: VecDeque<Sender>,
+    ready: Ready<Sender>,
     timers: BTreeSet<(Time, Sender)>,
 }
 
@@ -113,7 +114,7 @@ impl Endpoint {
             by_remote: BTreeSet::new(),
             next_serial: 1,
             next_connect: 1,
-            ready: VecDeque::new(),
+            ready: Ready::new(),
             timers: BTreeSet::new(),
         }
     }
@@ -151,8 +152,8 @@ impl Endpoint {
             });
         }
         self.decide_grants();
-        let mut batch = Batch::new(buffer);
-        while let Some(sender) = self.ready.pop_front() {
+        let mut batch = Batch::new(buffer, self.shared.config.batch_max);
+        while let Some(sender) = self.ready.pop() {
             let path = match sender {
                 Sender::Session(index) => self.write_session(now, index, &mut batch),
                 Sender::Connect(id) => self.write_connect(id, &mut batch),
@@ -242,7 +243,7 @@ impl Endpoint {
         batch: &mut Batch<'_>,
     ) -> Option<Path> {
         let session = self.sessions.get_mut(index.0)?;
-        session.is_ready = false;
+        session.ready = None;
         session.write(now, &mut self.shared, batch);
         let path = session.path;
         self.settle(index);

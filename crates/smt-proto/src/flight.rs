@@ -144,7 +144,7 @@ mod tests {
     fn a_flight_comes_together_in_any_order_and_each_datagram_is_padded() {
         let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]);
         let mut bytes = Vec::new();
-        let mut batch = Batch::new(&mut bytes);
+        let mut batch = Batch::new(&mut bytes, 65_507);
         flight.write(route(&[9; 24]), &[], &mut batch);
         let datagrams: Vec<&[u8]> = bytes.chunks(DATAGRAM_FLOOR).collect();
         assert!(
@@ -180,7 +180,7 @@ mod tests {
                 is_padded: false,
                 ..route(&[])
             };
-            flight.write(unpadded, &[], &mut Batch::new(&mut bytes));
+            flight.write(unpadded, &[], &mut Batch::new(&mut bytes, 65_507));
             assert_eq!(flight.wire_len(), bytes.len(), "{length} bytes");
         }
     }

@@ -40,6 +40,7 @@ mod patience;
 mod question;
 mod ranges;
 mod rate;
+mod ready;
 mod resend_credit;
 mod served;
 mod session;

@@ -44,6 +44,7 @@ use crate::outgoing::SealScratch;
 use crate::patience::Patience;
 use crate::question::Question;
 use crate::rate::Rate;
+use crate::ready::Place;
 use crate::resend_credit::ResendCredit;
 use crate::served::Served;
 use crate::statistics::Statistics;
@@ -128,8 +129,8 @@ pub(crate) struct Session {
     /// Messages that wait for the next key epoch (SPEC §7.3).
     parked: BTreeSet<MessageId>,
     ended: Option<SessionEnd>,
-    /// The session is in the endpoint's queue of those with something to send.
-    pub(crate) is_ready: bool,
+    /// Its place among those with something to send.
+    pub(crate) ready: Option<Place>,
     /// The endpoint's timer for this session.
     pub(crate) timer: Option<Time>,
 }
@@ -203,7 +204,7 @@ impl Session {
             blocked: None,
             parked: BTreeSet::new(),
             ended: None,
-            is_ready: false,
+            ready: None,
             timer: None,
             agreement,
         }

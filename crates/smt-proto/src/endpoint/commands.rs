@@ -192,7 +192,7 @@ impl Endpoint {
         let due = connect.due();
         let before = connect.timer.replace(due);
         if connect.has_output() {
-            self.ready.push_back(Sender::Connect(id));
+            self.ready.insert(0, Sender::Connect(id));
         }
         self.move_timer(Sender::Connect(id), before, Some(due));
     }

@@ -143,7 +143,7 @@ impl Endpoint {
                 return;
             };
             self.remove_accept(index);
-            session.is_ready = false;
+            session.ready = None;
             self.insert_session(session);
             self.shared.events.push_back(Event::Accepted {
                 session: index,
@@ -301,7 +301,7 @@ impl Endpoint {
         let due = accept.due();
         let before = accept.timer.replace(due);
         if accept.has_output() {
-            self.ready.push_back(Sender::Accept(index));
+            self.ready.insert(0, Sender::Accept(index));
         }
         self.move_timer(Sender::Accept(index), before, Some(due));
     }

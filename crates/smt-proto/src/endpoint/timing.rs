@@ -32,9 +32,12 @@ impl Endpoint {
             return;
         };
         if session.has_output(&self.shared) {
-            if !session.is_ready {
-                session.is_ready = true;
-                self.ready.push_back(Sender::Session(index));
+            let (rank, sender) = (session.rank(), Sender::Session(index));
+            if session.ready.is_none_or(|(waiting, _)| rank < waiting) {
+                if let Some(place) = session.ready {
+                    self.ready.remove(place, sender);
+                }
+                session.ready = Some(self.ready.insert(rank, sender));
             }
         } else if session.has_ended() {
             self.remove_session(index);

@@ -48,6 +48,16 @@ impl Session {
         }
     }
 
+    /// How long it may wait for other sessions: the bytes left of its shortest message; control packets do not wait.
+    pub(crate) fn rank(&self) -> u32 {
+        if self.confirm_due || !self.control.is_empty() {
+            return 0;
+        }
+        self.sendable
+            .peek()
+            .map_or(0, |Reverse((remaining, _))| remaining.saturating_add(1))
+    }
+
     pub(crate) fn has_output(&self, shared: &Shared) -> bool {
         self.confirm_due
             || !self.control.is_empty() && (self.has_controls(shared) || self.control.has_epoch())
@@ -223,6 +233,8 @@ impl Session {
                 shared.statistics.resends_refused += 1;
                 continue;
             }
+            // Writing may end the unscheduled part; the packet belongs to what it begins in.
+            let priority = priority(outgoing);
             match outgoing.write_packet(limit, &mut writer, batch.bytes) {
                 Ok(()) => {}
                 Err(SealError::EpochFinished { .. }) => {
@@ -236,7 +248,7 @@ impl Session {
             } else {
                 self.resend_credit.earn(length);
             }
-            batch.priority = batch.priority.max(priority(outgoing));
+            batch.priority = batch.priority.max(priority);
             batch.close_datagram(batch.bytes.len() - start);
         }
         // NEED_ACK counts from when all of the reply has left.

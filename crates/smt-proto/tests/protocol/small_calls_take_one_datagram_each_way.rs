@@ -50,3 +50,17 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
     assert!(data <= 40, "{data}");
     assert!(others * 2 <= data, "{others} of {}", world.sent.len());
 }
+
+/// Homa's cutoffs: the shorter a message, the more urgent its packets.
+#[test]
+fn and_leave_with_the_priority_of_their_length() {
+    for (length, priority) in [(0, 7), (200, 7), (2_000, 6), (10_000, 5), (50_000, 4)] {
+        let (mut world, session, _) = World::connected();
+        let now = world.now;
+        let node = &mut world.nodes[0];
+        let call = node.endpoint.call(now, session, body(1, length), None);
+        assert!(call.is_ok());
+        let transmit = node.endpoint.poll_transmit(now, &mut node.buffer).unwrap();
+        assert_eq!(transmit.priority, priority, "{length} bytes");
+    }
+}
