@@ -8,6 +8,7 @@
 pub mod check;
 mod clock;
 pub mod crypto;
+pub mod datacenter;
 mod event_queue;
 mod fault;
 mod link;

@@ -124,6 +124,12 @@ impl Network {
         self.ports[host.0 as usize].queued()
     }
 
+    /// Bytes that the hosts' cables have carried away from them.
+    pub fn host_bytes(&self) -> u64 {
+        let ports = self.ports.iter().take(self.hosts as usize);
+        ports.map(|port| port.statistics.bytes).sum()
+    }
+
     /// What the switches' ports have seen; the hosts' own are not among them.
     pub fn port_statistics(&self) -> impl Iterator<Item = PortStatistics> + '_ {
         let ports = self.ports.iter().skip(self.hosts as usize);

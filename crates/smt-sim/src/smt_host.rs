@@ -52,11 +52,9 @@ impl<A: Application> SmtHost<A> {
         }
     }
 
-    /// Lets the application act, as after a timeout of its own.
-    pub fn wake(&mut self, now: Time) {
-        let now = self.clock.at(now);
-        self.application.handle_timeout(now, &mut self.endpoint);
-        self.take_events(now);
+    /// Its number.
+    pub fn id(&self) -> HostId {
+        self.id
     }
 
     fn take_events(&mut self, now: Time) {

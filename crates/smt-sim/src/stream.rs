@@ -7,7 +7,8 @@
 //!    in order, up to three SACK blocks (RFC 2018), and whether that segment was marked. No delayed
 //!    acknowledgements, no piggybacking, no timestamps.
 //! 4. Segments that three later ones overtook are sent again (RFC 6675), or else after a timeout (RFC 6298, at
-//!    least 1 ms). A connection that sees reordering becomes more patient, up to 300 segments, as Linux does.
+//!    least 1 ms). A connection that sees reordering becomes more patient, up to 300 segments, as Linux does. A packet
+//!    that a switch has trimmed is lost.
 //! 5. The window follows DCTCP (RFC 8257): slow start from 10 segments, then one segment per round trip; marks
 //!    cut it by half of their moving average, losses by half, both at most once per window.
 //! 6. A message is [`Delivered`] when all bytes of its connection up to its last one have arrived: the receiver

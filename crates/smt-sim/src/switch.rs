@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a switch does with a packet: which port, and what if the buffer is full.
 
+use std::time::Duration;
+
 use crate::link::Port;
 use crate::packet::Packet;
 use crate::random::{Random, mix};
@@ -12,6 +14,8 @@ pub(crate) struct PortId(pub(crate) u32);
 /// How a switch behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchPolicy {
+    /// What a packet spends in it, beside its queue.
+    pub delay: Duration,
     /// Bytes of all its queues together.
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
@@ -26,6 +30,7 @@ impl Default for SwitchPolicy {
     /// 12 MB as in the switches of the SIGCOMM 2018 testbed's generation; per-packet spreading as Homa wants it.
     fn default() -> Self {
         Self {
+            delay: Duration::ZERO,
             buffer: 12_000_000,
             mark_above: None,
             trim_above: None,
@@ -124,7 +129,6 @@ mod tests {
     use crate::link::{Link, Node};
     use crate::packet::HostId;
     use bytes::Bytes;
-    use std::time::Duration;
 
     fn port() -> Port {
         let link = Link {

@@ -17,8 +17,10 @@ pub struct Topology {
     pub hosts_per_rack: u32,
     /// Spine switches, each wired to each rack's.
     pub spines: u32,
-    /// Host to rack switch.
+    /// Between hosts and their rack switch.
     pub edge: Link,
+    /// What a host adds to a packet's way, besides the cable: software and network card, out and in.
+    pub host_delay: [Duration; 2],
     /// Rack switch to spine.
     pub core: Link,
     /// All switches.
@@ -33,13 +35,14 @@ impl Topology {
             hosts_per_rack: hosts,
             spines: 0,
             edge,
+            host_delay: [Duration::ZERO; 2],
             core: edge,
             switch: SwitchPolicy::default(),
         }
     }
 
-    /// The Homa papers' datacenter: 9 racks of 16 hosts, 4 spines, `edge` and four times as fast `core` links
-    /// (SIGCOMM 2018 §5.2: 10 and 40 Gb/s, 250 ns of switch delay, 1.5 us of host delay).
+    /// The Homa papers' datacenter: 9 racks of 16 hosts, 4 spines; 10 and 40 Gb/s there. 250 ns in each switch,
+    /// 1 us in a host on the way out and 0.5 us on the way in (docs/WORKLOADS.md).
     pub fn datacenter(edge_rate: u64, core_rate: u64) -> Self {
         let link = |rate, delay| Link {
             rate,
@@ -50,9 +53,13 @@ impl Topology {
             racks: 9,
             hosts_per_rack: 16,
             spines: 4,
-            edge: link(edge_rate, SWITCH_DELAY),
-            core: link(core_rate, SWITCH_DELAY),
-            switch: SwitchPolicy::default(),
+            edge: link(edge_rate, 0),
+            host_delay: [Duration::from_nanos(1_000), Duration::from_nanos(500)],
+            core: link(core_rate, 0),
+            switch: SwitchPolicy {
+                delay: Duration::from_nanos(250),
+                ..SwitchPolicy::default()
+            },
         }
     }
 
@@ -64,9 +71,14 @@ impl Topology {
     /// Cables and switches of the plan. The first ports are the hosts', in their order.
     pub(crate) fn build(&self, random: &mut Random) -> (Vec<Port>, Vec<Switch>) {
         let hosts = self.hosts();
+        let up = self.edge_link(self.host_delay[0] + self.switch.delay);
+        let down = self.edge_link(self.host_delay[1]);
+        let core = |to_switch: Link| Link {
+            delay: to_switch.delay + self.switch.delay,
+            ..to_switch
+        };
         let rack_of = |host: u32| host / self.hosts_per_rack;
-        let to_rack =
-            (0..hosts).map(|host| Port::new(self.edge, Node::Switch(rack_of(host)), None));
+        let to_rack = (0..hosts).map(|host| Port::new(up, Node::Switch(rack_of(host)), None));
         let mut ports: Vec<Port> = to_rack.collect();
         let mut switches = Vec::new();
         for rack in 0..self.racks {
@@ -74,18 +86,20 @@ impl Topology {
             let own = rack * self.hosts_per_rack..(rack + 1) * self.hosts_per_rack;
             ports.extend(
                 own.clone()
-                    .map(|host| Port::new(self.edge, Node::Host(HostId(host)), Some(rack))),
+                    .map(|host| Port::new(down, Node::Host(HostId(host)), Some(rack))),
             );
-            let up = ports.len() as u32;
-            ports.extend(
-                (0..self.spines).map(|spine| {
-                    Port::new(self.core, Node::Switch(self.racks + spine), Some(rack))
-                }),
-            );
+            let first_up = ports.len() as u32;
+            ports.extend((0..self.spines).map(|spine| {
+                Port::new(
+                    core(self.core),
+                    Node::Switch(self.racks + spine),
+                    Some(rack),
+                )
+            }));
             let route = |host: u32| match own.contains(&host) {
                 true => one(first + host - own.start),
                 false => Route {
-                    first: PortId(up),
+                    first: PortId(first_up),
                     count: self.spines,
                 },
             };
@@ -96,12 +110,21 @@ impl Topology {
             let number = Some(self.racks + spine);
             let first = ports.len() as u32;
             ports.extend(
-                (0..self.racks).map(|rack| Port::new(self.core, Node::Switch(rack), number)),
+                (0..self.racks).map(|rack| Port::new(core(self.core), Node::Switch(rack), number)),
             );
             let routes = (0..hosts).map(|host| one(first + rack_of(host))).collect();
             switches.push(Switch::new(self.switch, routes, random.fork()));
         }
         (ports, switches)
+    }
+}
+
+impl Topology {
+    fn edge_link(&self, more: Duration) -> Link {
+        Link {
+            delay: self.edge.delay + more,
+            ..self.edge
+        }
     }
 }
 
@@ -111,6 +134,3 @@ fn one(port: u32) -> Route {
         count: 1,
     }
 }
-
-/// Nanoseconds that a packet spends in a switch beside its queue (SIGCOMM 2018 §5.2).
-const SWITCH_DELAY: u64 = 250;

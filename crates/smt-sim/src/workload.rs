@@ -68,6 +68,28 @@ impl Workload {
         weighted as f64 / f64::from(BILLION)
     }
 
+    /// All sizes that occur, ascending.
+    pub fn sizes(&self) -> Vec<u32> {
+        if let Self::Fixed(bytes) = self {
+            return vec![*bytes];
+        }
+        self.steps().iter().map(|(size, _)| *size).collect()
+    }
+
+    /// The mean of what `of` says of a message's size.
+    pub fn mean_of(&self, of: impl Fn(u32) -> f64) -> f64 {
+        if let Self::Fixed(bytes) = self {
+            return of(*bytes);
+        }
+        let mut below = 0;
+        let mut weighted = 0.0;
+        for &(size, up_to) in self.steps() {
+            weighted += of(size) * f64::from(up_to - below);
+            below = up_to;
+        }
+        weighted / f64::from(BILLION)
+    }
+
     /// The size of a message for a number that is uniform over all of `u64`: greater numbers, longer messages.
     pub fn size(&self, uniform: u64) -> u32 {
         if let Self::Fixed(bytes) = self {

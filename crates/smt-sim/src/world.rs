@@ -87,6 +87,7 @@ impl<H: Host> World<H> {
     pub fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut H, Time) -> T) -> T {
         let at = host.0 as usize;
         let result = change(&mut self.hosts[at], self.network.now());
+        self.hand_over(at);
         self.settle(at);
         result
     }
@@ -98,6 +99,7 @@ impl<H: Host> World<H> {
         let host = match occurrence {
             Occurrence::Packet(host, packet) => {
                 self.hosts[host.0 as usize].receive(now, &packet);
+                self.hand_over(host.0 as usize);
                 host
             }
             Occurrence::Writable(host) => host,
@@ -119,6 +121,17 @@ impl<H: Host> World<H> {
     /// Lets time pass.
     pub fn run_until(&mut self, end: Time) {
         while self.step(end).is_some() {}
+    }
+
+    /// What follows from a packet or a wish leaves at once, as a call of the socket would have it: at the cable it
+    /// overtakes what is less urgent.
+    fn hand_over(&mut self, at: usize) {
+        let host = HostId(at as u32);
+        if self.network.queued_at(host) < SOCKET_QUEUE
+            && let Some(burst) = self.hosts[at].transmit(self.network.now())
+        {
+            self.send(host, &burst);
+        }
     }
 
     /// Takes what a host has to send, and plans its next alarm.
@@ -160,3 +173,5 @@ impl<H: Host> World<H> {
 
 /// More bytes than this at a host's cable, and it is asked for nothing: two full Ethernet frames.
 const CABLE_QUEUE: u64 = 3_076;
+/// More bytes than this, and nothing is taken at all.
+const SOCKET_QUEUE: u64 = 65_536;

@@ -39,7 +39,7 @@ pub(super) struct Arrival {
     /// Bytes that it reports for the first time.
     pub(super) bytes: u64,
     pub(super) is_marked: bool,
-    /// The window was full before.
+    /// The window held something back when what has arrived was under way.
     pub(super) was_full: bool,
     /// All bytes before this one have arrived.
     pub(super) next: u64,
@@ -85,7 +85,10 @@ impl Window {
 
     /// Nothing has arrived for a while.
     pub(super) fn handle_timeout(&mut self, sent: u64) {
-        self.threshold = (self.size / 2).max(WINDOW_MIN);
+        // RFC 5681 §3.1: not when the same is lost again.
+        if self.size > SEGMENT_MAX as u64 {
+            self.threshold = (self.size / 2).max(WINDOW_MIN);
+        }
         self.size = SEGMENT_MAX as u64;
         self.grown = 0;
         self.cut_until = sent;
@@ -243,8 +246,20 @@ mod tests {
     }
 
     #[test]
+    fn the_window_grows_again_when_what_followed_a_cut_has_arrived() {
+        let mut flow = Flow::new();
+        let sent = flow.next + 15 * SEGMENT;
+        flow.window.handle_loss(flow.next, sent);
+        (0..3).for_each(|_| flow.pass(0));
+        assert_eq!((flow.next, flow.segments()), (sent, 5));
+        flow.pass(0);
+        assert_eq!(flow.segments(), 6);
+    }
+
+    #[test]
     fn a_timeout_leaves_one_segment_and_grows_again() {
         let mut flow = Flow::new();
+        flow.window.handle_timeout(flow.next + 10 * SEGMENT);
         flow.window.handle_timeout(flow.next + 10 * SEGMENT);
         assert_eq!(flow.segments(), 1);
         flow.pass(0);

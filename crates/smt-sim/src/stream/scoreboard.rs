@@ -390,6 +390,16 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_begins_with_the_oldest() {
+        let mut board = Board::new(8);
+        board.acknowledge(ROUND_TRIP, 1, &[(3, 8)]);
+        assert_eq!(board.resend(), Some(1));
+        board.0.lose_all();
+        let resent: Vec<u64> = std::iter::from_fn(|| board.resend()).collect();
+        assert_eq!(resent, [1, 2]);
+    }
+
+    #[test]
     fn what_arrives_before_it_is_sent_again_is_not_sent_again() {
         let mut board = Board::new(5);
         board.0.lose_all();

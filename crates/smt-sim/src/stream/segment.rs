@@ -54,11 +54,14 @@ pub(super) struct Block {
 }
 
 impl Segment {
-    /// `None` if it is neither.
+    /// `None` if it is neither, or so far on that no stream gets there.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_LEN>()?;
         let [kind, flags, l0, l1, place @ ..] = *header;
         let (lane, place) = (u16::from_be_bytes([l0, l1]), u64::from_be_bytes(place));
+        if place > PLACE_MAX {
+            return None;
+        }
         match kind {
             DATA => Some(Self::Data(DataHeader { lane, start: place })),
             ACKNOWLEDGEMENT => {
@@ -144,6 +147,8 @@ fn blocks_len(count: usize) -> usize {
 const DATA: u8 = 0;
 const ACKNOWLEDGEMENT: u8 = 1;
 const MARKED: u8 = 128;
+/// Sums of this and lengths do not overflow.
+const PLACE_MAX: u64 = 1 << 62;
 
 #[cfg(test)]
 mod tests {

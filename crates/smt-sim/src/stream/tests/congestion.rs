@@ -45,7 +45,6 @@ fn one_long_stream_uses_the_cable_up() {
     scene.send(0, 1, 1, 100_000_000);
     scene.run_until(Duration::from_secs(1));
     let goodput = 100_000_000.0 * 8.0 / scene.arrival(1).as_secs_f64() / 10e9;
-    println!("goodput {:.2} %", goodput * 100.0);
     // 1,460 of 1,538 bytes are stream, and 16,384 of 16,406 of those are the message: 94.8 %.
     assert!((0.94..0.949).contains(&goodput), "{goodput}");
 }
@@ -53,9 +52,10 @@ fn one_long_stream_uses_the_cable_up() {
 #[test]
 fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
     const THRESHOLD: u64 = 100_000;
+    const NOTED_FROM: Time = Time::from_nanos(50_000_000);
     let journeys = Rc::new(RefCell::new(Journeys {
         departed: vec![VecDeque::new(); 3],
-        after: Time::from_nanos(20_000_000),
+        after: NOTED_FROM,
         nanos: Vec::new(),
     }));
     let mut topology = Topology::rack(3, EDGE);
@@ -63,18 +63,20 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);
     let watch = Watch(Rc::clone(&journeys));
     scene.world.network.set_tap(Box::new(watch));
-    for message in 0..2_000 {
-        (0..2).for_each(|from| scene.send(from, 2, message, 100_000));
+    // The second one comes when the first one has the whole cable.
+    for from in 0..2 {
+        (0..2_500).for_each(|message| scene.send(from, 2, message, 100_000));
+        scene.run_until(Duration::from_millis(20));
     }
     scene.run_until(Duration::from_millis(200));
     let of = |from| {
-        let arrived = scene.arrived.iter();
+        let arrived = scene.arrived.iter().map(|(_, delivered)| delivered);
         arrived
-            .filter(|(_, delivered)| delivered.from == HostId(from))
+            .filter(|delivered| delivered.from == HostId(from) && delivered.at > NOTED_FROM)
             .count() as f64
     };
     let (share, total) = (of(0) / (of(0) + of(1)), of(0) + of(1));
-    let goodput = total * 100_000.0 * 8.0 / 0.2 / 10e9;
+    let goodput = total * 100_000.0 * 8.0 / 0.15 / 10e9;
     // Alone a segment needs 2 * (1,230.4 + 500) ns; at 10 Gb/s the rest is 0.8 ns for each byte before it.
     let queues = journeys
         .borrow()
@@ -84,10 +86,10 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
         .collect::<Vec<_>>();
     let mean = queues.iter().sum::<u64>() / queues.len() as u64;
     let (least, most) = (queues.iter().min().unwrap(), queues.iter().max().unwrap());
-    println!("share {share:.3} goodput {goodput:.3} queue {least} {mean} {most}");
     assert!((0.45..0.55).contains(&share), "{share}");
     assert!(goodput > 0.93, "{goodput}");
     assert!((THRESHOLD / 2..THRESHOLD * 5 / 4).contains(&mean), "{mean}");
+    assert!(*least > THRESHOLD / 2, "{least}");
     assert!(*most < THRESHOLD * 3 / 2, "{most}");
     assert_eq!(scene.host(0).counts().resent, 0);
     assert!(scene.host(2).counts().marked > 1_000);
@@ -103,7 +105,6 @@ fn without_marks_losses_shrink_the_window_and_the_cable_is_still_used() {
     }
     scene.run_until(Duration::from_millis(200));
     let goodput = scene.arrived.len() as f64 * 100_000.0 * 8.0 / 0.2 / 10e9;
-    println!("goodput {goodput:.3} {:?}", scene.host(0).counts());
     assert!(goodput > 0.85, "{goodput}");
     assert!(scene.host(0).counts().losses > 10);
 }

@@ -2,6 +2,7 @@
 //! Messages arrive whole, once, in the order of their connection.
 
 use super::*;
+use crate::world::{Burst, Host};
 
 #[test]
 fn a_short_message_takes_as_long_as_its_packet() {
@@ -95,6 +96,95 @@ fn connections_of_a_pool_are_used_where_the_least_is_queued() {
     scene.run_until(Duration::from_millis(5));
     let order = scene.arrived.iter().map(|(_, delivered)| delivered.message);
     assert!(order.eq([3, 4, 5, 1, 2]));
+}
+
+#[test]
+fn packets_have_one_priority_and_those_of_a_connection_one_entropy() {
+    let options = StreamOptions {
+        pooling: Pooling::Pool(2),
+        ..StreamOptions::default()
+    };
+    let mut hosts = [0, 1].map(|id| StreamHost::new(HostId(id), 2, options));
+    let now = Time::default();
+    (0..4).for_each(|message| hosts[0].send(now, HostId(1), message, 5_000));
+    let mut entropies = std::collections::BTreeMap::new();
+    let mut packets = 0;
+    for (from, to) in [(0, 1), (1, 0)] {
+        while let Some(burst) = hosts[from].transmit(now) {
+            assert_eq!(burst.priority, 0);
+            let lane = u16::from_be_bytes([burst.bytes[2], burst.bytes[3]]);
+            let entropy = *entropies.entry((from, lane)).or_insert(burst.entropy);
+            assert_eq!(burst.entropy, entropy);
+            hosts[to].receive(now, &packet(from, burst));
+            packets += 1;
+        }
+    }
+    let mut different: Vec<u64> = entropies.into_values().collect();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!((packets, different.len()), (2 * 14, 4));
+}
+
+#[test]
+fn acknowledgements_go_before_data() {
+    let mut hosts = [0, 1].map(|id| StreamHost::new(HostId(id), 2, StreamOptions::default()));
+    let now = Time::default();
+    hosts[0].send(now, HostId(1), 1, 1_000);
+    hosts[1].send(now, HostId(0), 2, 1_000);
+    let burst = hosts[0].transmit(now).unwrap();
+    hosts[1].receive(now, &packet(0, burst));
+    let kinds = std::iter::from_fn(|| hosts[1].transmit(now)).map(|burst| burst.bytes[0]);
+    assert!(kinds.eq([1, 0]));
+}
+
+#[test]
+fn any_bytes_are_survived() {
+    let mut random = Random::new(seed());
+    let mut host = StreamHost::new(HostId(1), 2, StreamOptions::default());
+    let now = Time::default();
+    host.send(now, HostId(0), 1, 100_000);
+    while host.transmit(now).is_some() {}
+    for _ in 0..20_000 {
+        let mut bytes = vec![0; random.below(100) as usize];
+        random.fill(&mut bytes);
+        // Often enough what a header may begin with: small kinds, counts and places.
+        for byte in bytes.iter_mut().take(random.below(11) as usize) {
+            *byte &= 1;
+        }
+        if random.chance(100_000) {
+            bytes
+                .iter_mut()
+                .skip(4)
+                .take(8)
+                .for_each(|byte| *byte = 255);
+        }
+        let mut packet = packet(random.below(4) as usize, burst(bytes));
+        packet.is_marked = random.chance(100_000);
+        host.receive(now, &packet);
+    }
+    while host.transmit(now).is_some() {}
+}
+
+fn burst(bytes: Vec<u8>) -> Burst {
+    Burst {
+        to: HostId(1),
+        segment_size: bytes.len(),
+        bytes: bytes.into(),
+        priority: 0,
+        entropy: 0,
+    }
+}
+
+fn packet(from: usize, burst: Burst) -> Packet {
+    Packet {
+        from: HostId(from as u32),
+        to: burst.to,
+        bytes: burst.bytes,
+        priority: burst.priority,
+        is_marked: false,
+        is_trimmed: false,
+        entropy: burst.entropy,
+    }
 }
 
 #[test]

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A datacenter under load: open loop, workloads of the Homa papers, slowdown by size.
+//!
+//! 1. [`Scenario`] says what runs: topology, workload, load, transport.
+//! 2. [`run`] lets every host send messages at random times to random others, whatever the network does.
+//! 3. [`Results`] have the slowdown of each message: its time over that of the same message alone
+//!    ([`unloaded::Unloaded`]), by size, and what links and queues have seen.
+//!
+//! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams.
+
+mod messenger;
+mod poisson;
+mod results;
+mod run;
+mod scenario;
+mod smt_messenger;
+mod stream_messenger;
+mod unloaded;
+
+pub use messenger::{Arrival, Messenger};
+pub use results::{Results, SlowdownRow};
+pub use run::run;
+pub use scenario::{Pattern, Scenario, Transport};
+pub use smt_messenger::SmtMessenger;
+pub use stream_messenger::StreamMessenger;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a run has shown.
+
+use std::time::Duration;
+
+use crate::network::Counts;
+
+/// What a run has shown.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// Length and slowdown of each message that was counted, by length.
+    messages: Vec<(u32, f32)>,
+    /// Messages that were counted and had not arrived when patience ended.
+    pub unfinished: u64,
+    /// Messages that the transport did not take.
+    pub refused: u64,
+    /// Payload that arrived in the counted time, bits a second of each host.
+    pub goodput: f64,
+    /// Share of the hosts' links that was used in the counted time.
+    pub used: f64,
+    /// Longest queue of any port of a switch, in bytes.
+    pub queue_max: u64,
+    /// Packets that switches dropped, trimmed, marked.
+    pub dropped: u64,
+    /// See above.
+    pub trimmed: u64,
+    /// See above.
+    pub marked: u64,
+    /// What moved, setting up included.
+    pub counts: Counts,
+    /// How much time of the simulation passed.
+    pub simulated: Duration,
+}
+
+/// Messages of similar length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowdownRow {
+    /// The longest of them, in bytes.
+    pub up_to: u32,
+    /// How many.
+    pub count: usize,
+    /// Half of them were no slower.
+    pub p50: f32,
+    /// 99 % of them were no slower.
+    pub p99: f32,
+    /// The slowest.
+    pub max: f32,
+}
+
+impl Results {
+    pub(super) fn set_messages(&mut self, mut messages: Vec<(u32, f32)>) {
+        messages.sort_by(|one, other| {
+            (one.0, one.1)
+                .partial_cmp(&(other.0, other.1))
+                .expect("numbers")
+        });
+        self.messages = messages;
+    }
+
+    /// Messages counted.
+    pub fn count(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
+    /// may be fewer.
+    pub fn rows(&self) -> Vec<SlowdownRow> {
+        let total = self.messages.len();
+        let mut rows = Vec::new();
+        let mut start = 0;
+        for tenth in 1..=10 {
+            let wanted = total * tenth / 10;
+            if wanted <= start {
+                continue;
+            }
+            let last = self.messages[wanted - 1].0;
+            let end = self.messages.partition_point(|(length, _)| *length <= last);
+            rows.push(row(&self.messages[start..end]));
+            start = end;
+        }
+        rows
+    }
+
+    /// The shorter half of the messages together.
+    pub fn shorter_half(&self) -> Option<SlowdownRow> {
+        let half = &self.messages[..self.messages.len() / 2];
+        (!half.is_empty()).then(|| row(half))
+    }
+
+    /// All messages together.
+    pub fn all(&self) -> Option<SlowdownRow> {
+        (!self.messages.is_empty()).then(|| row(&self.messages))
+    }
+}
+
+fn row(messages: &[(u32, f32)]) -> SlowdownRow {
+    let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
+    slowdowns.sort_by(f32::total_cmp);
+    let at = |percent: usize| slowdowns[(slowdowns.len() * percent / 100).min(slowdowns.len() - 1)];
+    SlowdownRow {
+        up_to: messages.last().map_or(0, |(length, _)| *length),
+        count: messages.len(),
+        p50: at(50),
+        p99: at(99),
+        max: at(100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_a_tenth_each_and_keep_lengths_together() {
+        let mut results = Results::default();
+        results.set_messages((0..1_000).map(|n| (n % 100, n as f32)).collect());
+        let rows = results.rows();
+        assert_eq!(rows.len(), 10);
+        assert!(rows.iter().all(|row| row.count == 100));
+        assert_eq!(rows[9].up_to, 99);
+        let mut equal = Results::default();
+        equal.set_messages(vec![(7, 1.0); 50]);
+        assert_eq!(equal.rows().len(), 1);
+    }
+
+    #[test]
+    fn percentiles_are_of_the_slowdown() {
+        let mut results = Results::default();
+        results.set_messages((1..=200).map(|n| (n, (201 - n) as f32)).collect());
+        let all = results.all().unwrap();
+        assert_eq!((all.p50, all.p99, all.max), (101.0, 199.0, 200.0));
+        let half = results.shorter_half().unwrap();
+        assert_eq!((half.up_to, half.p50, half.max), (100, 151.0, 200.0));
+    }
+}

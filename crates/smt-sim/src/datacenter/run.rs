@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Lets a scenario run.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_proto::Time;
+
+use super::messenger::{Arrival, Messenger};
+use super::poisson;
+use super::results::Results;
+use super::scenario::{Pattern, Scenario, Transport};
+use super::smt_messenger::SmtMessenger;
+use super::stream_messenger::StreamMessenger;
+use super::unloaded::Unloaded;
+use crate::event_queue::EventQueue;
+use crate::network::Network;
+use crate::packet::{HostId, wire_len};
+use crate::random::Random;
+use crate::stream::StreamOptions;
+use crate::world::World;
+
+/// Lets it run to its end.
+pub fn run(scenario: &Scenario) -> Results {
+    match scenario.transport {
+        Transport::Smt => {
+            let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
+            let host = |id| SmtMessenger::new(id, SmtMessenger::config(), zeros.clone());
+            Run::new(scenario, host).play()
+        }
+        Transport::Stream(pooling) => {
+            let options = StreamOptions {
+                pooling,
+                ..StreamOptions::default()
+            };
+            let of = |hosts| move |id| StreamMessenger::new(id, hosts, options);
+            // The lone message's network is smaller than the scenario's.
+            let hosts = scenario.topology.hosts().max(4);
+            Run::new(scenario, of(hosts)).play()
+        }
+    }
+}
+
+struct Run<'a, M> {
+    scenario: &'a Scenario,
+    world: World<M>,
+    unloaded: Unloaded,
+    random: Random,
+    peers: Vec<Vec<HostId>>,
+    /// Hosts whose next message is due, by time.
+    due: EventQueue<HostId>,
+    /// Messages under way: sender, receiver, name.
+    sent: HashMap<(HostId, HostId, u64), Sent>,
+    /// Nanoseconds between two messages of a host.
+    interval: f64,
+    began: Time,
+    results: Results,
+    messages: Vec<(u32, f32)>,
+    arrived_bytes: u64,
+}
+
+struct Sent {
+    at: Time,
+    length: u32,
+}
+
+impl<'a, M: Messenger> Run<'a, M> {
+    fn new(scenario: &'a Scenario, mut host: impl FnMut(HostId) -> M) -> Self {
+        let mut random = Random::new(scenario.seed);
+        let topology = &scenario.topology;
+        let unloaded = Unloaded::measure(topology, &scenario.workload.sizes(), &mut host);
+        let network = Network::new(topology, &mut random);
+        let hosts = (0..topology.hosts()).map(|id| host(HostId(id))).collect();
+        let peers = peers(scenario, &mut random);
+        let mut run = Self {
+            scenario,
+            world: World::new(network, hosts),
+            unloaded,
+            random,
+            peers,
+            due: EventQueue::new(),
+            sent: HashMap::new(),
+            interval: 0.0,
+            began: Time::default(),
+            results: Results::default(),
+            messages: Vec::new(),
+            arrived_bytes: 0,
+        };
+        run.set_up();
+        run
+    }
+
+    /// Sessions begin, a rack's worth of hosts at a time.
+    fn set_up(&mut self) {
+        for host in 0..self.scenario.topology.hosts() {
+            let peers = std::mem::take(&mut self.peers[host as usize]);
+            let begin = |host: &mut M, now| host.begin(now, &peers);
+            self.world.change(HostId(host), begin);
+            self.peers[host as usize] = peers;
+            let end = self.world.network.now() + STAGGER;
+            self.world.run_until(end);
+        }
+        let end = self.world.network.now() + SETUP;
+        self.world.run_until(end);
+        let ready = self.world.hosts().iter().filter(|host| host.is_ready());
+        assert_eq!(
+            ready.count(),
+            self.world.hosts().len(),
+            "not all sessions are live"
+        );
+        self.began = self.world.network.now();
+    }
+
+    fn play(mut self) -> Results {
+        self.plan();
+        let used_before = self.used();
+        let ends = self.began + self.scenario.duration;
+        while let Some((at, host)) = self.due.pop(ends) {
+            self.run_until(at);
+            self.begin_message(at, host);
+        }
+        self.run_until(ends);
+        let used = self.used() - used_before;
+        let seconds = self.scenario.duration.as_secs_f64() * self.hosts();
+        self.results.used = used as f64 * 8.0 / seconds / self.scenario.topology.edge.rate as f64;
+        self.results.goodput = self.arrived_bytes as f64 * 8.0 / seconds;
+        let patience = ends + PATIENCE;
+        while !self.sent.is_empty() && self.world.network.now() < patience {
+            self.run_until(self.world.network.now() + Duration::from_millis(1));
+        }
+        self.finish()
+    }
+
+    /// When each host begins its first message.
+    fn plan(&mut self) {
+        match self.scenario.pattern {
+            Pattern::Uniform { load } => {
+                let rate = self.scenario.topology.edge.rate as f64 / 8e9;
+                self.interval = self.mean_wire_bytes() / (rate * load);
+                for host in 0..self.scenario.topology.hosts() {
+                    let wait = poisson::interval(&mut self.random, self.interval);
+                    self.due
+                        .push(self.began + Duration::from_nanos(wait), HostId(host));
+                }
+            }
+            Pattern::Incast { senders, .. } => {
+                for host in 1..=senders.min(self.scenario.topology.hosts() - 1) {
+                    self.due.push(self.began, HostId(host));
+                }
+            }
+        }
+    }
+
+    fn begin_message(&mut self, now: Time, from: HostId) {
+        let to = match self.scenario.pattern {
+            Pattern::Uniform { .. } => {
+                let wait = poisson::interval(&mut self.random, self.interval);
+                self.due.push(now + Duration::from_nanos(wait), from);
+                *self.random.pick(&self.peers[from.0 as usize])
+            }
+            Pattern::Incast { every, .. } => {
+                self.due.push(now + every, from);
+                HostId(0)
+            }
+        };
+        let length = self.scenario.workload.size(self.random.any());
+        let name = self
+            .world
+            .change(from, |host, now| host.send(now, to, length));
+        match name {
+            Some(name) => {
+                self.sent.insert((from, to, name), Sent { at: now, length });
+            }
+            None => self.results.refused += 1,
+        }
+    }
+
+    fn run_until(&mut self, end: Time) {
+        let mut arrivals: Vec<Arrival> = Vec::new();
+        while let Some(host) = self.world.step(end) {
+            self.world
+                .peek(host, |host| host.take_arrivals(&mut arrivals));
+            for arrival in arrivals.drain(..) {
+                self.arrived(host, arrival);
+            }
+        }
+    }
+
+    fn arrived(&mut self, at: HostId, arrival: Arrival) {
+        let Some(sent) = self.sent.remove(&(arrival.from, at, arrival.name)) else {
+            return;
+        };
+        assert_eq!(
+            sent.length, arrival.length,
+            "a message arrived with another length"
+        );
+        let now = self.world.network.now();
+        if now <= self.began + self.scenario.duration {
+            self.arrived_bytes += u64::from(sent.length);
+        }
+        if sent.at < self.began + self.scenario.warm_up {
+            return;
+        }
+        let per_rack = self.scenario.topology.hosts_per_rack;
+        let is_within = arrival.from.0 / per_rack == at.0 / per_rack;
+        let alone = self.unloaded.time(sent.length, is_within);
+        let slowdown = (now - sent.at).as_nanos() as f64 / alone.as_nanos() as f64;
+        self.messages.push((sent.length, slowdown as f32));
+    }
+
+    fn finish(mut self) -> Results {
+        let counted = self.began + self.scenario.warm_up;
+        let left = self.sent.values().filter(|sent| sent.at >= counted);
+        self.results.unfinished = left.count() as u64;
+        self.results.set_messages(self.messages);
+        self.results.counts = self.world.network.counts();
+        self.results.simulated = self.world.network.now() - Time::default();
+        for port in self.world.network.port_statistics() {
+            self.results.queue_max = self.results.queue_max.max(port.queue_max);
+            self.results.dropped += port.dropped;
+            self.results.trimmed += port.trimmed;
+            self.results.marked += port.marked;
+        }
+        self.results
+    }
+
+    /// Bytes that the hosts' links have carried.
+    fn used(&self) -> u64 {
+        self.world.network.host_bytes()
+    }
+
+    fn hosts(&self) -> f64 {
+        f64::from(self.scenario.topology.hosts())
+    }
+
+    /// Bytes on the wire for a message of the workload, as SMT sends it: DATA packets, an acknowledgement, grants.
+    fn mean_wire_bytes(&self) -> f64 {
+        let mean = |length: u32| wire_bytes(length) as f64;
+        self.scenario.workload.mean_of(mean)
+    }
+}
+
+/// What a message takes on the wire (SPEC §3.3, §5): the same for all transports, so that load means the same.
+fn wire_bytes(length: u32) -> u64 {
+    let stream = u64::from(length) + 40;
+    let packets = 1 + stream.saturating_sub(1_142).div_ceil(1_414);
+    let last = match stream {
+        0..=1_142 => stream,
+        _ => stream - 1_142 - (packets - 2) * 1_414,
+    };
+    let full = match packets {
+        1 => 0,
+        _ => wire_len(1_142 + 58) + (packets - 2) * wire_len(1_472),
+    };
+    // A grant lets a quarter of 10,000 bytes go.
+    let grants = stream.saturating_sub(10_000).div_ceil(2_500);
+    full + wire_len(last as usize + 58) + wire_len(60) + grants * wire_len(68)
+}
+
+/// Whom each host sends to, or hears from.
+fn peers(scenario: &Scenario, random: &mut Random) -> Vec<Vec<HostId>> {
+    let hosts = scenario.topology.hosts();
+    let mut sets: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); hosts as usize];
+    let mut connect = |one: u32, other: u32| {
+        sets[one as usize].insert(HostId(other));
+        sets[other as usize].insert(HostId(one));
+    };
+    match scenario.pattern {
+        Pattern::Incast { senders, .. } => {
+            (1..=senders.min(hosts - 1)).for_each(|host| connect(host, 0))
+        }
+        Pattern::Uniform { .. } if scenario.peers + 1 >= hosts => {
+            (0..hosts).for_each(|one| (0..one).for_each(|other| connect(one, other)));
+        }
+        Pattern::Uniform { .. } => {
+            for one in 0..hosts {
+                for _ in 0..scenario.peers {
+                    let other = (one + random.between(1, u64::from(hosts) - 1) as u32) % hosts;
+                    connect(one, other);
+                }
+            }
+        }
+    }
+    sets.into_iter()
+        .map(|set| set.into_iter().collect())
+        .collect()
+}
+
+/// Between the beginnings of two hosts' sessions.
+const STAGGER: Duration = Duration::from_micros(200);
+/// Sessions begin, and the size of datagrams is found.
+const SETUP: Duration = Duration::from_secs(1);
+/// Messages that take longer count as unfinished.
+const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT as a transport of a datacenter: the production core with the null cipher.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_carrier::Path;
+use smt_handshake::HmacTokens;
+use smt_proto::{Config, ConnectId, Endpoint, Event, ShortestRemainingFirst, Time};
+use smt_wire::SessionIndex;
+
+use super::messenger::{Arrival, Messenger};
+use crate::crypto::{FastExchange, NullCipher};
+use crate::packet::{HostId, Packet};
+use crate::smt_host::{Application, SmtHost};
+use crate::world::{Burst, Host};
+
+/// A host that sends one-way messages by SMT.
+pub struct SmtMessenger {
+    host: SmtHost<Sessions>,
+    /// What all messages are made of.
+    zeros: Bytes,
+}
+
+/// The application: it knows whom each session leads to, and what has arrived.
+#[derive(Default)]
+struct Sessions {
+    connecting: BTreeMap<ConnectId, HostId>,
+    to: BTreeMap<HostId, SessionIndex>,
+    from: BTreeMap<SessionIndex, HostId>,
+    wanted: usize,
+    arrivals: Vec<Arrival>,
+}
+
+impl Sessions {
+    fn begin(&mut self, session: SessionIndex, peer: HostId) {
+        self.to.insert(peer, session);
+        self.from.insert(session, peer);
+    }
+}
+
+impl SmtMessenger {
+    /// A host; `zeros` is at least as long as the longest message.
+    pub fn new(id: HostId, config: Config, zeros: Bytes) -> Self {
+        let tokens = Arc::new(HmacTokens::new([7; 32]));
+        let mut endpoint = Endpoint::new(config, Arc::new(FastExchange), tokens);
+        endpoint.set_aead_provider(Arc::new(NullCipher));
+        let grants = ShortestRemainingFirst::new(OVERCOMMIT, ROUND_TRIP..=ROUND_TRIP);
+        endpoint.set_grant_policy(Box::new(grants));
+        Self {
+            host: SmtHost::new(id, endpoint, Sessions::default()),
+            zeros,
+        }
+    }
+
+    /// The configuration for links of 1,500 bytes: a record for each packet, and what the paper's hosts may send
+    /// without a grant.
+    pub fn config() -> Config {
+        let mut config = Config::default();
+        config.accept = true;
+        config.accepts_without_cookie = 100_000;
+        config.index_bits = 16;
+        config.record_size = RECORD_SIZE;
+        config.message_limit = 32 << 20;
+        config.unscheduled = ROUND_TRIP;
+        config.incoming_max = ROUND_TRIP * OVERCOMMIT as u32;
+        config.datagram_limit = DATAGRAM;
+        config.batch_max = 3_000;
+        config.window = 65_536;
+        config.idle_life = Duration::from_secs(3_600);
+        config
+    }
+}
+
+impl Application for Sessions {
+    fn handle(&mut self, _now: Time, event: Event, _endpoint: &mut Endpoint) {
+        match event {
+            Event::Connected {
+                connect, session, ..
+            } => {
+                if let Some(peer) = self.connecting.remove(&connect) {
+                    self.begin(session, peer);
+                }
+            }
+            Event::Accepted { session, path, .. } => {
+                if let Some(peer) = HostId::of(path.remote) {
+                    self.begin(session, peer);
+                }
+            }
+            Event::OneWay { rpc, body } => {
+                if let Some(from) = self.from.get(&rpc.session) {
+                    self.arrivals.push(Arrival {
+                        from: *from,
+                        name: rpc.id.0,
+                        length: body.len() as u32,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
+
+    fn next_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Host for SmtMessenger {
+    fn receive(&mut self, now: Time, packet: &Packet) {
+        self.host.receive(now, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.host.handle_timeout(now);
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.host.next_timeout()
+    }
+
+    fn transmit(&mut self, now: Time) -> Option<Burst> {
+        self.host.transmit(now)
+    }
+}
+
+impl Messenger for SmtMessenger {
+    fn begin(&mut self, now: Time, peers: &[HostId]) {
+        let now = self.host.clock.at(now);
+        let own = self.host.id();
+        let sessions = &mut self.host.application;
+        sessions.wanted = peers.len();
+        // One session for both directions: who has the smaller number begins it.
+        for peer in peers.iter().filter(|peer| own < **peer) {
+            let endpoint = &mut self.host.endpoint;
+            let path = Path::to(peer.address());
+            if let Ok(connect) = endpoint.connect(now, path, "host", CONNECT_DEADLINE) {
+                sessions.connecting.insert(connect, *peer);
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.host.application.to.len() == self.host.application.wanted
+    }
+
+    fn send(&mut self, now: Time, to: HostId, length: u32) -> Option<u64> {
+        let session = *self.host.application.to.get(&to)?;
+        let (now, body) = (self.host.clock.at(now), self.zeros.slice(..length as usize));
+        let sent = self.host.endpoint.send_one_way(now, session, body, None);
+        sent.ok().map(|rpc| rpc.id.0)
+    }
+
+    fn take_arrivals(&mut self, taken: &mut Vec<Arrival>) {
+        taken.append(&mut self.host.application.arrivals);
+    }
+}
+
+/// Bytes that keep a path of the paper's datacenter busy: its round trip at 10 Gb/s (docs/WORKLOADS.md).
+const ROUND_TRIP: u32 = 10_000;
+/// Messages granted at once.
+const OVERCOMMIT: usize = 7;
+/// UDP payload of a frame of 1,500 bytes.
+const DATAGRAM: u16 = 1_472;
+/// A record and its overhead fill a datagram behind the DATA header: 1,472 - 36 - 22.
+const RECORD_SIZE: u16 = 1_414;
+/// Nothing is lost while sessions begin, but thousands begin at once.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(60);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long a message takes that is alone: measured, in the same network with the same transport.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use smt_proto::Time;
+
+use super::messenger::Messenger;
+use crate::network::Network;
+use crate::packet::HostId;
+use crate::random::Random;
+use crate::topology::Topology;
+use crate::world::World;
+
+/// Times of lone messages by length, within a rack and across racks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unloaded {
+    within: BTreeMap<u32, Duration>,
+    across: BTreeMap<u32, Duration>,
+}
+
+impl Unloaded {
+    /// Measures these lengths, one message at a time.
+    pub(super) fn measure<M: Messenger>(
+        topology: &Topology,
+        lengths: &[u32],
+        mut host: impl FnMut(HostId) -> M,
+    ) -> Self {
+        let small = Topology {
+            racks: topology.racks.min(2),
+            hosts_per_rack: 2,
+            ..*topology
+        };
+        let hosts = small.hosts();
+        let network = Network::new(&small, &mut Random::new(1));
+        let mut world = World::new(network, (0..hosts).map(|id| host(HostId(id))).collect());
+        for id in (0..hosts).map(HostId) {
+            let others: Vec<HostId> = (0..hosts).map(HostId).filter(|to| *to != id).collect();
+            world.change(id, |host, now| host.begin(now, &others));
+        }
+        world.run_until(Time::default() + SETUP);
+        let mut times = Self::default();
+        for length in lengths {
+            let within = time_alone(&mut world, HostId(1), *length);
+            times.within.insert(*length, within);
+            if hosts > 2 {
+                let across = time_alone(&mut world, HostId(2), *length);
+                times.across.insert(*length, across);
+            }
+        }
+        times
+    }
+
+    /// How long a message of this length takes.
+    ///
+    /// # Panics
+    /// If the length was not measured.
+    pub(super) fn time(&self, length: u32, is_within_rack: bool) -> Duration {
+        let times = if is_within_rack {
+            &self.within
+        } else {
+            &self.across
+        };
+        times[&length]
+    }
+}
+
+/// A message from host 0, and nothing else in the network.
+fn time_alone<M: Messenger>(world: &mut World<M>, to: HostId, length: u32) -> Duration {
+    let began = world.network.now() + PAUSE;
+    world.run_until(began);
+    world.change(HostId(0), |host, now| host.send(now, to, length));
+    let mut arrived = Vec::new();
+    while arrived.is_empty() {
+        let Some(host) = world.step(began + PATIENCE) else {
+            break;
+        };
+        if host == to {
+            world.peek(to, |host| host.take_arrivals(&mut arrived));
+        }
+    }
+    assert!(
+        !arrived.is_empty(),
+        "a lone message of {length} bytes did not arrive"
+    );
+    world.network.now() - began
+}
+
+/// Sessions begin, and the size of datagrams is found.
+const SETUP: Duration = Duration::from_secs(1);
+/// Between two messages, so that acknowledgements have passed.
+const PAUSE: Duration = Duration::from_millis(2);
+/// 30 MB at 10 Gb/s take 25 ms.
+const PATIENCE: Duration = Duration::from_secs(10);
