@@ -29,6 +29,9 @@ impl Default for Clock {
 impl Clock {
     /// What it shows at a moment of the simulation.
     pub fn at(&self, simulation: Time) -> Time {
+        if self.drift == 0 {
+            return self.here + simulation.since(self.there);
+        }
         let since = simulation.since(self.there).as_nanos() as i128;
         let shown = since + since * i128::from(self.drift) / MILLION;
         self.here + Duration::from_nanos(shown as u64)
@@ -38,6 +41,9 @@ impl Clock {
     pub fn when(&self, shown: Time) -> Time {
         if shown >= NEVER {
             return shown;
+        }
+        if self.drift == 0 {
+            return self.there + shown.since(self.here);
         }
         let wait = shown.since(self.here).as_nanos() as i128;
         let wait = wait * MILLION / (MILLION + i128::from(self.drift));

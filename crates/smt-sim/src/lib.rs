@@ -5,6 +5,7 @@
 //! is virtual time: hosts, cables, switches, faults and checkers, all of which repeat from a seed.
 #![forbid(unsafe_code)]
 
+mod adversary;
 pub mod check;
 mod clock;
 pub mod crypto;
@@ -24,6 +25,7 @@ mod topology;
 mod workload;
 mod world;
 
+pub use adversary::{Adversary, Move};
 pub use clock::Clock;
 pub use fault::{FaultKind, FaultyLinks, LinkFault, Strikes};
 pub use link::{Link, PortStatistics};

@@ -94,7 +94,7 @@ impl<H: Host> World<H> {
 
     /// Lets one thing happen, at most until `end`. Returns the host that it happened to.
     pub fn step(&mut self, end: Time) -> Option<HostId> {
-        let occurrence = self.network.next(end)?;
+        let occurrence = self.next(end)?;
         let now = self.network.now();
         let host = match occurrence {
             Occurrence::Packet(host, packet) => {
@@ -116,6 +116,16 @@ impl<H: Host> World<H> {
         };
         self.settle(host.0 as usize);
         Some(host)
+    }
+
+    /// What happens next to a host; nobody may be at the end of a cable.
+    fn next(&mut self, end: Time) -> Option<Occurrence> {
+        loop {
+            match self.network.next(end)? {
+                Occurrence::Packet(host, _) if host.0 as usize >= self.hosts.len() => {}
+                occurrence => return Some(occurrence),
+            }
+        }
     }
 
     /// Lets time pass.

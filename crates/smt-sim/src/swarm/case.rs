@@ -32,6 +32,10 @@ pub struct Case {
     pub host_faults: Vec<HostFault>,
     /// When all faults are over.
     pub heals: Time,
+    /// Whether a host's limits are small enough to be reached.
+    pub has_small_memory: bool,
+    /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
+    pub has_adversary: bool,
     /// Whether a fault is so grave, or the plan so, that sessions may end.
     pub may_end_sessions: bool,
 }
@@ -118,6 +122,8 @@ impl Case {
             link_faults: Vec::new(),
             host_faults: Vec::new(),
             heals,
+            has_small_memory: false,
+            has_adversary: false,
             may_end_sessions: false,
         };
         case.draw_plan(&mut random);
@@ -128,6 +134,13 @@ impl Case {
         }
         case.host_faults.sort_by_key(|fault| fault.at);
         case
+    }
+
+    /// The same case with an attacker on the path.
+    #[must_use]
+    pub fn attacked(mut self) -> Self {
+        self.has_adversary = true;
+        self
     }
 
     /// How many hosts there are.
@@ -219,9 +232,9 @@ impl Case {
                 let config = &mut self.configs[host];
                 config.memory_max = random.between(20_000, 200_000) as usize;
                 config.window = 64;
+                self.has_small_memory = true;
             }
-            // The case's attacker is drawn where the run is made.
-            K::Adversary => {}
+            K::Adversary => self.has_adversary = true,
         }
     }
 
@@ -240,7 +253,7 @@ impl Case {
 
     fn partition(&mut self, random: &mut Random) {
         let from = self.moment(random);
-        let millis = match random.chance(200_000) {
+        let millis = match random.chance(350_000) {
             true => random.between(1_000, 4_000),
             false => random.between(1, 400),
         };

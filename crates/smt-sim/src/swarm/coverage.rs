@@ -79,15 +79,8 @@ fn goals() -> impl Iterator<Item = String> {
 }
 
 /// What else a run may reach.
-pub(super) const EVENTS: [&str; 5] = [
-    KEY_UPDATE,
-    RESTART,
-    WINDOW_EDGE,
-    MEMORY_REFUSAL,
-    REFUSED_RESEND,
-];
+pub(super) const EVENTS: [&str; 4] = [KEY_UPDATE, RESTART, WINDOW_EDGE, MEMORY_REFUSAL];
 pub(super) const KEY_UPDATE: &str = "key update";
 pub(super) const RESTART: &str = "session begun anew";
 pub(super) const WINDOW_EDGE: &str = "window edge";
 pub(super) const MEMORY_REFUSAL: &str = "memory refusal";
-pub(super) const REFUSED_RESEND: &str = "resend refused";

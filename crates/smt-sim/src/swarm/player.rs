@@ -3,7 +3,7 @@
 //!
 //! Whoever wants to send and has no session connects, again and again; two hosts may have two sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -35,7 +35,10 @@ pub(super) struct Player {
     calls: BTreeMap<RpcId, u64>,
     /// Requests that are never answered: their callers have deadlines.
     pub(super) reports: Vec<Report>,
-    /// How sessions ended.
+    /// Sessions in which something of the peer has arrived. Others may be left over from a client's attempt that it
+    /// gave up: the client says RESET to those, rightly.
+    used: BTreeSet<SessionIndex>,
+    /// How sessions ended that were used.
     pub(super) ends: Vec<SessionEnd>,
     /// Sessions that came to life.
     pub(super) sessions_begun: u64,
@@ -73,6 +76,7 @@ impl Player {
             connecting: BTreeMap::new(),
             calls: BTreeMap::new(),
             reports: Vec::new(),
+            used: BTreeSet::new(),
             ends: Vec::new(),
             sessions_begun: 0,
             blocked: 0,
@@ -188,6 +192,7 @@ impl Player {
     }
 
     fn delivered(&mut self, rpc: RpcId, body: Bytes) {
+        self.used.insert(rpc.session);
         if let Some(from) = self.sessions.get(&rpc.session) {
             self.reports.push(Report::Delivered {
                 at: self.id,
@@ -275,13 +280,18 @@ impl Application for Player {
                 self.requested(now, rpc, body, deadline.is_some());
             }
             Event::OneWay { rpc, body } => self.delivered(rpc, body),
-            Event::Reply { rpc, body } => self.ended(rpc, Outcome::Replied(body)),
+            Event::Reply { rpc, body } => {
+                self.used.insert(rpc.session);
+                self.ended(rpc, Outcome::Replied(body));
+            }
             Event::CallFailed { rpc, error } => self.ended(rpc, Outcome::Failed(error.execution)),
             Event::OneWayDone { rpc, outcome } => self.ended(rpc, Outcome::OneWay(outcome)),
             Event::SessionEnded { session, end } => {
                 self.sessions.remove(&session);
                 self.peers.retain(|_, used| *used != session);
-                self.ends.push(end);
+                if self.used.remove(&session) {
+                    self.ends.push(end);
+                }
             }
             _ => {}
         }

@@ -13,6 +13,7 @@ use super::case::{Action, Case, HostFault, HostFaultKind};
 use super::coverage::{self, Coverage};
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
+use crate::adversary::Adversary;
 use crate::check::{CheckedCipher, Checker, Content, Failure, Ledger, SealBook, Sent};
 use crate::crypto::{Credentials, SeededTls};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
@@ -55,6 +56,8 @@ struct Run<'a> {
     ledger: Ledger,
     seals: Arc<Mutex<SealBook>>,
     strikes: Rc<RefCell<Strikes>>,
+    /// Bytes that an attacker has sent in the bystander's name.
+    spoofed: Rc<RefCell<u64>>,
     trace: Rc<RefCell<Trace>>,
     credentials: Rc<Credentials>,
     random: Random,
@@ -70,10 +73,19 @@ impl<'a> Run<'a> {
         let credentials = Rc::new(Credentials::new(case.hosts()));
         let strikes = Rc::new(RefCell::new(Strikes::default()));
         let trace = Rc::new(RefCell::new(Trace::new()));
-        let topology = Topology::rack(case.hosts(), case.link);
+        let bystander = HostId(case.hosts());
+        let cables = case.hosts() + u32::from(case.has_adversary);
+        let topology = Topology::rack(cables, case.link);
         let mut network = Network::new(&topology, &mut random);
         let links = FaultyLinks::new(case.link_faults.clone(), random.fork(), Rc::clone(&strikes));
-        network.set_rule(Box::new(links));
+        let spoofed = Rc::default();
+        if case.has_adversary {
+            let (strikes, spoofed) = (Rc::clone(&strikes), Rc::clone(&spoofed));
+            let adversary = Adversary::new(links, random.fork(), bystander, strikes, spoofed);
+            network.set_rule(Box::new(adversary));
+        } else {
+            network.set_rule(Box::new(links));
+        }
         network.set_tap(Box::new(TraceTap(Rc::clone(&trace))));
         let mut run = Self {
             case,
@@ -81,6 +93,7 @@ impl<'a> Run<'a> {
             ledger: Ledger::default(),
             seals: Arc::default(),
             strikes,
+            spoofed,
             trace,
             credentials,
             random,
@@ -156,6 +169,7 @@ impl<'a> Run<'a> {
             self.check_nothing_is_left();
         }
         self.check_sessions();
+        self.check_amplification();
     }
 
     /// Lets time pass, and looks at what has happened after each step.
@@ -342,6 +356,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A bystander gets at most three times what was sent in its name (SPEC §6.2).
+    fn check_amplification(&mut self) {
+        let sent = self.trace.borrow().bytes_to(HostId(self.case.hosts()));
+        let most = 3 * *self.spoofed.borrow();
+        if sent > most {
+            let text = format!("{sent} bytes went to a bystander, more than {most}");
+            self.fail(Checker::Amplification, text);
+        }
+    }
+
     fn hosts(&self) -> impl Iterator<Item = &SmtHost<Player>> {
         self.world.hosts().iter()
     }
@@ -379,10 +403,6 @@ impl<'a> Run<'a> {
                 coverage::MEMORY_REFUSAL,
                 statistic(|s| s.memory_refusals) > 0,
             ),
-            (
-                coverage::REFUSED_RESEND,
-                statistic(|s| s.resends_refused) > 0,
-            ),
         ];
         let paddings: Vec<_> = self
             .case
@@ -390,6 +410,9 @@ impl<'a> Run<'a> {
             .iter()
             .map(|config| config.padding)
             .collect();
+        if self.case.has_small_memory && (events[2].1 || events[3].1) {
+            self.strikes.borrow_mut().note(FaultKind::MemoryLimit);
+        }
         let trace = self.trace.borrow();
         Verdict {
             seed: self.case.seed,

@@ -2,6 +2,7 @@
 //! What the hosts have sent: a hash of every packet, and how often each type was there.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use smt_proto::Time;
@@ -9,13 +10,15 @@ use smt_wire::{PacketType, parse};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::network::Tap;
-use crate::packet::Packet;
+use crate::packet::{HostId, Packet};
 
 /// What is known of all packets.
 pub(super) struct Trace {
     hash: Xxh3,
     pub(super) packet_types: [u64; 256],
     pub(super) packets: u64,
+    /// UDP payload by receiver.
+    bytes: BTreeMap<HostId, u64>,
 }
 
 impl Trace {
@@ -24,6 +27,7 @@ impl Trace {
             hash: Xxh3::new(),
             packet_types: [0; 256],
             packets: 0,
+            bytes: BTreeMap::new(),
         }
     }
 
@@ -32,8 +36,14 @@ impl Trace {
         self.hash.digest128()
     }
 
+    /// UDP payload that was sent to a host.
+    pub(super) fn bytes_to(&self, host: HostId) -> u64 {
+        self.bytes.get(&host).copied().unwrap_or_default()
+    }
+
     fn note(&mut self, now: Time, packet: &Packet) {
         self.packets += 1;
+        *self.bytes.entry(packet.to).or_default() += packet.bytes.len() as u64;
         self.hash.update(&now.as_nanos().to_be_bytes());
         self.hash.update(&packet.from.0.to_be_bytes());
         self.hash.update(&packet.to.0.to_be_bytes());

@@ -155,7 +155,7 @@ fn any_bytes_are_survived() {
             bytes
                 .iter_mut()
                 .skip(4)
-                .take(8)
+                .take(7)
                 .for_each(|byte| *byte = 255);
         }
         let mut packet = packet(random.below(4) as usize, burst(bytes));
