@@ -65,7 +65,7 @@ pub(crate) struct Port {
     queued: u64,
     /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20.
     free_at: u64,
-    in_flight: VecDeque<Packet>,
+    in_flight: VecDeque<(Packet, Time)>,
     /// An event will start the next packet.
     pub(crate) is_woken: bool,
     pub(crate) statistics: PortStatistics,
@@ -135,13 +135,18 @@ impl Port {
         Some((packet, arrives))
     }
 
-    /// The packet is under way; it arrives after all that are.
-    pub(crate) fn launch(&mut self, packet: Packet) {
-        self.in_flight.push_back(packet);
+    /// The packet is under way; it arrives after all that are. Returns whether it is the only one: then somebody
+    /// has to see to its arrival.
+    pub(crate) fn launch(&mut self, packet: Packet, arrives: Time) -> bool {
+        self.in_flight.push_back((packet, arrives));
+        self.in_flight.len() == 1
     }
 
-    pub(crate) fn arrive(&mut self) -> Option<Packet> {
-        self.in_flight.pop_front()
+    /// The packet that arrives now, and when the next one does.
+    pub(crate) fn arrive(&mut self) -> Option<(Packet, Option<Time>)> {
+        let (packet, _) = self.in_flight.pop_front()?;
+        let next = self.in_flight.front().map(|(_, arrives)| *arrives);
+        Some((packet, next))
     }
 }
 

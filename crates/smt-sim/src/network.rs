@@ -173,7 +173,12 @@ impl Network {
                 Happening::Arrival(port) => {
                     let state = &mut self.ports[port.0 as usize];
                     let to = state.to;
-                    state.arrive().and_then(|packet| self.arrived(packet, to))
+                    state.arrive().and_then(|(packet, next)| {
+                        if let Some(next) = next {
+                            self.queue.push(next, Happening::Arrival(port));
+                        }
+                        self.arrived(packet, to)
+                    })
                 }
                 Happening::Late(place) => {
                     self.free.push(place);
@@ -256,8 +261,10 @@ impl Network {
                 return;
             }
         }
-        state.launch(packet);
-        self.queue.push(arrives, Happening::Arrival(port));
+        // One event for each port, not for each packet: the queue of events stays short.
+        if state.launch(packet, arrives) {
+            self.queue.push(arrives, Happening::Arrival(port));
+        }
     }
 
     /// A packet arrives at some time of its own.
