@@ -5,11 +5,13 @@
 //! it does not, because some part was forged, is decided here. Which record and epoch: `incoming`.
 
 use crate::ranges::{Range, Ranges};
+use crate::work;
 
 /// A record of which parts have come, under one claimed epoch.
 #[derive(Debug)]
 pub(crate) struct Assembly {
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+    length: usize,
     pub(crate) filled: Ranges,
     /// It was whole and did not open; this often it was tried since.
     pub(crate) has_failed: bool,
@@ -20,10 +22,24 @@ impl Assembly {
     pub(crate) fn new(length: usize) -> Self {
         Self {
             bytes: vec![0; length],
+            length,
             filled: Ranges::new(),
             has_failed: false,
             tries: 0,
         }
+    }
+
+    /// Bytes of the record.
+    pub(crate) fn length(&self) -> usize {
+        work::step();
+        self.length
+    }
+
+    /// The record, if all of it has come: to be opened, or else to be given back to [`Self::failed`].
+    pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
+        self.filled
+            .is_whole(self.length as u32)
+            .then(|| std::mem::take(&mut self.bytes))
     }
 
     /// Writes a part: over what was there if that has failed, else only where nothing was.
@@ -48,7 +64,8 @@ impl Assembly {
     /// All of it is asked for again, and what comes replaces what was there, packet by packet, with a try
     /// after each. If that does not help, the forger comes after the sender, not before: it is put together
     /// anew, and what comes first stays.
-    pub(crate) fn failed(&mut self) {
+    pub(crate) fn failed(&mut self, record: Vec<u8>) {
+        self.bytes = record;
         self.tries += 1;
         self.has_failed = self.tries <= TRIES_MAX;
         if !self.has_failed {
@@ -75,16 +92,21 @@ mod tests {
         assert!(assembly.filled.is_whole(6));
     }
 
+    fn fail(assembly: &mut Assembly) {
+        let record = assembly.take_whole().expect("it is whole");
+        assembly.failed(record);
+    }
+
     #[test]
     fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
         let mut assembly = Assembly::new(4);
         assembly.write(0, b"XXXX");
-        assembly.failed();
+        fail(&mut assembly);
         assembly.write(1, b"bc");
         assert_eq!(assembly.bytes, b"XbcX");
         assert!(assembly.filled.is_whole(4), "it is tried after each part");
         for _ in 0..TRIES_MAX {
-            assembly.failed();
+            fail(&mut assembly);
         }
         assembly.write(0, b"abc");
         assembly.write(0, b"XXXX");

@@ -19,6 +19,7 @@ use smt_wire::SessionIndex;
 
 use crate::accept::Accept;
 use crate::batch::Batch;
+use crate::books::Books;
 use crate::config::Config;
 use crate::connect::Connect;
 use crate::event::{ConnectId, Event};
@@ -45,7 +46,7 @@ pub struct Endpoint {
     connect_of: BTreeMap<SessionIndex, ConnectId>,
     /// Handshakes of clients, by where they are and the index they chose.
     accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,
-    /// Handshakes in progress of clients without a cookie, by address prefix.
+    /// Handshakes in progress, by address prefix, and those of clients without a cookie.
     prefixes: BTreeMap<IpAddr, usize>,
     accepts_without_cookie: usize,
     /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
@@ -95,7 +96,7 @@ impl Endpoint {
             grants: Grants::default(),
             seal_scratch: crate::outgoing::SealScratch::default(),
             open_scratch: Vec::new(),
-            memory: 0,
+            books: Books::default(),
             early_memory: 0,
             is_draining: false,
         };
@@ -205,7 +206,7 @@ impl Endpoint {
     /// Bytes held by incomplete and early messages.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.shared.memory + self.shared.early_memory
+        self.shared.books.held() + self.shared.early_memory
     }
 
     /// Facts about a live session.
@@ -225,7 +226,7 @@ impl Endpoint {
 
     fn decide_grants(&mut self) {
         let config = &self.shared.config;
-        let is_full = self.shared.memory >= config.memory_max;
+        let is_full = self.shared.books.are_full(config.memory_max);
         let grants = &mut self.shared.grants;
         for granted in grants.decide(self.policy.as_mut(), config.incoming_max, is_full) {
             let index = granted.rpc.session;

@@ -157,6 +157,9 @@ pub enum OneWayOutcome {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConnectError {
+    /// This endpoint has had as many sessions and attempts as there are numbers. Make a new one.
+    #[error("limit: this endpoint has used up its session indices; make a new one")]
+    IndicesUsedUp,
     /// The deadline passed and nothing ever answered.
     #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
     NoAnswer(Duration),

@@ -6,7 +6,7 @@
 use smt_wire::{FlightBody, Handshake, SessionIndex};
 
 use crate::batch::Batch;
-use crate::limits::{DATAGRAM_FLOOR, FLIGHT_BYTES_MAX};
+use crate::limits::{DATAGRAM_FLOOR, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
 use crate::ranges::{Range, Ranges};
 
 /// A flight on its way in.
@@ -19,8 +19,8 @@ pub(crate) struct FlightAssembly {
 }
 
 impl FlightAssembly {
-    /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew: nobody can
-    /// tell which one is forged, and this way a forged one does not last.
+    /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew, and so does one that
+    /// makes too many pieces: nobody can tell which one is forged, and this way a forged one does not last.
     pub(crate) fn add(&mut self, packet: &Handshake<'_>) -> Option<Vec<u8>> {
         let length = packet.flight_length as usize;
         let start = packet.offset as usize;
@@ -34,6 +34,9 @@ impl FlightAssembly {
                 name,
                 ..Self::default()
             };
+        }
+        if self.filled.len() >= FLIGHT_PIECES_MAX {
+            self.filled.clear();
         }
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
@@ -201,6 +204,30 @@ mod tests {
             assert_eq!(assembly.add(&forged), None);
             assert_eq!(assembly.add(&flight(3, 7, &[1, 2, 3])), Some(vec![1, 2, 3]));
         }
+    }
+
+    #[test]
+    fn many_forged_pieces_are_not_kept_and_do_not_last() {
+        let fragment = |offset, fragment| Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(7),
+            flight: 1,
+            cookie: &[],
+            flight_length: 65_000,
+            offset,
+            fragment,
+        };
+        let mut assembly = FlightAssembly::default();
+        for number in (0..32_000).rev() {
+            assert_eq!(assembly.add(&fragment(2 * number, &[0])), None);
+            assert!(assembly.filled.len() <= FLIGHT_PIECES_MAX);
+        }
+        let genuine = vec![1; 65_000];
+        let mut whole = genuine
+            .chunks(1_100)
+            .enumerate()
+            .map(|(at, part)| assembly.add(&fragment(1_100 * at as u32, part)));
+        assert_eq!(whole.find_map(|body| body), Some(genuine.clone()));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! [`GrantPolicy`] decides. The default is Homa's: shortest remaining first, a few at once, and a small share
 //! for the oldest, so that long messages are not starved by ever new short ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use crate::event::RpcId;
@@ -37,10 +37,34 @@ pub struct Granted {
     pub priority: u8,
 }
 
+/// Bytes that the endpoint has granted, over all messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct GrantBudget {
+    /// The most that may be granted and not yet arrived ([`crate::Config::incoming_max`]).
+    pub limit: u32,
+    /// What is granted and has not arrived; of messages that a policy no longer looks at, too.
+    pub outstanding: u64,
+}
+
+impl GrantBudget {
+    /// What may still be granted.
+    #[must_use]
+    pub fn left(&self) -> u32 {
+        u64::from(self.limit).saturating_sub(self.outstanding) as u32
+    }
+}
+
 /// Decides which messages may send more. Called whenever something has changed.
 pub trait GrantPolicy: Send {
-    /// Appends decisions. `budget` is the endpoint's limit of bytes granted and not yet arrived.
-    fn grant(&mut self, messages: &[Grantable], budget: u32, decisions: &mut Vec<Granted>);
+    /// How many messages it chooses among: it sees so many of those with the fewest bytes left, and the oldest one.
+    /// A look costs time for each, however many wait.
+    fn candidates(&self) -> usize {
+        4 * OVERCOMMIT
+    }
+
+    /// Appends decisions. To stay within the budget is the policy's own affair, and so is going beyond it where
+    /// else a message would wait for one that is slow.
+    fn grant(&mut self, messages: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>);
 }
 
 /// Homa's policy.
@@ -56,7 +80,8 @@ pub struct ShortestRemainingFirst {
 
 impl ShortestRemainingFirst {
     /// Grants `overcommit` messages at once. Each has its share of the budget, within these limits: at least a whole
-    /// record and its overhead (SPEC §9.2), at most what keeps a path busy (bandwidth times round trip).
+    /// record and its overhead (SPEC §9.2), at most what keeps a path busy (bandwidth times round trip). The least is
+    /// granted even if the budget is used up: by messages that were overtaken, or whose senders are slow.
     #[must_use]
     pub fn new(overcommit: usize, window: RangeInclusive<u32>) -> Self {
         Self {
@@ -75,18 +100,23 @@ impl Default for ShortestRemainingFirst {
 }
 
 impl GrantPolicy for ShortestRemainingFirst {
-    fn grant(&mut self, messages: &[Grantable], budget: u32, decisions: &mut Vec<Granted>) {
+    fn candidates(&self) -> usize {
+        self.overcommit.max(1)
+    }
+
+    fn grant(&mut self, messages: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>) {
         let mut order: Vec<&Grantable> = messages.iter().collect();
         order.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
-        let Some(oldest) = order.iter().min_by_key(|message| message.order).copied() else {
-            return;
-        };
         let active = order.len().min(self.overcommit.max(1));
         let (least, most) = (*self.window.start(), *self.window.end());
-        let window = (budget / active as u32).min(most).max(least);
+        let mut share = Share {
+            least,
+            window: (budget.limit / active.max(1) as u32).min(most).max(least),
+            left: budget.left(),
+        };
         for (rank, message) in order.iter().take(active).enumerate() {
-            let end = message.length.min(message.arrived.saturating_add(window));
-            if worth_granting(message, end, window) {
+            if let Some(end) = share.end_of(message) {
+                share.take(message, end);
                 self.owed += u64::from(end - message.granted) * u64::from(OLDEST_SHARE);
                 decisions.push(Granted {
                     rpc: message.rpc,
@@ -95,13 +125,16 @@ impl GrantPolicy for ShortestRemainingFirst {
                 });
             }
         }
-        let is_left_out = order
-            .iter()
-            .skip(active)
-            .any(|message| message.rpc == oldest.rpc);
-        let end = oldest.length.min(oldest.arrived.saturating_add(window));
-        if is_left_out && self.owed >= u64::from(window) * 1000 && end > oldest.granted {
-            self.owed -= u64::from(window) * 1000;
+        let oldest = messages.iter().min_by_key(|message| message.order);
+        let is_left_out =
+            |oldest: &&Grantable| order.iter().skip(active).any(|other| other == oldest);
+        let Some(oldest) = oldest.filter(is_left_out) else {
+            return;
+        };
+        let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
+        let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
+        if let Some(end) = end {
+            self.owed -= cost(end);
             decisions.push(Granted {
                 rpc: oldest.rpc,
                 end,
@@ -111,72 +144,148 @@ impl GrantPolicy for ShortestRemainingFirst {
     }
 }
 
-/// Small steps would cost a packet each: a quarter of the window, or the end.
-fn worth_granting(message: &Grantable, end: u32, window: u32) -> bool {
-    end > message.granted && (end == message.length || end - message.granted >= window / 4)
+/// What each message may have, and all together.
+struct Share {
+    least: u32,
+    window: u32,
+    /// Of the budget.
+    left: u32,
 }
 
-/// The messages of an endpoint that need grants.
+impl Share {
+    /// The new end of what a message may send, if that is worth a packet: a quarter of what is then on its way, or
+    /// the message's end.
+    fn end_of(&self, message: &Grantable) -> Option<u32> {
+        let within = |window: u32| message.length.min(message.arrived.saturating_add(window));
+        let affordable = message.granted.saturating_add(self.left);
+        let end = within(self.window).min(affordable).max(within(self.least));
+        let more = end.checked_sub(message.granted).filter(|more| *more > 0)?;
+        (end == message.length || more >= (end - message.arrived) / 4).then_some(end)
+    }
+
+    fn take(&mut self, message: &Grantable, end: u32) {
+        self.left = self.left.saturating_sub(end - message.granted);
+    }
+}
+
+/// The messages of an endpoint that need grants, or have not used up those they hold.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    messages: BTreeMap<RpcId, Grantable>,
+    messages: BTreeMap<RpcId, Entry>,
+    /// Those that need grants: by bytes left, and by age.
+    by_left: BTreeSet<(u32, u64, RpcId)>,
+    by_age: BTreeSet<(u64, RpcId)>,
+    /// Bytes granted and not arrived, of all messages.
+    outstanding: u64,
     order: u64,
     is_dirty: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    message: Grantable,
+    /// End of what it could send without a grant.
+    free: u32,
+}
+
+impl Entry {
+    fn outstanding(&self) -> u64 {
+        let from = self.message.arrived.max(self.free);
+        u64::from(self.message.granted.saturating_sub(from))
+    }
+
+    fn by_left(&self) -> (u32, u64, RpcId) {
+        let message = &self.message;
+        (message.length - message.arrived, message.order, message.rpc)
+    }
+
+    fn by_age(&self) -> (u64, RpcId) {
+        (self.message.order, self.message.rpc)
+    }
 }
 
 impl Grants {
     /// A message has begun, or more of it has arrived.
     pub(crate) fn update(&mut self, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
-        if granted >= length {
-            self.remove(rpc);
-            return;
+        let mut entry = match self.messages.get(&rpc) {
+            Some(before)
+                if (before.message.arrived, before.message.granted) == (arrived, granted) =>
+            {
+                return;
+            }
+            Some(before) => *before,
+            // All of it may come already: the common case.
+            None if granted >= length => return,
+            None => self.first_sight(rpc, length, granted),
+        };
+        self.remove(rpc);
+        entry.message.arrived = arrived;
+        entry.message.granted = granted;
+        self.outstanding += entry.outstanding();
+        if granted < length {
+            self.by_left.insert(entry.by_left());
+            self.by_age.insert(entry.by_age());
         }
-        if let Some(message) = self.messages.get_mut(&rpc) {
-            self.is_dirty |= (message.arrived, message.granted) != (arrived, granted);
-            message.arrived = arrived;
-            message.granted = granted;
-            return;
-        }
+        self.messages.insert(rpc, entry);
+        self.is_dirty = true;
+    }
+
+    fn first_sight(&mut self, rpc: RpcId, length: u32, granted: u32) -> Entry {
         self.order += 1;
         let message = Grantable {
             rpc,
             length,
-            arrived,
+            arrived: 0,
             granted,
             order: self.order,
         };
-        self.messages.insert(rpc, message);
-        self.is_dirty = true;
+        Entry {
+            message,
+            free: granted,
+        }
     }
 
     /// A message needs no more grants, or does not use those it has.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
-        self.is_dirty |= self.messages.remove(&rpc).is_some();
+        if let Some(entry) = self.messages.remove(&rpc) {
+            self.outstanding -= entry.outstanding();
+            self.by_left.remove(&entry.by_left());
+            self.by_age.remove(&entry.by_age());
+            self.is_dirty = true;
+        }
     }
 
-    /// Decisions, if anything has changed since the last call. While memory `is_full` only the shortest
-    /// message gets on, so that memory becomes free again.
+    /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
+    /// memory `is_full` only the shortest message gets on, so that memory becomes free again.
     pub(crate) fn decide(
         &mut self,
         policy: &mut dyn GrantPolicy,
-        budget: u32,
+        limit: u32,
         is_full: bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
-        if !std::mem::take(&mut self.is_dirty) || self.messages.is_empty() {
+        if !std::mem::take(&mut self.is_dirty) || self.by_left.is_empty() {
             return decisions;
         }
-        let mut messages: Vec<Grantable> = self.messages.values().copied().collect();
-        if is_full {
-            let shortest = messages
-                .iter()
-                .min_by_key(|message| (message.length - message.arrived, message.order))
-                .copied();
-            messages = Vec::from_iter(shortest);
-            self.is_dirty = true;
-        }
-        policy.grant(&messages, budget, &mut decisions);
+        self.is_dirty = is_full;
+        let most = if is_full { 1 } else { policy.candidates() };
+        let candidates = self.candidates(most, is_full);
+        let budget = GrantBudget {
+            limit,
+            outstanding: self.outstanding,
+        };
+        policy.grant(&candidates, budget, &mut decisions);
         decisions
+    }
+
+    /// The messages with the fewest bytes left, and the oldest.
+    fn candidates(&self, most: usize, is_full: bool) -> Vec<Grantable> {
+        let shortest = self.by_left.iter().take(most).map(|(_, _, rpc)| *rpc);
+        let mut rpcs: Vec<RpcId> = shortest.collect();
+        let oldest = self.by_age.first().map(|(_, rpc)| *rpc);
+        rpcs.extend(oldest.filter(|oldest| !is_full && !rpcs.contains(oldest)));
+        let messages = rpcs.iter().filter_map(|rpc| self.messages.get(rpc));
+        messages.map(|entry| entry.message).collect()
     }
 }
 
@@ -206,7 +315,11 @@ mod tests {
 
     fn decide(policy: &mut ShortestRemainingFirst, messages: &[Grantable]) -> Vec<Granted> {
         let mut decisions = Vec::new();
-        policy.grant(messages, 512 * 1024, &mut decisions);
+        let budget = GrantBudget {
+            limit: LIMIT,
+            outstanding: 0,
+        };
+        policy.grant(messages, budget, &mut decisions);
         decisions
     }
 
@@ -247,6 +360,32 @@ mod tests {
         assert!(rounds.is_some(), "the oldest message was never granted");
     }
 
+    /// Messages of these lengths begin one after the other, with 60,000 bytes that need no grant and of which nothing
+    /// arrives but 1,000; each is granted what the policy says. The end of what each may send.
+    fn begin_one_after_the_other(
+        policy: &mut dyn GrantPolicy,
+        lengths: impl IntoIterator<Item = u32>,
+    ) -> Vec<u32> {
+        let mut grants = Grants::default();
+        let mut ends = BTreeMap::new();
+        for (id, length) in lengths.into_iter().enumerate() {
+            let rpc = message(id as u64, 0, 0, 0).rpc;
+            grants.update(rpc, length, 1_000, FREE);
+            ends.insert(rpc, (length, FREE));
+            for granted in grants.decide(policy, LIMIT, false) {
+                let (length, end) = ends.get_mut(&granted.rpc).unwrap();
+                assert!(granted.end > *end && granted.end <= *length);
+                *end = granted.end;
+                grants.update(granted.rpc, *length, 1_000, granted.end);
+            }
+        }
+        ends.values().map(|(_, end)| *end).collect()
+    }
+
+    fn outstanding(ends: &[u32]) -> u32 {
+        ends.iter().map(|end| end - FREE).sum()
+    }
+
     #[test]
     fn granted_and_not_arrived_stays_within_the_budget() {
         let messages: Vec<_> = (0..8).map(|id| message(id, 10_000_000, 0, id)).collect();
@@ -254,6 +393,104 @@ mod tests {
             .iter()
             .map(|granted| granted.end)
             .sum();
-        assert!(granted <= 512 * 1024);
+        assert!(granted <= LIMIT);
+        let mut policy = ShortestRemainingFirst::default();
+        let ends = begin_one_after_the_other(&mut policy, [400_000; 50]);
+        let sum = outstanding(&ends);
+        assert!((LIMIT / 2..=LIMIT).contains(&sum), "{sum}");
     }
+
+    /// What was overtaken keeps what it has: the budget is used up, and who comes first still has a little.
+    #[test]
+    fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
+        let mut policy = ShortestRemainingFirst::new(8, 100_000..=200_000);
+        let ends = begin_one_after_the_other(&mut policy, (0..50).map(|at| 4_000_000 - at));
+        assert_eq!(ends.last(), Some(&101_000));
+        let sum = outstanding(&ends);
+        assert!(sum <= LIMIT + 50 * (101_000 - FREE), "{sum}");
+        assert!(ends.first() > ends.last());
+    }
+
+    #[test]
+    fn small_windows_go_on_in_their_own_steps_although_the_budget_is_used_up() {
+        let mut policy = ShortestRemainingFirst::new(8, 10_000..=10_000);
+        let used_up = GrantBudget {
+            limit: 80_000,
+            outstanding: 80_000,
+        };
+        let mut on_its_way = message(1, 1_000_000, 2_499, 1);
+        on_its_way.granted = 10_000;
+        let mut decisions = Vec::new();
+        policy.grant(&[on_its_way], used_up, &mut decisions);
+        assert_eq!(decisions, []);
+        on_its_way.arrived = 2_500;
+        policy.grant(&[on_its_way], used_up, &mut decisions);
+        assert_eq!(decisions[0].end, 12_500);
+    }
+
+    #[test]
+    fn a_policy_grants_as_many_at_once_as_it_wants() {
+        let mut grants = Grants::default();
+        for id in 0..200 {
+            grants.update(message(id, 0, 0, 0).rpc, 400_000, FREE, FREE);
+        }
+        let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
+        assert_eq!(grants.decide(&mut policy, LIMIT, false).len(), 100);
+        assert!(grants.decide(&mut policy, LIMIT, false).is_empty());
+    }
+
+    /// Grants nothing; notes how many messages it was shown.
+    #[derive(Default)]
+    struct Shown(Vec<usize>);
+
+    impl GrantPolicy for Shown {
+        fn grant(&mut self, messages: &[Grantable], _: GrantBudget, _: &mut Vec<Granted>) {
+            self.0.push(messages.len());
+        }
+    }
+
+    #[test]
+    fn a_decision_looks_at_few_messages_however_many_wait() {
+        let mut policy = Shown::default();
+        begin_one_after_the_other(&mut policy, [2_000_000; 10_000]);
+        assert_eq!(policy.0.len(), 10_000);
+        let most = policy.0.iter().max().copied().unwrap();
+        assert_eq!(most, policy.candidates());
+    }
+
+    #[test]
+    fn the_oldest_is_shown_although_it_is_the_longest() {
+        let mut grants = Grants::default();
+        for id in 0..100u64 {
+            let rpc = message(id, 0, 0, 0).rpc;
+            grants.update(rpc, 4_000_000 - id as u32, 1_000, FREE);
+        }
+        let shown = |is_full| {
+            let candidates = grants.candidates(8, is_full).into_iter();
+            candidates
+                .map(|message| message.rpc.id.0)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(false), [99, 98, 97, 96, 95, 94, 93, 92, 0]);
+        assert_eq!(shown(true).last(), Some(&92));
+    }
+
+    #[test]
+    fn what_ends_gives_its_part_of_the_budget_back() {
+        let mut grants = Grants::default();
+        let rpc = message(1, 0, 0, 0).rpc;
+        grants.update(rpc, 400_000, 1_000, FREE);
+        grants.update(rpc, 400_000, 1_000, 400_000);
+        assert_eq!(grants.outstanding, u64::from(400_000 - FREE));
+        grants.update(rpc, 400_000, 300_000, 400_000);
+        assert_eq!(grants.outstanding, 100_000);
+        grants.remove(rpc);
+        assert_eq!(grants.outstanding, 0);
+        assert!(grants.by_left.is_empty() && grants.by_age.is_empty());
+    }
+
+    /// The default of `incoming_max`.
+    const LIMIT: u32 = 512 * 1024;
+    /// What each message may send without a grant.
+    const FREE: u32 = 60_000;
 }

@@ -9,14 +9,14 @@
 //! Memory follows the bytes received: the body grows as records open, never by a claimed length.
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::Range as Span;
 
 use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
-use crate::assembly::Assembly;
+use crate::assemblies::Assemblies;
 use crate::ranges::Range;
+use crate::record_set::RecordSet;
 use crate::statistics::Statistics;
 
 /// A message whose record 0 has opened.
@@ -27,14 +27,10 @@ pub(crate) struct Incoming {
     /// Bytes of the record stream, and its records.
     length: u32,
     records: u32,
-    /// One bit per record that has opened, and how many have.
-    opened: Vec<u64>,
-    opened_count: u32,
-    /// All records below this index have opened.
-    prefix: u32,
+    opened: RecordSet,
     body: Vec<u8>,
-    /// Records in parts, by index and the epoch that their packets claim.
-    assemblies: BTreeMap<(u32, u8), Assembly>,
+    /// Records in parts.
+    assemblies: Assemblies,
     /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
     allowed: u32,
     priority: u8,
@@ -89,17 +85,16 @@ impl Incoming {
             return None;
         };
         opener.keys.opened(epoch);
-        let records = geometry.records(piece.message_length);
+        let mut opened = RecordSet::default();
+        opened.insert(0);
         Some(Self {
             header,
             geometry,
             length: geometry.stream_length(piece.message_length),
-            records,
-            opened: if records == 1 { Vec::new() } else { vec![1] },
-            opened_count: 1,
-            prefix: 1,
+            records: geometry.records(piece.message_length),
+            opened,
             body,
-            assemblies: BTreeMap::new(),
+            assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,
             arrived: record.len() as u32,
@@ -121,7 +116,7 @@ impl Incoming {
             let place = self.place(self.geometry.record_at(offset));
             let length = rest.len().min((stream_end(&place) - offset) as usize);
             let (bytes, further) = rest.split_at(length);
-            if !self.is_open(place.index) {
+            if !self.opened.contains(place.index) {
                 let from = (offset - place.stream_start, piece.epoch);
                 self.accept_part(&place, from, bytes, opener);
             }
@@ -168,11 +163,7 @@ impl Incoming {
 
     /// All records that lie wholly below this offset have opened.
     pub(crate) fn received(&self) -> u32 {
-        if self.prefix == self.records {
-            self.length
-        } else {
-            self.place(self.prefix).stream_start
-        }
+        self.stream_start(self.opened.prefix())
     }
 
     /// Bytes of the record stream that have opened, in order or not.
@@ -181,56 +172,58 @@ impl Incoming {
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.opened_count == self.records
+        self.opened.len() == self.records
     }
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        let assemblies: usize = self
-            .assemblies
-            .values()
-            .map(|assembly| assembly.bytes.capacity())
-            .sum();
-        self.body.capacity() + assemblies
+        self.body.capacity() + self.assemblies.bytes()
+    }
+
+    /// Bytes that may come to be held: records open in any order, and the last one makes room for all before it.
+    pub(crate) fn promised(&self) -> usize {
+        self.allowed.min(self.length) as usize
     }
 
     /// What is missing of what the peer was allowed to send; at most `most` ranges.
     pub(crate) fn missing(&self, most: usize) -> Vec<Range> {
-        let mut missing: Vec<Range> = Vec::new();
         let end = self.allowed.min(self.length);
-        for index in self.prefix..self.records {
-            let place = self.place(index);
-            if place.stream_start >= end || missing.len() > most {
+        let records = self.geometry.record_at(end.saturating_sub(1)) + 1;
+        let mut missing = Vec::new();
+        for run in self.opened.missing(records.min(self.records)) {
+            self.missing_of(run, most, &mut missing);
+            if missing.len() > most {
                 break;
-            }
-            if self.is_open(index) {
-                continue;
-            }
-            for gap in self.gaps(&place) {
-                let start = place.stream_start + gap.start;
-                let stop = (place.stream_start + gap.end).min(end);
-                match missing.last_mut() {
-                    Some(last) if last.end == start => last.end = stop,
-                    _ if start < stop => missing.push(Range { start, end: stop }),
-                    _ => {}
-                }
             }
         }
         missing.truncate(most);
         missing
     }
 
-    /// What is missing of a record. If some of it came under two epochs, one is forged: all of it.
-    fn gaps(&self, place: &Record) -> Vec<Range> {
-        let whole = place.stream_len() as u32;
-        let mut held = self.assemblies.range(of_record(place.index));
-        match (held.next(), held.next()) {
-            (Some((_, only)), None) if !only.has_failed => only.filled.gaps(whole).collect(),
-            _ => vec![Range {
-                start: 0,
-                end: whole,
-            }],
+    /// What is missing of a run of records, none of which has opened: all but what has come in parts.
+    fn missing_of(&self, run: Span<u32>, most: usize, missing: &mut Vec<Range>) {
+        let mut from = run.start;
+        // Forged parts may be many; what is left out here is asked for next time.
+        for _ in 0..ASSEMBLIES_ASKED {
+            let Some(index) = self.assemblies.first_of(from..run.end) else {
+                break;
+            };
+            let place = self.place(index);
+            push(missing, self.stream_start(from)..self.stream_start(index));
+            let length = place.stream_len() as u32;
+            for gap in self.assemblies.gaps(index, length, most + 1) {
+                push(
+                    missing,
+                    place.stream_start + gap.start..place.stream_start + gap.end,
+                );
+            }
+            from = index + 1;
+            if missing.len() > most {
+                return;
+            }
         }
+        let rest = self.assemblies.first_of(from..run.end).unwrap_or(run.end);
+        push(missing, self.stream_start(from)..self.stream_start(rest));
     }
 
     /// Takes the bytes of a record from `within` on, all or some.
@@ -252,20 +245,15 @@ impl Incoming {
             return;
         }
         let name = (place.index, epoch);
-        let assembly = self
-            .assemblies
-            .entry(name)
-            .or_insert_with(|| Assembly::new(whole));
+        let assembly = self.assemblies.entry(name, whole);
         assembly.write(within, bytes);
-        if !assembly.filled.is_whole(whole as u32) {
+        let Some(record) = assembly.take_whole() else {
             return;
-        }
-        let record = std::mem::take(&mut assembly.bytes);
+        };
         self.open(place, epoch, &record, opener);
         // Still there: it did not open.
-        if let Some(assembly) = self.assemblies.get_mut(&name) {
-            assembly.bytes = record;
-            assembly.failed();
+        if let Some(assembly) = self.assemblies.get_mut(name) {
+            assembly.failed(record);
         }
     }
 
@@ -302,32 +290,18 @@ impl Incoming {
             return;
         }
         opener.keys.opened(epoch);
-        while let Some((name, _)) = self.assemblies.range(of_record(place.index)).next() {
-            let name = *name;
-            self.assemblies.remove(&name);
-        }
+        self.assemblies.remove(place.index);
         self.arrived += place.stream_len() as u32;
-        self.mark_open(place.index);
+        self.opened.insert(place.index);
     }
 
-    fn mark_open(&mut self, index: u32) {
-        let word = index as usize / 64;
-        if self.opened.len() <= word {
-            self.opened.resize(word + 1, 0);
+    /// Where a record begins in the record stream; its end for the index after the last.
+    fn stream_start(&self, index: u32) -> u32 {
+        if index == self.records {
+            self.length
+        } else {
+            self.place(index).stream_start
         }
-        self.opened[word] |= 1 << (index % 64);
-        self.opened_count += 1;
-        while self.prefix < self.records && self.is_open(self.prefix) {
-            self.prefix += 1;
-        }
-    }
-
-    fn is_open(&self, index: u32) -> bool {
-        index < self.prefix
-            || self
-                .opened
-                .get(index as usize / 64)
-                .is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     fn place(&self, index: u32) -> Record {
@@ -335,9 +309,13 @@ impl Incoming {
     }
 }
 
-/// The names of a record's assemblies.
-fn of_record(index: u32) -> RangeInclusive<(u32, u8)> {
-    (index, 0)..=(index, u8::MAX)
+/// Adds a range behind the others; to the last one, if they touch.
+fn push(ranges: &mut Vec<Range>, Span { start, end }: Span<u32>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == start => last.end = end,
+        _ if start < end => ranges.push(Range { start, end }),
+        _ => {}
+    }
 }
 
 /// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a record and at
@@ -350,4 +328,88 @@ pub(crate) fn record_end(geometry: Geometry, padded: u32, end: u32) -> u32 {
 
 fn stream_end(place: &Record) -> u32 {
     place.stream_start + u32::from(place.extent) + RECORD_OVERHEAD as u32
+}
+
+/// Records in parts that one question looks at: a window of 512 KiB has 32 of the default size.
+const ASSEMBLIES_ASKED: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::steps_of;
+
+    const GEOMETRY: Geometry = match Geometry::new(64, 64) {
+        Some(geometry) => geometry,
+        None => panic!("the least records"),
+    };
+
+    /// A message of `records` records of which these have opened, and all may be sent.
+    fn message(records: u32, opened: impl Iterator<Item = u32>) -> Incoming {
+        let padded = 64 * records;
+        let mut set = RecordSet::default();
+        opened.for_each(|index| set.insert(index));
+        Incoming {
+            header: InnerHeader {
+                true_length: padded - InnerHeader::LEN as u32,
+                padded_length: padded,
+                kind: smt_wire::Kind::Request,
+                deadline_us: 0,
+                reply_unscheduled: 0,
+                window: 0,
+                ack: None,
+            },
+            geometry: GEOMETRY,
+            length: GEOMETRY.stream_length(padded),
+            records,
+            opened: set,
+            body: Vec::new(),
+            assemblies: Assemblies::default(),
+            allowed: u32::MAX,
+            priority: 0,
+            arrived: 0,
+        }
+    }
+
+    fn range(start: u32, end: u32) -> Range {
+        Range { start, end }
+    }
+
+    #[test]
+    fn a_question_about_a_long_message_takes_few_steps() {
+        let long = message(131_072, (0..131_072).filter(|index| *index != 1));
+        let (steps, missing) = steps_of(|| long.missing(16));
+        assert_eq!(missing, [range(86, 2 * 86)]);
+        assert!(steps <= 131_072 / 64 + 10, "{steps} steps");
+        let empty = message(131_072, 0..1);
+        let (steps, missing) = steps_of(|| empty.missing(16));
+        assert_eq!(missing, [range(86, 131_072 * 86)]);
+        assert!(steps <= 10, "{steps} steps");
+    }
+
+    #[test]
+    fn what_is_missing_is_neither_open_nor_there_in_part() {
+        let mut incoming = message(10, [0, 1, 4].into_iter());
+        incoming.assemblies.entry((3, 0), 86).write(10, &[1; 20]);
+        incoming.assemblies.entry((9, 0), 86).write(0, &[1; 86]);
+        let expected = [
+            range(2 * 86, 3 * 86 + 10),
+            range(3 * 86 + 30, 4 * 86),
+            range(5 * 86, 9 * 86),
+        ];
+        assert_eq!(incoming.missing(16), expected);
+        assert_eq!(incoming.missing(2), expected[..2]);
+        incoming.allowed = 3 * 86;
+        assert_eq!(incoming.missing(16), [range(2 * 86, 3 * 86)]);
+        assert_eq!(incoming.received(), 2 * 86);
+    }
+
+    #[test]
+    fn forged_parts_of_many_records_are_asked_for_a_few_at_a_time() {
+        let mut incoming = message(1_000, 0..1);
+        for name in (1..1_000).flat_map(|index| [(index, 0), (index, 1)]) {
+            incoming.assemblies.entry(name, 86).write(0, &[1]);
+        }
+        let first = range(86, (1 + ASSEMBLIES_ASKED as u32) * 86);
+        assert_eq!(incoming.missing(16), [first]);
+    }
 }

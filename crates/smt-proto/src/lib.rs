@@ -19,8 +19,10 @@
 mod accept;
 mod acks;
 mod agreement;
+mod assemblies;
 mod assembly;
 mod batch;
+mod books;
 mod call;
 mod config;
 mod connect;
@@ -41,6 +43,7 @@ mod question;
 mod ranges;
 mod rate;
 mod ready;
+mod record_set;
 mod resend_credit;
 mod served;
 mod session;
@@ -49,6 +52,7 @@ mod stateless;
 mod statistics;
 mod table;
 mod time;
+mod work;
 
 pub use config::Config;
 pub use endpoint::{Endpoint, SessionFacts, TimerReason};
@@ -56,6 +60,6 @@ pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
 };
 pub use event::{ConnectId, Event, RpcId};
-pub use grants::{GrantPolicy, Grantable, Granted, ShortestRemainingFirst};
+pub use grants::{GrantBudget, GrantPolicy, Grantable, Granted, ShortestRemainingFirst};
 pub use statistics::Statistics;
 pub use time::Time;

@@ -18,13 +18,16 @@ pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
 pub(crate) const FLIGHTS_MAX: u8 = 7;
 /// Largest flight: certificate chains of 16 KiB for both sides, post-quantum shares, and room.
 pub(crate) const FLIGHT_BYTES_MAX: usize = 65_536;
+/// Pieces of a flight that do not touch: more than a flight has datagrams, and few enough to be kept sorted.
+pub(crate) const FLIGHT_PIECES_MAX: usize = 128;
 /// Failed attempts in a row, all with a refusal, after which a client believes it (SPEC §6.2).
 pub(crate) const REFUSALS_BELIEVED: u32 = 3;
 /// Handshakes in progress of clients that showed no cookie; above it, COOKIE (SPEC §6.4).
 pub(crate) const ACCEPTS_WITHOUT_COOKIE: usize = 64;
-/// The same per address prefix (/24, /64).
+/// Handshakes in progress of one address prefix (/24, /64) above which its clients must show a cookie.
 pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
-/// Handshakes in progress in all.
+/// Handshakes in progress in all. Those of one address prefix, with a cookie or without, are never more than the
+/// places that are still free: whoever has one valid address must not keep all others out.
 pub(crate) const ACCEPTS_MAX: usize = 1_024;
 /// Validity of a cookie in seconds: a round trip with losses, not a stock for attackers.
 pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
@@ -46,7 +49,8 @@ pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
 /// Longest wait between two NEED_ACK.
 pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Bytes that a session may send again in a second, beside as many as it sends for the first time: a 64 KB
-/// window every 4 ms, so that a path that loses nearly everything still gets on.
+/// window every 4 ms, so that a path that loses nearly everything still gets on. As many bytes of records may be
+/// sealed again for it.
 pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 /// Most bytes that a session may save up for sending again: all that it has sent before a partition.
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
@@ -56,6 +60,8 @@ pub(crate) const NEED_ACK_TRIES: u32 = 20;
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
 /// Silence of a peer that is asked, after which the session is dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
+/// PINGs that must have waited in vain before a silent peer is declared dead (SPEC §9.9).
+pub(crate) const PINGS_UNTIL_DEAD: u32 = 4;
 /// A session without any live message for so long is closed by the server.
 pub(crate) const IDLE_LIFE: Duration = Duration::from_secs(600);
 /// Timers of one session fire at most once per this time: one pass then serves all that are due.
@@ -87,6 +93,9 @@ pub(crate) const OVERCOMMIT: usize = 8;
 /// Unanswered questions about a message after which it keeps no place among those granted: a dead sender
 /// must not hold up the others.
 pub(crate) const QUESTIONS_UNTIL_UNGRANTED: u32 = 3;
+/// Questions of one kind in one pass of a session's timers; the others follow in the next. Each has at most 16
+/// entries, and the queue of control packets takes 4,096: what is dropped every time would never be asked.
+pub(crate) const QUESTIONS_PER_PASS: usize = 256;
 /// Share of the granted bytes that goes to the oldest message, in thousandths (Homa: `grant_fifo_fraction`).
 pub(crate) const OLDEST_SHARE: u32 = 50;
 /// Entries of one kind that wait in a session's control queue; further ones are dropped, all are asked again.

@@ -34,7 +34,7 @@ pub(crate) struct Outgoing {
     /// Below this the peer has opened all records.
     released: u32,
     resend: Ranges,
-    /// Where the last question for bytes began, unless the peer has got further since.
+    /// Where the questions for bytes began, since the peer has last got further.
     asked_from: Option<u32>,
     /// Whether the session's send queue holds this message.
     pub(crate) is_queued: bool,
@@ -153,12 +153,16 @@ impl Outgoing {
             Range { start: offset, end }
         };
         self.resend.insert(range);
-        self.asked_from.replace(offset) == Some(offset) && self.has_started()
+        // One question asks for several ranges, in order: the first one tells whether it is the same.
+        let is_same = self.asked_from == Some(offset);
+        self.asked_from = Some(self.asked_from.map_or(offset, |from| from.min(offset)));
+        is_same && self.has_started()
     }
 
     /// All that was sent is to be sent again (NEVER_SEEN).
-    pub(crate) fn ask_all_again(&mut self) -> bool {
-        self.ask_again(0, u32::MAX)
+    pub(crate) fn ask_all_again(&mut self) {
+        self.ask_again(0, u32::MAX);
+        self.asked_from = None;
     }
 
     /// What was asked for again cannot be sealed any more: its epoch is finished.
@@ -230,6 +234,22 @@ impl Outgoing {
                 .map_or(0, |(range, _)| (range.end - range.start) as usize)
     }
 
+    /// Bytes of the records that must be sealed again for the next packet: as a whole, however little of them is
+    /// asked for, but for the last one that was sealed in parts.
+    pub(crate) fn sealed_again(&self, limit: usize, writer: &PacketWriter<'_>) -> usize {
+        if !self.is_resending() {
+            return 0;
+        }
+        let Some((range, _)) = self.next_range(limit) else {
+            return 0;
+        };
+        let records = self.geometry.record_at(range.start)..=self.geometry.record_at(range.end - 1);
+        records
+            .filter(|index| writer.scratch.record != Some((writer.own, self.id, *index)))
+            .map(|index| self.geometry.record(self.padded, index).stream_len())
+            .sum()
+    }
+
     /// Writes the next packet, at most `limit` bytes, at the end of `out`.
     ///
     /// # Errors
@@ -293,8 +313,15 @@ impl Outgoing {
     }
 
     fn next_range(&self, limit: usize) -> Option<(Range, bool)> {
-        let room = (limit - DataHeader::LEN) as u32;
         if let Some(range) = self.resend.first() {
+            // Record 0 goes out again in a datagram that every path carries: the peer must see the message before it
+            // can ask for the rest, and only its questions tell whether large datagrams get lost (SPEC §9.8).
+            let limit = if range.start == 0 {
+                limit.min(DATAGRAM_FLOOR)
+            } else {
+                limit
+            };
+            let room = (limit - DataHeader::LEN) as u32;
             return Some((
                 Range {
                     start: range.start,
@@ -303,6 +330,7 @@ impl Outgoing {
                 true,
             ));
         }
+        let room = (limit - DataHeader::LEN) as u32;
         let end = self.granted.min(self.next.saturating_add(room));
         (self.next < end).then_some((
             Range {

@@ -11,8 +11,10 @@ use crate::time::Time;
 pub(crate) struct Question {
     pub(crate) due: Time,
     interval: Duration,
-    /// Questions since the last progress.
+    /// Questions since the peer was last heard about it.
     pub(crate) asked: u32,
+    /// Questions since the last progress.
+    pub(crate) asked_in_vain: u32,
     /// When waiting began.
     pub(crate) since: Time,
 }
@@ -24,6 +26,7 @@ impl Question {
             due: now + interval,
             interval,
             asked: 0,
+            asked_in_vain: 0,
             since: now,
         }
     }
@@ -47,9 +50,16 @@ impl Question {
         self.asked = 0;
     }
 
+    /// Nothing is to be asked: it waits for us.
+    pub(crate) fn waits_here(&mut self, now: Time) {
+        self.heard(now);
+        self.asked_in_vain = 0;
+    }
+
     /// It is asked now; next time after twice the interval, at most `longest`.
     pub(crate) fn ask(&mut self, now: Time, longest: Duration) {
         self.asked += 1;
+        self.asked_in_vain += 1;
         self.interval = (self.interval * 2).min(longest);
         self.due = now + self.interval;
     }

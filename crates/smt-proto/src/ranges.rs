@@ -86,6 +86,11 @@ impl Ranges {
             .filter(|gap| gap.start < gap.end)
     }
 
+    /// Ranges, of which no two touch.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

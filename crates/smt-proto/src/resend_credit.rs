@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How much a session may send again (SPEC §9.3): as many bytes as it has sent for the first time, and a rate
-//! beside that. Who forges DATA makes records fail and be asked for, and gets no more traffic than that.
+//! beside that. Who forges DATA makes records fail and be asked for, and gets no more traffic than that. As many
+//! bytes of records may be sealed again for it: who asks for a byte of each gets no more work out of us either.
 
 use crate::limits::{RESEND_BYTES_PER_SECOND, RESEND_CREDIT_MAX};
 use crate::time::Time;
@@ -8,7 +9,9 @@ use crate::time::Time;
 /// Bytes that may be sent again.
 #[derive(Debug)]
 pub(crate) struct ResendCredit {
-    bytes: u64,
+    sent: u64,
+    /// The same for bytes of records.
+    sealed: u64,
     /// Up to when the rate has been credited.
     at: Time,
 }
@@ -16,30 +19,38 @@ pub(crate) struct ResendCredit {
 impl ResendCredit {
     pub(crate) fn new(now: Time) -> Self {
         Self {
-            bytes: RESEND_BYTES_PER_SECOND,
+            sent: RESEND_BYTES_PER_SECOND,
+            sealed: RESEND_BYTES_PER_SECOND,
             at: now,
         }
     }
 
     /// These bytes left for the first time.
     pub(crate) fn earn(&mut self, bytes: usize) {
-        self.bytes = (self.bytes + bytes as u64).min(RESEND_CREDIT_MAX);
+        self.credit(bytes as u64);
     }
 
-    /// Whether these bytes may leave again now; if so they are spent.
-    pub(crate) fn spend(&mut self, now: Time, bytes: usize) -> bool {
+    /// Whether so many bytes may be sent again now, and so many bytes of records sealed again for that; if so they
+    /// are spent.
+    pub(crate) fn spend(&mut self, now: Time, sent: usize, sealed: usize) -> bool {
         let since = now.since(self.at).as_micros();
         let earned = (since * u128::from(RESEND_BYTES_PER_SECOND) / 1_000_000) as u64;
         // Less than a byte's worth of time is kept for the next look.
         if earned > 0 {
             self.at = now;
-            self.bytes = (self.bytes + earned).min(RESEND_CREDIT_MAX);
+            self.credit(earned);
         }
-        let is_enough = self.bytes >= bytes as u64;
+        let is_enough = self.sent >= sent as u64 && self.sealed >= sealed as u64;
         if is_enough {
-            self.bytes -= bytes as u64;
+            self.sent -= sent as u64;
+            self.sealed -= sealed as u64;
         }
         is_enough
+    }
+
+    fn credit(&mut self, bytes: u64) {
+        self.sent = (self.sent + bytes).min(RESEND_CREDIT_MAX);
+        self.sealed = (self.sealed + bytes).min(RESEND_CREDIT_MAX);
     }
 }
 
@@ -53,7 +64,7 @@ mod tests {
         (1..=millis)
             .map(|at| {
                 let now = Time::default() + Duration::from_millis(at);
-                (0..100).filter(|_| credit.spend(now, packet)).count() as u64 * packet as u64
+                (0..100).filter(|_| credit.spend(now, packet, 0)).count() as u64 * packet as u64
             })
             .sum()
     }
@@ -72,18 +83,30 @@ mod tests {
     #[test]
     fn what_is_sent_may_be_sent_again() {
         let mut credit = ResendCredit::new(Time::default());
-        assert!(credit.spend(Time::default(), RESEND_BYTES_PER_SECOND as usize));
-        assert!(!credit.spend(Time::default(), 1));
+        assert!(credit.spend(Time::default(), RESEND_BYTES_PER_SECOND as usize, 0));
+        assert!(!credit.spend(Time::default(), 1, 0));
         credit.earn(1_000);
-        assert!(!credit.spend(Time::default(), 1_001));
-        assert!(credit.spend(Time::default(), 1_000));
+        assert!(!credit.spend(Time::default(), 1_001, 0));
+        assert!(credit.spend(Time::default(), 1_000, 0));
+    }
+
+    #[test]
+    fn a_byte_of_each_record_costs_the_records() {
+        let mut credit = ResendCredit::new(Time::default());
+        let granted = (0..10_000).filter(|_| credit.spend(Time::default(), 37, 16_406));
+        assert_eq!(granted.count() as u64, RESEND_BYTES_PER_SECOND / 16_406);
+        assert!(
+            credit.spend(Time::default(), 1_200, 0),
+            "the bytes are left"
+        );
     }
 
     #[test]
     fn long_silence_does_not_pile_credit_up() {
         let mut credit = ResendCredit::new(Time::default());
         let hour = Time::default() + Duration::from_secs(3_600);
-        assert!(credit.spend(hour, RESEND_CREDIT_MAX as usize));
-        assert!(!credit.spend(hour, 1));
+        let most = RESEND_CREDIT_MAX as usize;
+        assert!(credit.spend(hour, most, most));
+        assert!(!credit.spend(hour, 1, 0) && !credit.spend(hour, 0, 1));
     }
 }

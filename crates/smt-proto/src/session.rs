@@ -31,6 +31,7 @@ use smt_record::{
 use smt_wire::{Geometry, MessageId, SessionIndex};
 
 use crate::acks::PendingAcks;
+use crate::books::Books;
 use crate::call::Call;
 use crate::config::Config;
 use crate::control_queue::ControlQueue;
@@ -39,6 +40,7 @@ use crate::early::EarlyPackets;
 use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
 use crate::grants::Grants;
+use crate::incoming::Incoming;
 use crate::limits;
 use crate::outgoing::SealScratch;
 use crate::patience::Patience;
@@ -59,11 +61,29 @@ pub(crate) struct Shared {
     pub(crate) grants: Grants,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
-    /// Bytes held by incomplete messages, and by early packets.
-    pub(crate) memory: usize,
+    /// Memory of incomplete messages; beside it, bytes held by early packets.
+    pub(crate) books: Books,
     pub(crate) early_memory: usize,
     /// New requests are refused: the endpoint shuts down.
     pub(crate) is_draining: bool,
+}
+
+impl Shared {
+    /// A message on its way in is over.
+    pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
+        self.books.leave(incoming);
+        self.grants.remove(rpc);
+    }
+
+    /// More of a message has opened, or may be sent: it may want grants.
+    pub(crate) fn seek_grants(&mut self, rpc: RpcId, incoming: &Incoming) {
+        self.grants.update(
+            rpc,
+            incoming.length(),
+            incoming.arrived(),
+            incoming.allowed(),
+        );
+    }
 }
 
 /// What the handshake agreed (SPEC §6.3).
@@ -119,7 +139,10 @@ pub(crate) struct Session {
     last_active: Time,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
-    epoch_began: Time,
+    /// EPOCH_DONE has been sent for the previous epoch.
+    is_epoch_done: bool,
+    /// The old epoch of the peer whose keys are kept, and since when.
+    old_epoch: Option<(u32, Time)>,
     /// Control packets under the present key.
     controls: u64,
     /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch.
@@ -198,7 +221,8 @@ impl Session {
             resend_credit: ResendCredit::new(now),
             last_active: now,
             epoch_question: None,
-            epoch_began: now,
+            is_epoch_done: false,
+            old_epoch: None,
             controls: 0,
             key_request: None,
             blocked: None,

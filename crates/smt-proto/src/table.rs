@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A table by number: constant-time look-up, and iteration in an order that does not depend on hashing.
 //!
-//! Entries live in slots that are reused; a hash map leads from the number to the slot. The hash is fixed,
-//! which is safe: numbers enter only after they were issued here or came out of an authenticated record.
+//! Entries stand without gaps, so that a look at all of them costs what there is now, not what there once was;
+//! a hash map leads from the number to the place. The hash is fixed, which is safe: numbers enter only after they
+//! were issued here or came out of an authenticated record.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
@@ -11,48 +12,45 @@ use std::vec::Vec;
 /// A table from numbers (ids, indices) to values.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
-    slots: Vec<Option<(u64, T)>>,
-    free: Vec<u32>,
+    entries: Vec<(u64, T)>,
     by_number: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
 }
 
 impl<T> Table<T> {
     pub(crate) fn new() -> Self {
         Self {
-            slots: Vec::new(),
-            free: Vec::new(),
+            entries: Vec::new(),
             by_number: HashMap::default(),
         }
     }
 
     /// Adds a value. The number must be free.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                self.slots.push(None);
-                u32::try_from(self.slots.len() - 1).expect("tables are bounded far below 2^32")
-            }
-        };
-        self.slots[slot as usize] = Some((number, value));
-        let before = self.by_number.insert(number, slot);
+        let place = u32::try_from(self.entries.len()).expect("tables are bounded far below 2^32");
+        self.entries.push((number, value));
+        let before = self.by_number.insert(number, place);
         assert!(before.is_none(), "number {number} is taken");
     }
 
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
-        let slot = *self.by_number.get(&number)?;
-        self.slots[slot as usize].as_mut().map(|(_, value)| value)
+        let place = *self.by_number.get(&number)?;
+        Some(&mut self.entries[place as usize].1)
     }
 
+    /// Takes a value out; the last entry takes its place.
     pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
-        let slot = self.by_number.remove(&number)?;
-        self.free.push(slot);
-        self.slots[slot as usize].take().map(|(_, value)| value)
+        let place = self.by_number.remove(&number)?;
+        let (_, value) = self.entries.swap_remove(place as usize);
+        if let Some((moved, _)) = self.entries.get(place as usize) {
+            self.by_number.insert(*moved, place);
+        }
+        self.shrink();
+        Some(value)
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&T> {
-        let slot = *self.by_number.get(&number)?;
-        self.slots[slot as usize].as_ref().map(|(_, value)| value)
+        let place = *self.by_number.get(&number)?;
+        Some(&self.entries[place as usize].1)
     }
 
     pub(crate) fn contains(&self, number: u64) -> bool {
@@ -60,36 +58,43 @@ impl<T> Table<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_number.len()
+        self.entries.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_number.is_empty()
+        self.entries.is_empty()
     }
 
-    /// All entries in slot order.
+    /// All entries, in an order that follows from insertions and removals alone.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.slots
-            .iter()
-            .flatten()
-            .map(|(number, value)| (*number, value))
+        self.entries.iter().map(|(number, value)| (*number, value))
     }
 
-    /// All entries in slot order, to change.
+    /// All entries, to change, in the same order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut T)> {
-        self.slots
+        self.entries
             .iter_mut()
-            .flatten()
             .map(|(number, value)| (*number, value))
     }
 
-    /// Takes all entries out, in slot order.
+    /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
         self.by_number.clear();
-        self.free.clear();
-        self.slots.drain(..).flatten().collect()
+        std::mem::take(&mut self.entries)
+    }
+
+    /// Gives room back after a burst.
+    fn shrink(&mut self) {
+        let room = self.entries.capacity();
+        if room > ROOM_KEPT && self.entries.len() < room / 4 {
+            self.entries.shrink_to(room / 2);
+            self.by_number.shrink_to(room / 2);
+        }
     }
 }
+
+/// Entries whose room is kept.
+const ROOM_KEPT: usize = 64;
 
 /// Fibonacci hashing: numbers are dense, so one multiplication spreads them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_reused_and_order_is_by_slot() {
+    fn the_last_entry_fills_the_gap_of_one_that_goes() {
         let mut table = Table::new();
         for number in [30u64, 10, 20] {
             table.insert(number, number * 2);
@@ -126,10 +131,22 @@ mod tests {
         table.insert(40, 80);
         assert_eq!(
             table.iter().map(|(number, _)| number).collect::<Vec<_>>(),
-            [30, 40, 20]
+            [30, 20, 40]
         );
         assert_eq!(table.get(10), None);
         assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn a_burst_leaves_neither_gaps_nor_room_behind() {
+        let mut table = Table::new();
+        (0..60_000u64).for_each(|number| table.insert(number, number));
+        (1..60_000).for_each(|number| assert_eq!(table.remove(number), Some(number)));
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(0, &0)]);
+        assert_eq!(table.entries.len(), 1);
+        assert!(table.entries.capacity() <= 2 * ROOM_KEPT);
+        assert!(table.by_number.capacity() <= 4 * ROOM_KEPT);
+        assert_eq!(table.get(0), Some(&0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Endpoint {
     /// [`crate::Event::Connected`] or [`crate::Event::ConnectFailed`] follows, at the latest after `deadline`.
     ///
     /// # Errors
-    /// The name is none, this endpoint cannot be a client, or it has as many sessions as it may.
+    /// The name is none, this endpoint cannot be a client, or it has or had as many sessions as it may.
     pub fn connect(
         &mut self,
         now: Time,
@@ -32,9 +32,7 @@ impl Endpoint {
         if self.sessions.len() + self.connects.len() >= most {
             return Err(ConnectError::TooManySessions(most));
         }
-        let first = self
-            .issue_index(path)
-            .ok_or(ConnectError::TooManySessions(most))?;
+        let first = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
         let id = ConnectId(self.next_connect);
         let maker = Maker {
             config: &self.shared.config,

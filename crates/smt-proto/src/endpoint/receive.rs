@@ -264,7 +264,8 @@ impl Endpoint {
             }
             return;
         }
-        let is_full = self.accepts.len() >= ACCEPTS_MAX
+        let free = ACCEPTS_MAX.saturating_sub(self.accepts.len());
+        let is_full = of_prefix >= free
             || self.sessions.len() + self.accepts.len() >= self.shared.config.sessions_max;
         let Some(first) = (!is_full).then(|| self.issue_index(path)).flatten() else {
             return;
@@ -274,8 +275,8 @@ impl Endpoint {
         let index = accept.index;
         if !has_cookie {
             self.accepts_without_cookie += 1;
-            *self.prefixes.entry(prefix).or_default() += 1;
         }
+        *self.prefixes.entry(prefix).or_default() += 1;
         self.accept_of.insert(name, index);
         self.accepts.insert(index.0, accept);
         self.advance_accept(now, index, packet, length);

@@ -5,6 +5,7 @@ use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
 use crate::connect::Progress;
+use crate::error::ConnectError;
 use crate::event::{ConnectId, Event};
 use crate::setup::Maker;
 use crate::time::Time;
@@ -108,10 +109,7 @@ impl Endpoint {
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
         self.move_timer(Sender::Accept(index), accept.timer, None);
-        if accept.has_cookie() {
-            return;
-        }
-        self.accepts_without_cookie -= 1;
+        self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         let prefix = super::receive::prefix_of(accept.path.remote.ip());
         if let Some(count) = self.prefixes.get_mut(&prefix) {
             *count -= 1;
@@ -155,6 +153,7 @@ impl Endpoint {
             return;
         };
         let Some(first) = self.issue_index(path) else {
+            self.progress(now, id, Progress::Failed(ConnectError::IndicesUsedUp));
             return;
         };
         let maker = Maker {
@@ -168,5 +167,81 @@ impl Endpoint {
         let progress = connect.restart(now, first, &maker);
         self.connect_of.insert(connect.index(), id);
         self.progress(now, id, progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use smt_carrier::Path;
+    use smt_record::Suite;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::handshake::{
+        Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose, TokenMac,
+    };
+
+    /// Begins, and hears nothing ever.
+    struct Unheard;
+
+    impl KeyExchangeProvider for Unheard {
+        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            Ok(Box::new(Self))
+        }
+        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("nobody connects")
+        }
+        fn suites(&self) -> Vec<Suite> {
+            vec![Suite::Aes128Gcm]
+        }
+        fn kind(&self) -> smt_wire::KeyExchange {
+            smt_wire::KeyExchange::Tls13
+        }
+        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+            None
+        }
+    }
+
+    impl KeyExchange for Unheard {
+        fn receive(&mut self, _: u8, _: &[u8], _: &[u8]) -> Result<(), HandshakeFailure> {
+            unreachable!("nothing is heard")
+        }
+        fn next_flight(&mut self) -> Option<Vec<u8>> {
+            None
+        }
+        fn sent_params(&mut self, _: &[u8]) {}
+        fn finished(&mut self) -> Option<Finished> {
+            None
+        }
+    }
+
+    impl TokenMac for Unheard {
+        fn mac(&self, _: MacPurpose, _: &[&[u8]]) -> [u8; 16] {
+            [0; 16]
+        }
+    }
+
+    #[test]
+    fn a_connect_ends_when_no_index_is_left_for_another_attempt() {
+        let mut endpoint = Endpoint::new(Config::default(), Arc::new(Unheard), Arc::new(Unheard));
+        let path = Path::to("192.0.2.1:17379".parse().unwrap());
+        let hour = Duration::from_secs(3_600);
+        endpoint.next_serial = u32::MAX - 1;
+        let id = endpoint
+            .connect(Time::default(), path, "server", hour)
+            .unwrap();
+        let refused = endpoint.connect(Time::default(), path, "server", hour);
+        assert_eq!(refused, Err(ConnectError::IndicesUsedUp));
+        while let Some((due, _)) = endpoint.poll_timeout() {
+            endpoint.handle_timeout(due);
+            assert!(due < Time::default() + hour, "it waits for its deadline");
+        }
+        let Some(Event::ConnectFailed { connect, error }) = endpoint.poll_event() else {
+            panic!("no event");
+        };
+        assert_eq!((connect, error), (id, ConnectError::IndicesUsedUp));
     }
 }

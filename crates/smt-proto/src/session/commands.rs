@@ -160,10 +160,7 @@ impl Session {
         for (number, served) in self.served.drain() {
             let rpc = self.rpc(MessageId(number));
             match served.state {
-                ServedState::Receiving { incoming, .. } => {
-                    shared.memory -= incoming.memory();
-                    shared.grants.remove(rpc);
-                }
+                ServedState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
                 ServedState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
                 ServedState::Replying(_) | ServedState::Aborted(_) => {}
             }
@@ -176,8 +173,7 @@ impl Session {
     /// Gives back what the endpoint holds for a call that is over.
     pub(super) fn release(&self, id: MessageId, live: &LiveCall, shared: &mut Shared) {
         if let Some(incoming) = &live.incoming {
-            shared.memory -= incoming.memory();
-            shared.grants.remove(self.rpc(id));
+            shared.forget(self.rpc(id), incoming);
         }
     }
 

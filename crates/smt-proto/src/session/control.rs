@@ -244,8 +244,7 @@ impl Session {
         {
             match self.served.remove(id.0).map(|served| served.state) {
                 Some(ServedState::Receiving { incoming, .. }) => {
-                    shared.memory -= incoming.memory();
-                    shared.grants.remove(self.rpc(id));
+                    shared.forget(self.rpc(id), &incoming);
                 }
                 Some(ServedState::Replying(outgoing)) if outgoing.is_large() => {
                     self.discovery.progressed();

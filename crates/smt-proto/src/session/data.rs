@@ -52,20 +52,35 @@ impl Session {
         piece: Piece<'_>,
         shared: &mut Shared,
     ) {
+        // Only what opens earns the message a place among those that are granted.
+        if self.take_data(now, id, piece, shared) {
+            self.finish_receiving(now, id, shared);
+        }
+    }
+
+    /// Gives a piece to a message of the peer. Whether a record has opened.
+    fn take_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) -> bool {
         let Some(served) = self.served.get_mut(id.0) else {
-            return;
+            return false;
         };
         let ServedState::Receiving { incoming, .. } = &mut served.state else {
             shared.statistics.packets_duplicate += 1;
-            return;
+            return false;
         };
         let bits = self.agreement.receive_bits;
-        if accept(incoming, &mut self.open, bits, (id, piece), shared) {
+        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        if has_opened {
             let retransmit = piece.retransmit;
             served.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
         }
-        self.finish_receiving(now, id, shared);
+        has_opened
     }
 
     /// DATA of an id of the peer without live state.
@@ -88,11 +103,12 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        if shared.memory >= shared.config.memory_max || self.served.len() >= limits::SERVED_MAX {
+        let is_full = shared.books.are_full(shared.config.memory_max);
+        if is_full || self.served.len() >= limits::SERVED_MAX {
             shared.statistics.memory_refusals += 1;
             return;
         }
-        let Some(incoming) = self.begin(now, id, data, shared) else {
+        let Some(mut incoming) = self.begin(now, id, data, shared) else {
             return;
         };
         let kind = incoming.header().kind;
@@ -104,27 +120,22 @@ impl Session {
             return;
         };
         self.heard(now);
-        shared.memory += incoming.memory();
+        incoming.allow(shared.config.unscheduled, 0);
+        shared.books.enter(&incoming);
         let header = *incoming.header();
-        self.insert_served(now, incoming, sight, shared);
+        self.insert_served(now, incoming, sight);
         self.take_ride(now, id, &header, shared);
-        self.handle_more_data(now, id, piece(data), shared);
+        self.take_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
-            self.handle_more_data(now, id, early_piece(&packet), shared);
+            self.take_data(now, id, early_piece(&packet), shared);
         }
+        self.finish_receiving(now, id, shared);
         self.tell_window(stripe);
     }
 
-    fn insert_served(
-        &mut self,
-        now: Time,
-        mut incoming: Incoming,
-        sight: FirstSight,
-        shared: &Shared,
-    ) {
+    fn insert_served(&mut self, now: Time, incoming: Incoming, sight: FirstSight) {
         let id = sight.id();
         let header = *incoming.header();
-        incoming.allow(shared.config.unscheduled, 0);
         let right = (header.kind == Kind::Request).then(|| sight.reply_right());
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
@@ -149,16 +160,10 @@ impl Session {
             return;
         };
         if !incoming.is_complete() {
-            shared.grants.update(
-                rpc,
-                incoming.length(),
-                incoming.arrived(),
-                incoming.allowed(),
-            );
+            shared.seek_grants(rpc, incoming);
             return;
         }
-        shared.memory -= incoming.memory();
-        shared.grants.remove(rpc);
+        shared.forget(rpc, incoming);
         self.patience.untroubled();
         let deadline = served.deadline;
         let aborted = ServedState::Aborted(smt_wire::AbortCode::Refused);
@@ -310,19 +315,18 @@ pub(super) fn accept(
     (id, piece): (MessageId, Piece<'_>),
     shared: &mut Shared,
 ) -> bool {
-    let (before, opened_before) = (incoming.memory(), incoming.arrived());
-    let statistics = &mut shared.statistics;
+    let before = incoming.arrived();
     let mut opener = Opener {
         keys,
         index_bits,
         id,
         scratch: &mut shared.open_scratch,
-        statistics,
+        statistics: &mut shared.statistics,
     };
-    incoming.accept(piece, &mut opener);
-    shared.memory += incoming.memory();
-    shared.memory -= before;
-    incoming.arrived() != opened_before
+    shared.books.change(incoming, |incoming| {
+        incoming.accept(piece, &mut opener);
+    });
+    incoming.arrived() != before
 }
 
 pub(super) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {

@@ -26,8 +26,7 @@ impl Session {
         if let Some(served) = self.served.remove(id.0) {
             let answer = match served.state {
                 ServedState::Receiving { incoming, .. } => {
-                    shared.memory -= incoming.memory();
-                    shared.grants.remove(rpc);
+                    shared.forget(rpc, &incoming);
                     PacketType::Voided
                 }
                 ServedState::Working { .. } => {
@@ -63,9 +62,9 @@ impl Session {
         {
             // The interval stays grown: a peer without memory for the message is not to be hurried.
             live.question.heard(now);
-            if outgoing.ask_all_again() && outgoing.is_large() {
-                self.discovery.stalled(now);
-            }
+            // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram, so that it sees
+            // the message through one, and asks.
+            outgoing.ask_all_again();
             self.queue_sendable(id);
         }
     }

@@ -25,14 +25,20 @@ impl Session {
             return;
         }
         self.seal.update();
-        for id in std::mem::take(&mut self.parked) {
-            self.queue_sendable(id);
-        }
+        self.unpark();
         self.controls = 0;
+        self.is_epoch_done = false;
         shared.statistics.key_updates += 1;
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         self.epoch_question = Some(question);
+    }
+
+    /// Messages that waited for keys go on.
+    fn unpark(&mut self) {
+        for id in std::mem::take(&mut self.parked) {
+            self.queue_sendable(id);
+        }
     }
 
     /// The previous epoch, if what is left of the current key is needed by the messages that hold it: else
@@ -67,7 +73,9 @@ impl Session {
             question.progressed(now, self.patience.interval());
         } else {
             question.ask(now, RESEND_INTERVAL_MAX);
+            self.asked_since.get_or_insert(now);
             self.control.push(0, Body::EpochDone { epoch: previous });
+            self.is_epoch_done = true;
         }
         self.epoch_question = Some(question);
     }
@@ -81,11 +89,13 @@ impl Session {
     }
 
     pub(super) fn epoch_acked(&mut self, now: Time, epoch: u32, shared: &mut Shared) {
-        if self.seal.previous() == Some(epoch) {
+        // Only if we said so: with the key go the repetitions of what was sealed under it.
+        if self.seal.previous() == Some(epoch) && self.is_epoch_done {
             self.seal.finish_previous();
             self.epoch_question = None;
-            // Who waited for the next epoch goes on.
             self.update_keys(now, shared);
+            // Nothing of the key is reserved any more, whether or not it was time for the next one.
+            self.unpark();
         }
     }
 
@@ -105,18 +115,20 @@ impl Session {
         {
             self.repeat_key_request(now, epoch, question);
         }
-        match self.open.previous() {
-            None => self.epoch_began = now,
-            Some(previous) if now.since(self.epoch_began) >= OLD_EPOCH_LIFE => {
-                self.open.finish(previous);
+        match (self.open.previous(), self.old_epoch) {
+            (Some(previous), Some((epoch, since))) if previous == epoch => {
+                if now.since(since) >= OLD_EPOCH_LIFE {
+                    self.open.finish(previous);
+                }
             }
-            Some(_) => {}
+            (previous, _) => self.old_epoch = previous.map(|epoch| (epoch, now)),
         }
     }
 
     fn repeat_key_request(&mut self, now: Time, epoch: u32, mut question: Question) {
         if question.due <= now {
             question.ask(now, RESEND_INTERVAL_MAX);
+            self.asked_since.get_or_insert(now);
             self.control.push(0, Body::KeyUpdateRequest { epoch });
         }
         self.set_due(question.due);

@@ -32,13 +32,16 @@ impl Session {
         if !has_begun && !self.begin_reply(now, id, data, shared) {
             return;
         }
-        self.accept_reply_data(now, id, piece(data), shared);
+        let has_opened = self.take_reply_data(now, id, piece(data), shared);
         if !has_begun {
             for packet in self.take_early(id, shared) {
-                self.accept_reply_data(now, id, early_piece(&packet), shared);
+                self.take_reply_data(now, id, early_piece(&packet), shared);
             }
         }
-        self.finish_reply(id, shared);
+        // Only what opens earns the reply a place among the messages that are granted.
+        if has_opened || !has_begun {
+            self.finish_reply(id, shared);
+        }
     }
 
     /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
@@ -64,7 +67,7 @@ impl Session {
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
-        shared.memory += incoming.memory();
+        shared.books.enter(&incoming);
         live.outgoing = None;
         live.is_seen = true;
         live.incoming = Some(incoming);
@@ -75,25 +78,28 @@ impl Session {
         true
     }
 
-    fn accept_reply_data(
+    /// Gives a piece to a reply. Whether a record has opened.
+    fn take_reply_data(
         &mut self,
         now: Time,
         id: MessageId,
         piece: Piece<'_>,
         shared: &mut Shared,
-    ) {
+    ) -> bool {
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return;
+            return false;
         };
         let Some(incoming) = live.incoming.as_mut() else {
-            return;
+            return false;
         };
         let bits = self.agreement.receive_bits;
-        if accept(incoming, &mut self.open, bits, (id, piece), shared) {
+        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        if has_opened {
             let retransmit = piece.retransmit;
             live.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
         }
+        has_opened
     }
 
     /// Delivers a reply that is whole.
@@ -106,16 +112,10 @@ impl Session {
             return;
         };
         if !incoming.is_complete() {
-            shared.grants.update(
-                rpc,
-                incoming.length(),
-                incoming.arrived(),
-                incoming.allowed(),
-            );
+            shared.seek_grants(rpc, incoming);
             return;
         }
-        shared.memory -= incoming.memory();
-        shared.grants.remove(rpc);
+        shared.forget(rpc, incoming);
         self.patience.untroubled();
         let stripe = usize::from(self.stripe_of(id));
         let shift = self.shift();

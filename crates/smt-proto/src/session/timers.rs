@@ -5,6 +5,7 @@
 //! It runs at most once per [`TIMER_GRAIN`], and not at all while nothing waits.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use smt_wire::{Body, MessageId, PacketType};
 
@@ -12,8 +13,8 @@ use super::{Session, Shared};
 use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
-    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
-    RESEND_INTERVAL_MAX, TIMER_GRAIN,
+    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS,
+    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN,
 };
 use crate::question::Question;
 use crate::served::{Served, ServedState};
@@ -33,19 +34,9 @@ impl Session {
         self.repeat_session_questions(now);
         self.probe_sizes(now);
         self.expire_early(now, shared);
-        if let Some(since) = self.asked_since {
-            let (silent, most) = (now.since(since), shared.config.silence_max);
-            if silent >= most {
-                self.end(SessionEnd::Silent(silent), shared);
-                return;
-            }
-            // Questions may have backed off so far that a few losses would look like death.
-            if silent >= most / 2 {
-                self.suspect(now);
-                self.set_due(since + most);
-            } else {
-                self.set_due(since + most / 2);
-            }
+        if let Some(silent) = self.is_dead(now, shared) {
+            self.end(SessionEnd::Silent(silent), shared);
+            return;
         }
         if let Some(question) = &self.epoch_question {
             let due = question.due;
@@ -58,10 +49,36 @@ impl Session {
         self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
     }
 
-    /// The peer may be gone, by an unreachable hint or long silence: find out whether it still answers.
+    /// For how long the peer has been silent although it was asked, if that means that it is dead (SPEC §9.9).
+    fn is_dead(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
+        let since = self.asked_since?;
+        let (silent, most) = (now.since(since), shared.config.silence_max);
+        if silent < most / 2 {
+            self.set_due(since + most / 2);
+            return None;
+        }
+        // Questions may have backed off so far that a few losses would look like death; and a process that was
+        // stopped has asked nothing meanwhile.
+        let pings = self.suspicion.map_or(0, |question| question.asked);
+        if silent >= most && pings >= PINGS_UNTIL_DEAD {
+            return Some(silent);
+        }
+        self.ping(now);
+        if silent < most {
+            self.set_due(since + most);
+        }
+        None
+    }
+
+    /// The peer may be gone, by an unreachable hint: find out whether it still answers, if anything waits for it.
     pub(crate) fn suspect(&mut self, now: Time) {
-        let waits = !(self.calls.is_empty() && self.served.is_empty());
-        if waits && self.suspicion.is_none() && self.ended.is_none() {
+        if !(self.calls.is_empty() && self.served.is_empty()) {
+            self.ping(now);
+        }
+    }
+
+    fn ping(&mut self, now: Time) {
+        if self.suspicion.is_none() && self.ended.is_none() {
             self.control.push(0, Body::Ping(now.as_nanos()));
             self.asked_since.get_or_insert(now);
             self.suspicion = Some(Question::new(now, self.patience.interval()));
@@ -125,7 +142,7 @@ impl Session {
                         expired.push(MessageId(number));
                         continue;
                     }
-                    if live.question.due <= now {
+                    if live.question.due <= now && silent.len() < QUESTIONS_PER_PASS {
                         live.question.ask(now, RESEND_INTERVAL_MAX);
                         silent.push(MessageId(number));
                     }
@@ -161,7 +178,7 @@ impl Session {
         };
         if !live.has_left() {
             // It waits here: for keys, or behind others.
-            live.question.heard(now);
+            live.question.waits_here(now);
             self.queue_sendable(id);
             return;
         }
@@ -169,12 +186,12 @@ impl Session {
             _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
             Some(incoming) if incoming.missing(1).is_empty() => {
                 // The peer waits for our grants.
-                live.question.heard(now);
+                live.question.waits_here(now);
                 return;
             }
             incoming => self.control.reply_progress(id, incoming.as_ref(), false),
         }
-        if live.question.asked >= QUESTIONS_UNTIL_UNGRANTED {
+        if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.remove(rpc);
         }
         self.asked_since.get_or_insert(now);
@@ -188,7 +205,7 @@ impl Session {
             if matches!(served.state, ServedState::Working { .. }) {
                 continue;
             }
-            if served.question.due <= now {
+            if served.question.due <= now && due.len() < QUESTIONS_PER_PASS {
                 due.push(MessageId(number));
             } else {
                 earliest =
@@ -225,11 +242,11 @@ impl Session {
                 question.ask(now, RESEND_INTERVAL_MAX);
                 if incoming.missing(1).is_empty() {
                     // The peer waits for our grants.
-                    question.heard(now);
+                    question.waits_here(now);
                 } else {
                     shared.statistics.resends_asked += 1;
                     self.control.progress(id, incoming, false);
-                    if question.asked >= QUESTIONS_UNTIL_UNGRANTED {
+                    if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
                         shared.grants.remove(rpc);
                     }
                 }
@@ -237,7 +254,7 @@ impl Session {
             ServedState::Replying(outgoing) if !outgoing.has_started() => {
                 // It waits here: for keys, or behind others.
                 question.ask(now, NEED_ACK_INTERVAL_MAX);
-                question.heard(now);
+                question.waits_here(now);
             }
             _ => {
                 question.ask(now, NEED_ACK_INTERVAL_MAX);
@@ -254,8 +271,7 @@ impl Session {
             return;
         };
         if let ServedState::Receiving { incoming, .. } = served.state {
-            shared.memory -= incoming.memory();
-            shared.grants.remove(self.rpc(id));
+            shared.forget(self.rpc(id), &incoming);
         }
     }
 

@@ -33,6 +33,13 @@ impl Session {
             batch.priority = CONTROL_PRIORITY;
             return;
         }
+        self.write_messages(now, shared, batch);
+        // The key may have been used up just now, and the next one be free.
+        self.update_keys(now, shared);
+    }
+
+    /// Writes messages until the batch is full.
+    fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         let holder_epoch = self.reserved_for();
         while let Some(Reverse((_, id))) = self.sendable.pop() {
             match self.write_message(now, (id, holder_epoch), shared, batch) {
@@ -76,13 +83,10 @@ impl Session {
             },
         };
         let Some(incoming) = incoming else { return };
-        incoming.allow(granted.end, granted.priority);
-        shared.grants.update(
-            granted.rpc,
-            incoming.length(),
-            incoming.arrived(),
-            incoming.allowed(),
-        );
+        shared.books.change(incoming, |incoming| {
+            incoming.allow(granted.end, granted.priority);
+        });
+        shared.seek_grants(granted.rpc, incoming);
         self.control.grant(incoming.grant(id));
     }
 
@@ -227,7 +231,8 @@ impl Session {
             }
             let start = batch.bytes.len();
             let is_again = outgoing.is_resending();
-            if is_again && !self.resend_credit.spend(now, length) {
+            let sealed = outgoing.sealed_again(limit, &writer);
+            if is_again && !self.resend_credit.spend(now, length, sealed) {
                 // The peer asks again, later and later.
                 outgoing.forget_questions();
                 shared.statistics.resends_refused += 1;
@@ -237,7 +242,7 @@ impl Session {
             let priority = priority(outgoing);
             match outgoing.write_packet(limit, &mut writer, batch.bytes) {
                 Ok(()) => {}
-                Err(SealError::EpochFinished { .. }) => {
+                Err(SealError::EpochFinished { .. }) if is_again => {
                     outgoing.forget_questions();
                     continue;
                 }

@@ -10,7 +10,7 @@ use smt_proto::{Config, ConnectError, Event};
 use smt_wire::{Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
 
 use super::support::node::address_of;
-use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
+use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms, us};
 
 fn server() -> Config {
     let mut config = Config::default();
@@ -29,13 +29,17 @@ fn handshake(datagram: &Datagram) -> Option<Handshake<'_>> {
 fn forged(datagram: &Datagram, change: impl FnOnce(&mut Handshake<'_>)) -> Datagram {
     let mut packet = handshake(datagram).unwrap();
     change(&mut packet);
+    Datagram {
+        bytes: emitted(&packet),
+        ..datagram.clone()
+    }
+}
+
+fn emitted(packet: &Handshake<'_>) -> Vec<u8> {
     let mut bytes = vec![0; 1_200];
     let length = packet.emit(1, 1_200, &mut bytes);
     bytes.truncate(length);
-    Datagram {
-        bytes,
-        ..datagram.clone()
-    }
+    bytes
 }
 
 fn large_flights(world: &mut World) {
@@ -391,4 +395,42 @@ fn lost_confirmations_are_repeated() {
         let rpc = world.call(0, session, body(1, 10));
         world.outcome(0, rpc).unwrap();
     }
+}
+
+/// Handshakes that are begun with a valid cookie each, and never finished, all from one address.
+#[test]
+fn one_validated_address_does_not_keep_all_others_out() {
+    let mut configs = vec![Config::default(), server(), Config::default()];
+    configs[1].accepts_without_cookie = 0;
+    let mut world = World::new(configs);
+    world.is_recording = true;
+    for number in 1..=1_100 {
+        let mut flight = Datagram {
+            at: world.now,
+            from: 2,
+            to: 1,
+            bytes: Vec::new(),
+        };
+        let mut packet = Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(number),
+            flight: 1,
+            cookie: &[],
+            flight_length: 5_000,
+            offset: 0,
+            fragment: &[1],
+        };
+        flight.bytes = emitted(&packet);
+        world.hand_in(&flight);
+        let sent = std::mem::take(&mut world.sent);
+        let packets = sent[0].packets();
+        let Packet::Cookie(cookie) = packets[0] else {
+            panic!("{:?}", sent[0]);
+        };
+        packet.cookie = cookie.cookie;
+        flight.bytes = emitted(&packet);
+        world.hand_in(&flight);
+        world.run_for(us(1_100));
+    }
+    world.connect(0, 1).unwrap();
 }

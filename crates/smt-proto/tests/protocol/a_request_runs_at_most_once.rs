@@ -2,9 +2,10 @@
 //! Rule 2: an id is marked when its first record opens, for the life of the session.
 
 use smt_proto::{CallFailure, Config, Event, Execution};
-use smt_wire::{AbortCode, PacketType, SessionIndex};
+use smt_wire::{AbortCode, Body, List, PacketType, SessionIndex};
 
 use super::support::configs::{ethernet, short_lived_keys};
+use super::support::rogue::Rogue;
 use super::support::{Answer, Datagram, Load, Random, Verdict, World, body, ms};
 
 /// Replays all that was ever recorded, in order and backwards.
@@ -204,5 +205,20 @@ fn an_abort_that_is_lost_is_asked_for() {
             .events
             .iter()
             .any(|event| matches!(event, Event::Reply { .. }))
+    );
+}
+
+/// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session has ended here.
+#[test]
+fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let rpc = world.call(0, session, body(1, 10));
+    let ids = [rpc.id];
+    let never_seen = Body::NeverSeen(List::from(&ids[..]));
+    Rogue::server(session).say(&mut world, &[never_seen, Body::Close { code: 2 }]);
+    assert_eq!(
+        world.outcome(0, rpc).unwrap_err().execution,
+        Execution::MayHaveRun
     );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
 
-use smt_proto::{CallFailure, Event, Execution, SessionEnd};
+use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd};
 use smt_wire::{PacketType, SessionIndex};
 
 use super::support::configs::ethernet;
@@ -229,4 +229,80 @@ fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
             .iter()
             .all(|node| node.endpoint.poll_timeout().is_none())
     );
+}
+
+/// One question is lost, then this process is stopped for three seconds: it must ask again before it gives up.
+fn stopped(then: Verdict) -> (World, SessionIndex) {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    world.call(0, session, body(1, 100));
+    world.run_for(ms(1));
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.run_for(ms(6));
+    world.is_recording = true;
+    world.rule = Box::new(move |_, _| then.clone());
+    world.now = world.now + ms(3_000);
+    let now = world.now;
+    world.nodes[0].endpoint.handle_timeout(now);
+    world.flush();
+    (world, session)
+}
+
+#[test]
+fn a_process_that_was_stopped_asks_before_it_gives_up() {
+    let (mut world, session) = stopped(Verdict::Deliver);
+    world.run_for(ms(10_000));
+    assert!(world.nodes[0].endpoint.session(session).is_some());
+    let (mut world, session) = stopped(Verdict::Drop);
+    world.run_for(ms(1_000));
+    assert!(world.nodes[0].endpoint.session(session).is_none());
+    let pings = world
+        .sent
+        .iter()
+        .filter(|sent| sent.from == 0 && sent.has(PacketType::Ping));
+    assert!(pings.count() >= 4);
+}
+
+/// Nothing waits but the end of a key epoch.
+#[test]
+fn a_dead_peer_is_not_told_for_ever_that_an_epoch_is_over() {
+    let mut client = ethernet();
+    client.key_limits = smt_record::KeyLimits::new(1_000, 100, 1 << 20).unwrap();
+    let (mut world, session, _) = World::connected_with(client, ethernet());
+    let epoch = |world: &World| world.nodes[0].endpoint.session(session).unwrap().seal_epoch;
+    while epoch(&world) == 0 {
+        let rpc = world.call(0, session, body(1, 10));
+        world.outcome(0, rpc).unwrap();
+    }
+    silence(&mut world, 1);
+    world.is_recording = true;
+    world.run_for(ms(60_000));
+    let sent = world.sent.iter().filter(|sent| sent.from == 0).count();
+    assert!((4..=50).contains(&sent), "{sent} packets");
+    assert!(world.nodes[0].endpoint.session(session).is_none());
+}
+
+/// More calls wait than questions fit into one pass.
+#[test]
+fn every_call_is_asked_about_however_many_wait() {
+    let mut config = Config::default();
+    config.window = 16_384;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+    let calls = (0..6_000).map(|at| endpoint.call(now, session, body(at, 10), None).unwrap());
+    let last = calls.last().unwrap().id;
+    let mut is_lost = false;
+    world.rule = Box::new(move |datagram, _| {
+        let is_last = datagram.data().is_some_and(|data| data.header.id == last) && !is_lost;
+        is_lost |= is_last;
+        if is_last {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    world.flush();
+    world.run_for(ms(60_000));
+    assert_eq!(world.nodes[1].delivered.len(), 6_000);
 }

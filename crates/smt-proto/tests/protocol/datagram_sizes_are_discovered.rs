@@ -143,3 +143,20 @@ fn loss_alone_does_not_lower_it() {
     }
     assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
 }
+
+/// A peer that has no memory for a message has never seen it: that says nothing about the path.
+#[test]
+fn nor_does_a_peer_without_memory() {
+    let mut server = Config::default();
+    server.memory_max = 0;
+    let (mut world, client, server) = World::connected_with(Config::default(), server);
+    world.is_recording = true;
+    world.call(0, client, body(1, 100_000));
+    world.run_for(ms(3_000));
+    let answers = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(smt_wire::PacketType::NeverSeen));
+    assert!(answers.count() > 3);
+    assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
+}

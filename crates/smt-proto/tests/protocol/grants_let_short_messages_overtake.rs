@@ -8,7 +8,8 @@ use smt_proto::{Config, Event, RpcId};
 use smt_wire::{Body, Packet, PacketType, SessionIndex};
 
 use super::support::configs::ethernet;
-use super::support::{Answer, Verdict, World, body, ms};
+use super::support::forge::PAYLOAD;
+use super::support::{Answer, Datagram, Verdict, World, body, ms, us};
 
 const MB: usize = 1_000_000;
 
@@ -142,7 +143,7 @@ fn senders_that_die_do_not_hold_up_the_others() {
     for (at, session) in sessions.iter().take(10).enumerate() {
         world.call(at + 1, *session, body(at as u64, MB));
     }
-    world.run_for(super::support::us(200));
+    world.run_for(us(200));
     world.rule = Box::new(|datagram, _| {
         if (1..=10).contains(&datagram.from) {
             Verdict::Drop
@@ -205,7 +206,7 @@ impl smt_proto::GrantPolicy for Loud {
     fn grant(
         &mut self,
         messages: &[smt_proto::Grantable],
-        _budget: u32,
+        _budget: smt_proto::GrantBudget,
         decisions: &mut Vec<smt_proto::Granted>,
     ) {
         decisions.extend(messages.iter().map(|message| smt_proto::Granted {
@@ -214,4 +215,85 @@ impl smt_proto::GrantPolicy for Loud {
             priority: 200,
         }));
     }
+}
+
+/// A dead sender's packets, cut short and forged: bytes that have not opened earn no place.
+#[test]
+fn forged_packets_get_a_dead_sender_no_grants() {
+    let mut server = ethernet();
+    server.accept = true;
+    let mut world = World::new(vec![ethernet(), server, ethernet()]);
+    let (dead, _) = world.connect(0, 1).unwrap();
+    let (honest, _) = world.connect(2, 1).unwrap();
+    world.is_recording = true;
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..8 {
+        world.call(0, dead, body(number, 2 * MB));
+    }
+    world.run_for(us(100));
+    let first = |sent: &&Datagram| sent.data().is_some_and(|data| data.header.offset == 0);
+    let firsts: Vec<Datagram> = world.sent.iter().filter(first).cloned().collect();
+    world.is_recording = false;
+    world.rule = Box::new(|datagram, _| {
+        if datagram.from == 0 {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    // 125 B/us: 5 MB take 40 ms.
+    world.rate = 125;
+    let rpc = world.call(2, honest, body(9, 5 * MB));
+    for _ in 0..500 {
+        for first in &firsts {
+            world.hand_in(&Datagram {
+                bytes: first.bytes[..PAYLOAD + 1].to_vec(),
+                ..first.clone()
+            });
+        }
+        world.run_for(ms(1));
+    }
+    assert_eq!(firsts.len(), 8);
+    let is_done = world.nodes[2]
+        .event(|event| matches!(event, Event::Reply { rpc: of, .. } if *of == rpc).then_some(()));
+    assert!(is_done.is_some(), "it has waited for half a second");
+}
+
+/// Each message has the budget to itself when it begins.
+#[test]
+fn what_is_granted_is_bounded_although_messages_begin_one_after_the_other() {
+    let config = ethernet();
+    let budget = config.incoming_max;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.is_recording = true;
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..50 {
+        world.call(0, session, body(number, 400_000));
+        world.run_for(us(30));
+    }
+    let mut open = BTreeMap::new();
+    for sent in &world.sent {
+        for packet in sent.packets() {
+            if let Packet::Control(control) = packet
+                && let Body::Grant(list) = control.body
+            {
+                // 66,788 bytes, to the end of a record, needed no grant.
+                list.iter().for_each(|grant| {
+                    open.insert(grant.id, grant.granted - grant.received.max(66_788));
+                });
+            }
+        }
+    }
+    let sum: u32 = open.values().sum();
+    // Each grant is rounded up to a record.
+    assert!(
+        (budget / 2..=budget + 8 * 16_406).contains(&sum),
+        "{sum} of {budget}"
+    );
 }

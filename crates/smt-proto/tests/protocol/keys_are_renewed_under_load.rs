@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Rule 6: many epochs, no message waits, none is lost.
 
-use smt_proto::{Config, GrantPolicy, Grantable, Granted};
+use std::time::Duration;
+
+use smt_proto::{Config, GrantBudget, GrantPolicy, Grantable, Granted};
 use smt_record::KeyLimits;
 use smt_wire::{PacketType, SessionIndex};
 
@@ -206,7 +208,13 @@ fn although_one_call_lasts() {
 struct Miser;
 
 impl GrantPolicy for Miser {
-    fn grant(&mut self, _messages: &[Grantable], _budget: u32, _decisions: &mut Vec<Granted>) {}
+    fn grant(
+        &mut self,
+        _messages: &[Grantable],
+        _budget: GrantBudget,
+        _decisions: &mut Vec<Granted>,
+    ) {
+    }
 }
 
 /// A reply that waits for grants has arrived in part: what it was sealed under ends all the same.
@@ -264,4 +272,101 @@ fn when_too_much_fails_to_open() {
         world.nodes[1].endpoint.session(server).unwrap().open_epoch,
         1
     );
+}
+
+/// A key that is kept for what may be sent again is kept as long after silence as ever.
+#[test]
+fn after_long_silence() {
+    let mut server = ethernet();
+    server.idle_life = Duration::from_secs(36_000);
+    server.key_limits = KeyLimits::new(1_000, 100, 1 << 20).unwrap();
+    let (mut world, client, at_server) = World::connected_with(ethernet(), server);
+    let epoch = |world: &World| epochs(world, [client, at_server])[1];
+    for number in 0..99 {
+        let rpc = world.call(0, client, body(number, 10));
+        world.outcome(0, rpc).unwrap();
+    }
+    world.run_for(Duration::from_secs(1_200));
+    assert_eq!(epoch(&world), 0);
+    // The first reply, sealed in epoch 0, is lost once; the second is of epoch 1.
+    let mut is_lost = false;
+    world.rule = Box::new(move |datagram, _| {
+        let is_first = datagram.from == 1 && datagram.data().is_some() && !is_lost;
+        is_lost |= is_first;
+        if is_first {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let first = world.call(0, client, body(1, 10));
+    let second = world.call(0, client, body(2, 10));
+    assert_eq!(world.outcome(0, second), Ok(body(2, 10)));
+    assert_eq!(epoch(&world), 1);
+    assert_eq!(world.outcome(0, first), Ok(body(1, 10)));
+}
+
+/// What is left of a key is kept for a long message; others wait. It is given up, the epoch before ends, and they go
+/// on at once, although it is not yet time for the next key.
+#[test]
+fn and_who_waited_goes_on_when_the_epoch_before_is_over() {
+    let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
+    // It never hears that what it has sent has arrived.
+    world.rule = Box::new(|datagram, _| {
+        if datagram.has(PacketType::Grant) {
+            Verdict::Drop
+        } else {
+            Verdict::Deliver
+        }
+    });
+    let long = world.call(0, client, body(1, 1_000_000));
+    while epochs(&world, [client, server])[0] == 0 {
+        let rpc = world.call(0, client, body(2, 10));
+        world.outcome(0, rpc).unwrap();
+    }
+    world.is_recording = true;
+    let mut waiting = None;
+    for _ in 0..48 {
+        let rpc = world.call(0, client, body(3, 10));
+        world.run_for(ms(1));
+        let is_answered = world.nodes[0].event(|event| match event {
+            smt_proto::Event::Reply { rpc: of, .. } => (*of == rpc).then_some(()),
+            _ => None,
+        });
+        if is_answered.is_none() {
+            waiting = Some(rpc);
+            break;
+        }
+    }
+    let waiting = waiting.expect("one that waits for its key");
+    world.run_for(ms(1_000));
+    let now = world.now;
+    assert!(world.nodes[0].endpoint.cancel(now, long));
+    world.outcome(0, waiting).unwrap();
+    assert_eq!(epochs(&world, [client, server])[0], 1, "the same key");
+    let acknowledged = world
+        .sent
+        .iter()
+        .find(|sent| sent.has(PacketType::EpochAck));
+    let left = world.sent.iter().find(|sent| {
+        let data = sent.data();
+        sent.from == 0 && data.is_some_and(|data| data.header.id == waiting.id)
+    });
+    let (acknowledged, left) = (acknowledged.unwrap().at, left.unwrap().at);
+    assert_eq!(left, acknowledged + world.latency);
+}
+
+/// The batch that uses a key up is followed by the next key, not by a question.
+#[test]
+fn at_once_when_a_batch_uses_one_up() {
+    let mut config = short_lived_keys();
+    config.record_size = 64;
+    config.first_record_size = 64;
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 1)));
+    let began = world.now;
+    let rpc = world.call(0, client, body(1, 100 * 64));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 1)));
+    assert_eq!(epochs(&world, [client, server])[0], 1);
+    assert_eq!(world.now.since(began), 2 * world.latency);
 }

@@ -11,6 +11,7 @@ mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;
 mod a_handshake_survives_an_attacker;
 mod a_message_is_never_cut_short;
+mod a_peer_that_breaks_the_rules_gains_nothing;
 mod a_request_runs_at_most_once;
 mod a_silent_peer_is_asked_a_bounded_number_of_times;
 mod an_attacker_on_the_path_achieves_nothing;

@@ -177,3 +177,27 @@ fn many_calls_at_once_ask_for_short_first_parts_of_their_replies() {
     let short = replies.filter(|data| data.header.offset == 0 && data.payload.len() == 1_164);
     assert_eq!(short.count(), 90);
 }
+
+/// Of each message record 0 arrives, and the last record that needs no grant: it makes room for all between.
+#[test]
+fn messages_that_come_from_their_end_are_bounded_too() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    let all_have_begun = world.now + ms(2);
+    world.rule = Box::new(move |datagram, _| match datagram.data() {
+        Some(data) if data.header.offset == 0 => Verdict::Deliver,
+        Some(data) if data.header.offset < 50_382 || datagram.at < all_have_begun => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..700 {
+        world.call(0, session, body(number, 100_000));
+    }
+    world.run_for(ms(60));
+    let memory = world.nodes[1].endpoint.memory();
+    // One message beyond the bound, and a buffer grows by doubling.
+    assert!(
+        (512 * KIB..=2 * (1024 * KIB + 66_788)).contains(&memory),
+        "{memory}"
+    );
+}

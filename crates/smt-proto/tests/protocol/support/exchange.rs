@@ -117,6 +117,7 @@ impl Exchange {
     fn finish(&mut self) {
         let transcript = self.transcript.as_deref().unwrap();
         let hash = parameter_hash(transcript, b"");
+        super::rogue::learn(transcript, hash);
         self.finished = Some(Finished {
             secrets: from_registered(Suite::Aes128Gcm, transcript, &hash),
             peer: PeerIdentity::default(),

@@ -4,6 +4,7 @@
 //! 1. [`World`] holds nodes, each an endpoint with an application, and the datagrams on their way.
 //! 2. [`rule`] decides what becomes of each datagram; [`Random`] is seeded and printed.
 //! 3. [`exchange`] is a key exchange with real keys, transcript and failures.
+//! 4. [`forge`] is who has no keys and changes bytes; [`rogue`] is a peer that has them.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -16,6 +17,7 @@ pub mod forge;
 pub mod load;
 pub mod node;
 pub mod random;
+pub mod rogue;
 pub mod rule;
 pub mod world;
 

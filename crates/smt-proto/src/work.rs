@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Steps of work, counted in tests: what a peer can make us do is bounded too, and time is a bad measure of it.
+//!
+//! Outside of tests a step is nothing.
+
+/// One entry of something large has been looked at.
+#[inline]
+pub(crate) fn step() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
+/// The steps that `what` takes, and what it yields.
+#[cfg(test)]
+pub(crate) fn steps_of<T>(what: impl FnOnce() -> T) -> (u64, T) {
+    let before = STEPS.get();
+    let yielded = what();
+    (STEPS.get() - before, yielded)
+}
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A peer that holds the session's keys and breaks the rules.
+//!
+//! It seals control packets as it likes in the name of node 0, the client, or node 1, the server. The honest endpoint
+//! of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: DATA of its
+//! own, later epochs, handshakes.
+
+use std::cell::RefCell;
+
+use smt_record::{KeyLimits, SealKeys, SessionSecrets, Suite, from_registered};
+use smt_wire::{Body, ControlHeader, ControlNumber, SessionIndex};
+
+use super::{Datagram, World};
+
+thread_local! {
+    /// Transcript and its hash of the handshake that was the last to finish in this test.
+    static TRANSCRIPT: RefCell<Option<(Vec<u8>, [u8; 32])>> = const { RefCell::new(None) };
+}
+
+/// Notes what the keys of a session are made of.
+pub fn learn(transcript: &[u8], hash: [u8; 32]) {
+    TRANSCRIPT.set(Some((transcript.to_vec(), hash)));
+}
+
+pub struct Rogue {
+    keys: SealKeys,
+    from: usize,
+    /// The receiver's index.
+    index: SessionIndex,
+    counter: u64,
+}
+
+impl Rogue {
+    /// Speaks as the client of the session that was established last.
+    pub fn client(at_server: SessionIndex) -> Self {
+        Self::new(0, at_server)
+    }
+
+    /// Speaks as its server.
+    pub fn server(at_client: SessionIndex) -> Self {
+        Self::new(1, at_client)
+    }
+
+    fn new(from: usize, index: SessionIndex) -> Self {
+        let SessionSecrets { client, server, .. } = TRANSCRIPT.with_borrow(|last| {
+            let (transcript, hash) = last.as_ref().expect("a session was established");
+            from_registered(Suite::Aes128Gcm, transcript, hash)
+        });
+        let secrets = if from == 0 { client } else { server };
+        Self {
+            keys: SealKeys::new(secrets, Suite::Aes128Gcm, KeyLimits::default(), None),
+            from,
+            index,
+            counter: 700,
+        }
+    }
+
+    /// Says all of this in one datagram, which is handed in now.
+    pub fn say(&mut self, world: &mut World, bodies: &[Body<'_>]) {
+        let bytes = bodies.iter().flat_map(|body| self.packet(body)).collect();
+        world.hand_in(&Datagram {
+            at: world.now,
+            from: self.from,
+            to: 1 - self.from,
+            bytes,
+        });
+    }
+
+    fn packet(&mut self, body: &Body<'_>) -> Vec<u8> {
+        let header = ControlHeader {
+            epoch: self.keys.epoch() as u8,
+            session: self.index,
+            number: ControlNumber {
+                stripe: 0,
+                counter: self.counter,
+            },
+        };
+        self.counter += 1;
+        let mut packet = vec![0; ControlHeader::packet_len(body)];
+        let length = header.emit(smt_wire::VERSION, body, &mut packet);
+        let (aad, tag) = packet.split_at_mut(length);
+        let number = header.number.to_u64();
+        tag.copy_from_slice(&self.keys.control().seal(number, aad, &mut []));
+        packet
+    }
+}
