@@ -6,7 +6,7 @@
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use crate::{call, completions, demo, doctor, dump, keys, man, perf, serve};
+use crate::{call, completions, demo, doctor, dump, keys, man, perf, serve, sim};
 
 /// A secure message transport for datacenters: encrypted RPCs over UDP
 ///
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
     Perf(perf::Arguments),
     Serve(serve::Arguments),
+    Sim(sim::Arguments),
 }
 
 /// In help texts these stand behind a subcommand's own options.

@@ -23,6 +23,7 @@ mod own_process;
 mod perf;
 mod scratch;
 mod serve;
+mod sim;
 mod size;
 mod sockets;
 mod time_span;
@@ -55,5 +56,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Man(arguments) => man::run(&arguments),
         Command::Perf(arguments) => perf::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
     }
 }

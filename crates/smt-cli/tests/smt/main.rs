@@ -12,4 +12,5 @@ mod measuring;
 mod program;
 mod round_trip;
 mod serving;
+mod sim;
 mod texts;

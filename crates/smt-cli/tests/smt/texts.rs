@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::program::{Files, smt};
 
-const SUBCOMMANDS: [&str; 9] = [
+const SUBCOMMANDS: [&str; 10] = [
     "call",
     "completions",
     "demo",
@@ -15,6 +15,7 @@ const SUBCOMMANDS: [&str; 9] = [
     "man",
     "perf",
     "serve",
+    "sim",
 ];
 
 #[test]

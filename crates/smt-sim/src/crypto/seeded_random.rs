@@ -30,11 +30,22 @@ impl SecureRandom for SeededRandom {
 /// Lends a generator to what `call` does.
 pub(crate) fn lend<T>(random: &mut Random, call: impl FnOnce() -> T) -> T {
     let before = LENT.replace(Some(random.clone()));
-    let result = call();
-    if let Some(used) = LENT.replace(before) {
-        *random = used;
+    let _returned = Returned { random, before };
+    call()
+}
+
+/// Takes the generator back, also when the call panics.
+struct Returned<'a> {
+    random: &'a mut Random,
+    before: Option<Random>,
+}
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        if let Some(used) = LENT.replace(self.before.take()) {
+            *self.random = used;
+        }
     }
-    result
 }
 
 #[cfg(test)]

@@ -254,7 +254,7 @@ impl Case {
     fn partition(&mut self, random: &mut Random) {
         let from = self.moment(random);
         let millis = match random.chance(350_000) {
-            true => random.between(1_000, 4_000),
+            true => random.between(1_000, 2_500),
             false => random.between(1, 400),
         };
         let time = Duration::from_millis(millis);

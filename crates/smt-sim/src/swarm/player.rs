@@ -33,7 +33,7 @@ pub(super) struct Player {
     sessions: BTreeMap<SessionIndex, HostId>,
     connecting: BTreeMap<ConnectId, HostId>,
     calls: BTreeMap<RpcId, u64>,
-    /// Requests that are never answered: their callers have deadlines.
+    /// What has happened and was not taken yet.
     pub(super) reports: Vec<Report>,
     /// Sessions in which something of the peer has arrived. Others may be left over from a client's attempt that it
     /// gave up: the client says RESET to those, rightly.
@@ -208,7 +208,7 @@ impl Player {
         }
     }
 
-    /// A request waits for an answer: now, later, or never if its caller has a deadline.
+    /// A request waits for an answer: now, later, or very late if its caller has a deadline.
     fn requested(&mut self, now: Time, rpc: RpcId, body: Bytes, has_deadline: bool) {
         let claimed = Content::claimed(&body);
         let reply = claimed.map_or_else(|| body.clone(), |content| content.reply());
@@ -218,7 +218,7 @@ impl Player {
             match self.random.below(100) {
                 0 => answer = Answer::Abort(AbortCode::Refused, body.clone()),
                 1 => answer = Answer::Abort(AbortCode::Dropped, body.clone()),
-                2 if has_deadline => return,
+                2 if has_deadline => at = now + VERY_LATE,
                 3..50 => at = now + Duration::from_micros(self.random.below(5_000)),
                 _ => {}
             }
@@ -319,6 +319,8 @@ impl Application for Player {
     }
 }
 
+/// Callers have given up by then, or crashed. Never to answer would be the application's own leak.
+const VERY_LATE: Duration = Duration::from_secs(5);
 /// Wait before a message that could not be sent is tried again.
 const RETRY: Duration = Duration::from_millis(5);
 /// A connect that takes longer is begun anew.

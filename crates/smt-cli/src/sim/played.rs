@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A seed that was played: what was found, by a checker or by the code's own assertions.
+
+use serde::Serialize;
+use serde_json::json;
+use smt_sim::swarm::{Case, Verdict};
+
+use super::{SCHEMA, panics};
+
+/// What came of a seed.
+#[derive(Clone, Debug)]
+pub(super) struct Played {
+    pub(super) seed: u64,
+    /// Empty if all is well.
+    pub(super) findings: Vec<Finding>,
+    /// `None` if the case did not come to an end.
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// One thing that must not be.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(super) struct Finding {
+    /// Who found it: a checker of the simulator, or one of those below.
+    pub(super) checker: String,
+    pub(super) text: String,
+}
+
+impl Played {
+    /// Plays a seed.
+    pub(super) fn play(seed: u64) -> Self {
+        match panics::catch(|| smt_sim::swarm::run(&Case::new(seed))) {
+            Ok(verdict) => Self {
+                seed,
+                findings: verdict.failures.iter().map(Finding::from).collect(),
+                verdict: Some(verdict),
+            },
+            Err(text) => Self::without_end(seed, PANIC, text),
+        }
+    }
+
+    /// The case was broken off.
+    pub(super) fn without_end(seed: u64, checker: &str, text: String) -> Self {
+        let checker = checker.to_owned();
+        Self {
+            seed,
+            findings: vec![Finding { checker, text }],
+            verdict: None,
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
+    /// The command that plays it again.
+    pub(super) fn replay(&self) -> String {
+        // As the user has called it: what can be typed here is what was typed.
+        let program = std::env::args_os().next().unwrap_or_else(|| "smt".into());
+        let program = program.to_string_lossy();
+        format!("{program} sim run --seed {}", self.seed)
+    }
+
+    /// What was found, for people.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("seed {} failed\n", self.seed);
+        for Finding {
+            checker,
+            text: found,
+        } in &self.findings
+        {
+            text.push_str(&format!("  {checker}: {found}\n"));
+        }
+        text + &format!("  replay: {}", self.replay())
+    }
+
+    /// What was found, for programs.
+    pub(super) fn json(&self) -> serde_json::Value {
+        json!({
+            "schema": SCHEMA, "kind": "failure", "seed": self.seed, "findings": self.findings,
+            "replay": self.replay(),
+        })
+    }
+}
+
+impl From<&smt_sim::check::Failure> for Finding {
+    fn from(failure: &smt_sim::check::Failure) -> Self {
+        Self {
+            checker: format!("{:?}", failure.checker),
+            text: failure.text.clone(),
+        }
+    }
+}
+
+/// The code has panicked.
+const PANIC: &str = "Panic";
+/// The case takes more real time than any should.
+pub(super) const STUCK: &str = "Stuck";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_its_seed_what_was_found_and_how_to_see_it_again() {
+        let played = Played::without_end(17, PANIC, "at x.rs:1".to_owned());
+        let text = played.text();
+        assert!(
+            text.starts_with("seed 17 failed\n  Panic: at x.rs:1\n  replay: "),
+            "{text}"
+        );
+        assert!(text.ends_with(" sim run --seed 17"), "{text}");
+        assert_eq!(played.json()["findings"][0]["checker"], "Panic");
+    }
+}

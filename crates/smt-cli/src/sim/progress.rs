@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How far a swarm is: one line on standard error, rewritten in place; without a terminal a new line now and then.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use tracing::level_filters::LevelFilter;
+
+use crate::time_span;
+
+/// Tells how far a swarm is.
+#[derive(Debug)]
+pub(super) struct Progress {
+    began: Instant,
+    told: Instant,
+    is_terminal: bool,
+    is_wanted: bool,
+    /// Seeds to play, and time to play them in.
+    bounds: (Option<u64>, Option<Duration>),
+}
+
+impl Progress {
+    /// Begins now.
+    pub(super) fn new(seeds: Option<u64>, time: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            told: now,
+            is_terminal: std::io::stderr().is_terminal(),
+            is_wanted: LevelFilter::current() >= LevelFilter::WARN,
+            bounds: (seeds, time),
+        }
+    }
+
+    /// Tells it, unless it was told lately.
+    pub(super) fn tell(&mut self, done: u64, failed: u64) {
+        let interval = match self.is_terminal {
+            true => REWRITE_INTERVAL,
+            false => LINE_INTERVAL,
+        };
+        if !self.is_wanted || self.told.elapsed() < interval {
+            return;
+        }
+        self.told = Instant::now();
+        let line = line(done, failed, self.elapsed(), self.bounds);
+        match self.is_terminal {
+            true => eprint!("\r{line:WIDTH$}"),
+            false => eprintln!("{line}"),
+        }
+    }
+
+    /// Makes room for other words.
+    pub(super) fn clear(&self) {
+        if self.is_terminal && self.is_wanted {
+            eprint!("\r{:WIDTH$}\r", "");
+        }
+    }
+
+    /// Since it began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+/// Seeds a second.
+pub(super) fn rate(done: u64, elapsed: Duration) -> f64 {
+    done as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+fn line(
+    done: u64,
+    failed: u64,
+    elapsed: Duration,
+    (seeds, time): (Option<u64>, Option<Duration>),
+) -> String {
+    let rate = rate(done, elapsed);
+    let by_time = time.map(|time| time.saturating_sub(elapsed));
+    let by_count = seeds.and_then(|seeds| {
+        let left = seeds.saturating_sub(done) as f64;
+        Duration::try_from_secs_f64(left / rate).ok()
+    });
+    let left = by_time.into_iter().chain(by_count).min();
+    let left = left.map_or_else(String::new, |left| {
+        format!(", {} left", time_span::display(left))
+    });
+    format!("{done} seeds, {rate:.1} a second, {failed} failed{left}")
+}
+
+/// On a terminal.
+const REWRITE_INTERVAL: Duration = Duration::from_millis(200);
+/// In a log.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
+/// Covers a longer line that was there before; a terminal has 80 columns.
+const WIDTH: usize = 78;
+
+#[cfg(test)]
+mod tests {
+    mod line {
+        use super::super::line;
+        use std::time::Duration;
+
+        const TEN: Duration = Duration::from_secs(10);
+
+        #[test]
+        fn the_nearer_bound_says_what_is_left() {
+            let of = |seeds, time| line(200, 1, TEN, (seeds, time));
+            assert_eq!(of(None, None), "200 seeds, 20.0 a second, 1 failed");
+            assert!(of(Some(300), None).ends_with(", 5.00 s left"));
+            assert!(of(Some(300), Some(TEN * 9)).ends_with(", 5.00 s left"));
+            assert!(of(Some(300), Some(TEN)).ends_with(", 0.00 us left"));
+        }
+
+        #[test]
+        fn nothing_is_foretold_before_the_first_seed() {
+            let line = line(0, 0, Duration::ZERO, (Some(5), None));
+            assert_eq!(line, "0 seeds, 0.0 a second, 0 failed");
+        }
+    }
+}

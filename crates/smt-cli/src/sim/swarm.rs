@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt sim swarm`: many seeds, until something is found or the time is over.
+//!
+//! 1. Threads play seeds (`crew`); what fails is told at once, with the command that plays it again.
+//! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C. What is under way
+//!    then is played to its end.
+//! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached each thing: what
+//!    a swarm never meets it does not test.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::SCHEMA;
+use super::crew::{Crew, News};
+use super::played::Played;
+use super::progress::Progress;
+use super::seeds::Seeds;
+use super::totals::Totals;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::machine;
+use crate::time_span;
+
+/// Play the cases of many seeds, and stop at the first in which something is found
+///
+/// Exit code 1 if something was found, or if of 1,000 seeds or more too few have reached a packet type, fault or
+/// event. Ctrl-C ends it with what is known so far.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Play so many seeds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Play for so long; ten minutes if no number of seeds is given either
+    #[arg(long, value_name = "TIME", value_parser = time_span::parse)]
+    time: Option<Duration>,
+    /// Play so many at once; by default one per core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Count up from this seed; by default from one that the clock gives
+    #[arg(long, value_name = "N")]
+    first_seed: Option<u64>,
+    /// Play the seeds in this file, one a line; # begins a comment
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "time", "first_seed"])]
+    seeds: Option<PathBuf>,
+    /// Go on after a failure
+    #[arg(long)]
+    keep_going: bool,
+    /// Least share of seeds that must reach each packet type, fault and event, when 1,000 or more were played
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    coverage_least: f64,
+    /// One JSON object per line instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the subcommand.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let seeds = match &arguments.seeds {
+        Some(path) => Seeds::read(path)?,
+        None => Seeds::counted(arguments.first_seed, arguments.count),
+    };
+    let time = match (arguments.time, seeds.total()) {
+        (None, None) => Some(TIME),
+        (time, _) => time,
+    };
+    let jobs = arguments.jobs.map_or_else(machine::cores, usize::from);
+    let is_interrupted = interrupted()?;
+    say(&opening(&seeds, jobs, arguments.json))?;
+    let mut progress = Progress::new(seeds.total(), time);
+    let mut totals = Totals::default();
+    let mut crew = Crew::start(jobs, PATIENCE, seeds, Played::play)?;
+    loop {
+        match crew.next(TICK) {
+            News::None => {}
+            News::Over => break,
+            News::Played(played) => {
+                totals.add(&played);
+                if played.has_failed() {
+                    progress.clear();
+                    tell(&played, arguments.json)?;
+                    if !arguments.keep_going {
+                        crew.stop();
+                    }
+                }
+            }
+        }
+        let is_late = time.is_some_and(|time| progress.elapsed() >= time);
+        if is_late || is_interrupted.load(Ordering::Relaxed) {
+            crew.stop();
+        }
+        progress.tell(totals.seeds, totals.failed());
+    }
+    progress.clear();
+    if arguments.json {
+        for line in totals.json(progress.elapsed()) {
+            say(&line.to_string())?;
+        }
+    } else {
+        say(totals
+            .text(progress.elapsed(), arguments.coverage_least)
+            .trim_end())?;
+    }
+    totals.judge(arguments.coverage_least)
+}
+
+/// The first line: with it all of this can be had again.
+fn opening(seeds: &Seeds, jobs: usize, is_json: bool) -> String {
+    if is_json {
+        return json!({
+            "schema": SCHEMA, "kind": "configuration", "first_seed": seeds.first(), "seeds": seeds.total(),
+            "jobs": jobs,
+        })
+        .to_string();
+    }
+    match (seeds.first(), seeds.total()) {
+        (Some(first), _) => format!("first seed {first}, {jobs} at once"),
+        (None, total) => format!("{} seeds, {jobs} at once", total.unwrap_or_default()),
+    }
+}
+
+fn tell(played: &Played, is_json: bool) -> Result<(), Failure> {
+    match is_json {
+        true => say(&played.json().to_string()),
+        false => say(&played.text()),
+    }
+}
+
+/// Becomes true at Ctrl-C.
+fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupt = Interrupt::on_signals()?;
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_interrupted);
+    std::thread::spawn(move || {
+        interrupt.wait();
+        flag.store(true, Ordering::Relaxed);
+    });
+    Ok(is_interrupted)
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
+        _ => Err("give a share in percent, 0 to 100, such as 1 or 0.5".to_owned()),
+    }
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
+}
+
+/// How long a swarm takes if nobody says.
+const TIME: Duration = Duration::from_secs(600);
+/// A case takes a tenth of a second; this much, and it loops without virtual time passing.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between looks at the clock.
+const TICK: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    mod percent {
+        use super::super::percent;
+
+        #[test]
+        fn is_a_share() {
+            assert_eq!(percent("0.5"), Ok(0.5));
+            for wrong in ["", "-1", "101", "NaN", "1%"] {
+                assert!(percent(wrong).is_err(), "{wrong}");
+            }
+        }
+    }
+}
