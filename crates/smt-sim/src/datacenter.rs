@@ -4,7 +4,7 @@
 //! 1. [`Scenario`] says what runs: topology, workload, load, transport.
 //! 2. [`run`] lets every host send messages at random times to random others, whatever the network does.
 //! 3. [`Results`] have the slowdown of each message: its time over that of the same message alone
-//!    ([`unloaded::Unloaded`]), by size, and what links and queues have seen.
+//!    (`unloaded`), by size, and what links and queues have seen.
 //!
 //! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams.
 
