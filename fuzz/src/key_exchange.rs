@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The real key exchanges over a network that changes flights (SPEC §6, §7; `smt-handshake`).
+//!
+//! Nothing panics; unchanged flights agree; what was tampered with fails, or both sides end with the
+//! same secrets for the same parameters, never for others. TLS draws randoms, so an input's path
+//! differs a little from run to run; what must hold does not.
+//! Not here: lost and repeated packets (see [`crate::script`]).
+
+use std::sync::OnceLock;
+
+use arbitrary::Arbitrary;
+use smt_handshake::{
+    Algorithms, ClientAuth, ClientTls, Group, PlaintextProvider, RegisteredKey, RegisteredProvider,
+    ServerTls, ThrowAway, TlsProvider,
+};
+use smt_proto::handshake::{Finished, KeyExchange, KeyExchangeProvider};
+use smt_record::Suite;
+use smt_wire::{Params, SessionIndex};
+
+/// Which key exchange, and what becomes of its flights.
+#[derive(Arbitrary, Debug)]
+pub struct Case {
+    kind: Kind,
+    changes: Vec<Change>,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Kind {
+    Tls,
+    Registered,
+    Plaintext,
+}
+
+/// A change to flight 1, 2 or 3.
+#[derive(Arbitrary, Debug)]
+enum Change {
+    Flip {
+        flight: u8,
+        at: u16,
+        bits: u8,
+    },
+    Cut {
+        flight: u8,
+        keep: u16,
+    },
+    Grow {
+        flight: u8,
+        tail: Vec<u8>,
+    },
+    Replace {
+        flight: u8,
+        bytes: Vec<u8>,
+    },
+    FlipParams {
+        flight: u8,
+        at: u16,
+        bits: u8,
+    },
+    ReplaceParams {
+        flight: u8,
+        params: Vec<u8>,
+    },
+    /// The bytes of an earlier flight instead of its own.
+    Repeat {
+        flight: u8,
+    },
+}
+
+/// Runs the exchange.
+pub fn check(case: &Case) {
+    match case.kind {
+        Kind::Tls => {
+            let (client, server) = tls();
+            run(client, server, &case.changes);
+        }
+        Kind::Registered => {
+            let key = || RegisteredKey::from_secret(b"key", Suite::Aes128Gcm, &[7; 32]);
+            let key = || key().expect("a key of full length");
+            let server = RegisteredProvider::server(vec![key()]).expect("one key");
+            run(&RegisteredProvider::client(key()), &server, &case.changes);
+        }
+        Kind::Plaintext => run(&PlaintextProvider, &PlaintextProvider, &case.changes),
+    }
+}
+
+/// A flight on its way.
+#[derive(Clone)]
+struct Flight {
+    number: u8,
+    params: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// One side, and whether it has failed or finished.
+struct Side {
+    exchange: Box<dyn KeyExchange>,
+    has_failed: bool,
+    finished: Option<Finished>,
+}
+
+impl Side {
+    fn new(exchange: Box<dyn KeyExchange>, params: &[u8]) -> Self {
+        let mut exchange = exchange;
+        exchange.sent_params(params);
+        Self {
+            exchange,
+            has_failed: false,
+            finished: None,
+        }
+    }
+
+    /// Takes a flight; the key exchange bytes of the next one.
+    fn take(&mut self, flight: &Flight) -> Option<Vec<u8>> {
+        let Flight {
+            number,
+            params,
+            bytes,
+        } = flight;
+        if let Err(failure) = self.exchange.receive(*number, params, bytes) {
+            let is_one_line = !failure.text.chars().any(char::is_control);
+            assert!(is_one_line, "{:?}", failure.text);
+            self.has_failed = true;
+        }
+        let next = self.exchange.next_flight();
+        let finished = self.exchange.finished();
+        assert!(
+            !self.has_failed || finished.is_none(),
+            "a failed attempt has a result"
+        );
+        if finished.is_some() || self.has_failed {
+            self.finished = finished;
+        }
+        next
+    }
+}
+
+fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, changes: &[Change]) {
+    let offered = params(1, client, client.registered_params(None));
+    let exchange = client.client("a.example").expect("it is a client");
+    let mut client_side = Side::new(exchange, &offered);
+    let bytes = client_side.exchange.next_flight().expect("flight 1");
+    let mut sent = vec![Flight {
+        number: 1,
+        params: offered,
+        bytes,
+    }];
+    let first = changed(&sent, changes);
+    let Ok(exchange) = server.server(&first.params) else {
+        assert!(!changes.is_empty(), "an honest client is refused");
+        return;
+    };
+    let registered = server.registered_params(Some(&first.params));
+    let mut answer = params(2, server, registered);
+    let mut server_side = Side::new(exchange, &answer);
+    let mut received = first;
+    let mut is_intact = received.params == sent[0].params;
+    loop {
+        let number = received.number;
+        let receiver = if number % 2 == 1 {
+            &mut server_side
+        } else {
+            &mut client_side
+        };
+        let Some(bytes) = receiver.take(&received) else {
+            break;
+        };
+        let params = if number == 1 {
+            std::mem::take(&mut answer)
+        } else {
+            Vec::new()
+        };
+        sent.push(Flight {
+            number: number + 1,
+            params,
+            bytes,
+        });
+        assert!(sent.len() <= 7, "SPEC §6.1: at most 7 flights");
+        received = changed(&sent, changes);
+        is_intact &= received.params == sent[usize::from(number)].params;
+    }
+    compare(client.kind(), [&client_side, &server_side], is_intact);
+    if changes.is_empty() {
+        assert!(client_side.finished.is_some() && server_side.finished.is_some());
+    }
+}
+
+/// Secrets are the same at both sides if and only if the parameters are (SPEC §6.3).
+fn compare(kind: smt_wire::KeyExchange, sides: [&Side; 2], is_intact: bool) {
+    let [Some(client), Some(server)] = sides.map(|side| side.finished.as_ref()) else {
+        return;
+    };
+    let has_secrets = kind != smt_wire::KeyExchange::Plaintext;
+    let are_same = client.secrets == server.secrets;
+    assert_eq!(are_same, is_intact || !has_secrets);
+    if kind == smt_wire::KeyExchange::Tls13 {
+        let shown = [client, server].map(|finished| finished.peer.certificates.len());
+        assert_eq!(shown, [1, 1], "both have shown who they are");
+    }
+}
+
+/// The last flight that was sent, as it arrives.
+fn changed(sent: &[Flight], changes: &[Change]) -> Flight {
+    let mut flight = sent.last().expect("flight 1 was sent").clone();
+    for change in changes.iter().take(CHANGES_MAX) {
+        change.apply(&mut flight, sent);
+    }
+    flight
+}
+
+impl Change {
+    fn apply(&self, flight: &mut Flight, sent: &[Flight]) {
+        let is_of = |number: &u8| 1 + number % 3 == flight.number;
+        match self {
+            Self::Flip {
+                flight: of,
+                at,
+                bits,
+            } if is_of(of) => flip(&mut flight.bytes, *at, *bits),
+            Self::Cut { flight: of, keep } if is_of(of) => {
+                let keep = usize::from(*keep) % (flight.bytes.len() + 1);
+                flight.bytes.truncate(keep);
+            }
+            Self::Grow { flight: of, tail } if is_of(of) => flight.bytes.extend_from_slice(tail),
+            Self::Replace { flight: of, bytes } if is_of(of) => flight.bytes.clone_from(bytes),
+            Self::FlipParams {
+                flight: of,
+                at,
+                bits,
+            } if is_of(of) => {
+                flip(&mut flight.params, *at, *bits);
+            }
+            Self::ReplaceParams { flight: of, params } if is_of(of) => {
+                flight.params.clone_from(params);
+            }
+            Self::Repeat { flight: of } if is_of(of) => flight.bytes.clone_from(&sent[0].bytes),
+            _ => {}
+        }
+    }
+}
+
+fn flip(bytes: &mut [u8], at: u16, bits: u8) {
+    let at = usize::from(at) % bytes.len().max(1);
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= bits;
+    }
+}
+
+/// Mutual authentication without ML-KEM, so that flights are short; made once.
+fn tls() -> &'static (TlsProvider, TlsProvider) {
+    static PROVIDERS: OnceLock<(TlsProvider, TlsProvider)> = OnceLock::new();
+    PROVIDERS.get_or_init(|| {
+        let authority = ThrowAway::new().expect("the system has randomness");
+        let trust = authority.trust().expect("it was just made");
+        let algorithms = Algorithms {
+            groups: vec![Group::X25519],
+            ..Algorithms::default()
+        };
+        let identity = |names: &[&str]| authority.server(names).expect("it has a name");
+        let client = ClientTls::new(trust.clone())
+            .with_identity(authority.client("client").expect("it has a name"));
+        let server =
+            ServerTls::new(identity(&["a.example"])).with_client_auth(ClientAuth::Required(trust));
+        let provider = |client, server| {
+            TlsProvider::new(client, server, &algorithms).expect("suites, groups and keys fit")
+        };
+        (provider(Some(client), None), provider(None, Some(server)))
+    })
+}
+
+/// Parameters as the core sends them.
+fn params(
+    index: u64,
+    provider: &dyn KeyExchangeProvider,
+    registered: Option<(Vec<u8>, [u8; 32])>,
+) -> Vec<u8> {
+    let mut suites: Vec<u16> = provider.suites().into_iter().map(Suite::code).collect();
+    if suites.is_empty() {
+        // The plaintext version has none (SPEC §14).
+        suites.push(0);
+    }
+    let params = Params {
+        versions: &[1],
+        key_exchange: provider.kind(),
+        index: SessionIndex(index),
+        suites: suites.as_slice().into(),
+        index_bits: 16,
+        record_size: 16_384,
+        first_record_size: 1_142,
+        window: 4_096,
+        message_limit: 64 << 20,
+        unscheduled: 60_000,
+        datagram_limit: 65_507,
+        stripes: 0,
+        key_name: registered.as_ref().map(|(name, _)| name.as_slice()),
+        random: registered.as_ref().map(|(_, random)| random),
+    };
+    let mut out = vec![0; Params::LEN_MAX];
+    let length = params.emit(&mut out);
+    out.truncate(length);
+    out
+}
+
+/// More would only cost time.
+const CHANGES_MAX: usize = 20;
