@@ -68,7 +68,7 @@ impl SmtMessenger {
         config.incoming_max = ROUND_TRIP * OVERCOMMIT as u32;
         config.datagram_limit = DATAGRAM;
         config.batch_max = 3_000;
-        config.window = 65_536;
+        config.window = 1_024;
         config.idle_life = Duration::from_secs(3_600);
         config
     }
