@@ -36,7 +36,7 @@ pub struct Network {
     ports: Vec<Port>,
     switches: Vec<Switch>,
     hosts: u32,
-    queue: EventQueue<Happening>,
+    queue: EventQueue,
     rule: Option<Box<dyn LinkRule>>,
     tap: Option<Box<dyn Tap>>,
     passed: Vec<(Packet, u64)>,
@@ -55,13 +55,38 @@ pub struct Counts {
     pub delivered: u64,
 }
 
+#[derive(Clone, Copy)]
 enum Happening {
     /// The first packet under way from this port arrives.
     Arrival(PortId),
     /// This port's cable is free, and something waits for it.
     Free(PortId),
+    /// A packet that a rule has delayed arrives.
     Late(u32),
     Alarm(HostId),
+}
+
+impl Happening {
+    /// For the queue: two bits say what, and the others whose.
+    fn code(self) -> u32 {
+        let (kind, number) = match self {
+            Self::Arrival(PortId(port)) => (0, port),
+            Self::Free(PortId(port)) => (1, port),
+            Self::Late(place) => (2, place),
+            Self::Alarm(HostId(host)) => (3, host),
+        };
+        number << 2 | kind
+    }
+
+    fn of(code: u32) -> Self {
+        let number = code >> 2;
+        match code & 3 {
+            0 => Self::Arrival(PortId(number)),
+            1 => Self::Free(PortId(number)),
+            2 => Self::Late(number),
+            _ => Self::Alarm(HostId(number)),
+        }
+    }
 }
 
 /// What a host has to know.
@@ -84,7 +109,7 @@ impl Network {
             ports,
             switches,
             hosts: topology.hosts(),
-            queue: EventQueue::new(),
+            queue: EventQueue::default(),
             rule: None,
             tap: None,
             passed: Vec::new(),
@@ -138,7 +163,7 @@ impl Network {
 
     /// Plans an alarm for a host.
     pub fn alarm(&mut self, at: Time, host: HostId) {
-        self.queue.push(at, Happening::Alarm(host));
+        self.plan(at, Happening::Alarm(host));
     }
 
     /// A host puts a packet on its cable.
@@ -164,18 +189,18 @@ impl Network {
     /// Lets time pass until a host has to know something, at most until `end`.
     pub fn next(&mut self, end: Time) -> Option<Occurrence> {
         loop {
-            let Some((at, happening)) = self.queue.pop(end) else {
+            let Some((at, code)) = self.queue.pop(end) else {
                 self.now = self.now.max(end);
                 return None;
             };
             self.now = at;
-            let occurrence = match happening {
+            let occurrence = match Happening::of(code) {
                 Happening::Arrival(port) => {
                     let state = &mut self.ports[port.0 as usize];
                     let to = state.to;
                     state.arrive().and_then(|(packet, next)| {
                         if let Some(next) = next {
-                            self.queue.push(next, Happening::Arrival(port));
+                            self.plan(next, Happening::Arrival(port));
                         }
                         self.arrived(packet, to)
                     })
@@ -197,6 +222,10 @@ impl Network {
                 return occurrence;
             }
         }
+    }
+
+    fn plan(&mut self, at: Time, happening: Happening) {
+        self.queue.push(at, happening.code());
     }
 
     fn arrived(&mut self, packet: Packet, to: Node) -> Option<Occurrence> {
@@ -236,7 +265,8 @@ impl Network {
         let is_asked = port.0 < self.hosts && !state.is_free(self.now);
         if (!state.is_empty() || is_asked) && !state.is_woken {
             state.is_woken = true;
-            self.queue.push(state.free(), Happening::Free(port));
+            let free = state.free();
+            self.plan(free, Happening::Free(port));
         }
     }
 
@@ -263,7 +293,7 @@ impl Network {
         }
         // One event for each port, not for each packet: the queue of events stays short.
         if state.launch(packet, arrives) {
-            self.queue.push(arrives, Happening::Arrival(port));
+            self.plan(arrives, Happening::Arrival(port));
         }
     }
 
@@ -274,7 +304,7 @@ impl Network {
             (self.late.len() - 1) as u32
         });
         self.late[place as usize] = Some((packet, to));
-        self.queue.push(at, Happening::Late(place));
+        self.plan(at, Happening::Late(place));
     }
 }
 

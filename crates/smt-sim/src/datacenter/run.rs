@@ -49,7 +49,7 @@ struct Run<'a, M> {
     random: Random,
     peers: Vec<Vec<HostId>>,
     /// Hosts whose next message is due, by time.
-    due: EventQueue<HostId>,
+    due: EventQueue,
     /// Messages under way: sender, receiver, name.
     sent: HashMap<(HostId, HostId, u64), Sent>,
     /// Nanoseconds between two messages of a host.
@@ -79,7 +79,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             unloaded,
             random,
             peers,
-            due: EventQueue::new(),
+            due: EventQueue::default(),
             sent: HashMap::new(),
             interval: 0.0,
             began: Time::default(),
@@ -117,6 +117,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         let used_before = self.used();
         let ends = self.began + self.scenario.duration;
         while let Some((at, host)) = self.due.pop(ends) {
+            let host = HostId(host);
             self.run_until(at);
             self.begin_message(at, host);
         }
@@ -140,13 +141,12 @@ impl<'a, M: Messenger> Run<'a, M> {
                 self.interval = self.mean_wire_bytes() / (rate * load);
                 for host in 0..self.scenario.topology.hosts() {
                     let wait = poisson::interval(&mut self.random, self.interval);
-                    self.due
-                        .push(self.began + Duration::from_nanos(wait), HostId(host));
+                    self.due.push(self.began + Duration::from_nanos(wait), host);
                 }
             }
             Pattern::Incast { senders, .. } => {
                 for host in 1..=senders.min(self.scenario.topology.hosts() - 1) {
-                    self.due.push(self.began, HostId(host));
+                    self.due.push(self.began, host);
                 }
             }
         }
@@ -156,11 +156,11 @@ impl<'a, M: Messenger> Run<'a, M> {
         let to = match self.scenario.pattern {
             Pattern::Uniform { .. } => {
                 let wait = poisson::interval(&mut self.random, self.interval);
-                self.due.push(now + Duration::from_nanos(wait), from);
+                self.due.push(now + Duration::from_nanos(wait), from.0);
                 *self.random.pick(&self.peers[from.0 as usize])
             }
             Pattern::Incast { every, .. } => {
-                self.due.push(now + every, from);
+                self.due.push(now + every, from.0);
                 HostId(0)
             }
         };
