@@ -48,9 +48,13 @@ impl Random {
 
     /// Fills bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            let any = self.any().to_le_bytes();
-            chunk.copy_from_slice(&any[..chunk.len()]);
+        let mut chunks = bytes.chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&self.any().to_le_bytes());
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.any().to_le_bytes()[..rest.len()]);
         }
     }
 }
