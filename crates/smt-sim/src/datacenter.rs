@@ -9,17 +9,21 @@
 //! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams.
 
 mod messenger;
+mod named;
 mod poisson;
 mod results;
 mod run;
 mod scenario;
+mod scenario_file;
 mod smt_messenger;
 mod stream_messenger;
 mod unloaded;
 
 pub use messenger::{Arrival, Messenger};
+pub use named::Named;
 pub use results::{Results, SlowdownRow};
 pub use run::run;
-pub use scenario::{Pattern, Scenario, Transport};
+pub use scenario::{Pattern, Scenario, Transport, UnknownTransport};
+pub use scenario_file::{ScenarioError, ScenarioFile};
 pub use smt_messenger::SmtMessenger;
 pub use stream_messenger::StreamMessenger;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What runs.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use crate::stream::Pooling;
+use crate::switch::{Spreading, SwitchPolicy};
 use crate::topology::Topology;
 use crate::workload::Workload;
 
@@ -54,3 +59,54 @@ pub enum Transport {
     /// Byte streams with DCTCP's control.
     Stream(Pooling),
 }
+
+impl Transport {
+    /// What [`FromStr`] reads.
+    pub const PERMITTED: &str = "\"smt\", \"stream\", \"pool-N\" with N connections from 1 to 64";
+
+    /// Of switches, what it works best with: marking, trimming and spreading; the rest is not its business.
+    pub fn suits(self) -> SwitchPolicy {
+        match self {
+            Self::Smt => SwitchPolicy::default(),
+            // DCTCP's threshold at 10 Gb/s is 65 packets; a connection must not be reordered.
+            Self::Stream(_) => SwitchPolicy {
+                mark_above: Some(100_000),
+                spreading: Spreading::ByEntropy,
+                ..SwitchPolicy::default()
+            },
+        }
+    }
+}
+
+impl FromStr for Transport {
+    type Err = UnknownTransport;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTransport> {
+        let unknown = || UnknownTransport(text.to_owned());
+        match text {
+            "smt" => Ok(Self::Smt),
+            "stream" => Ok(Self::Stream(Pooling::OnePerPair)),
+            _ => {
+                let lanes = text.strip_prefix("pool-").and_then(|n| n.parse().ok());
+                let lanes = lanes.filter(|lanes| (1..=64).contains(lanes));
+                Ok(Self::Stream(Pooling::Pool(lanes.ok_or_else(unknown)?)))
+            }
+        }
+    }
+}
+
+/// As [`FromStr`] reads it.
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Smt => f.write_str("smt"),
+            Self::Stream(Pooling::OnePerPair) => f.write_str("stream"),
+            Self::Stream(Pooling::Pool(lanes)) => write!(f, "pool-{lanes}"),
+        }
+    }
+}
+
+/// What was said is no transport.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{0:?} is no transport; permitted: {permitted}", permitted = Transport::PERMITTED)]
+pub struct UnknownTransport(String);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+use super::super::named::Named;
+use super::*;
+use crate::stream::Pooling;
+
+/// A file that is well, in 13 lines.
+const GOOD: &str = r#"transport = "smt"
+messages = "w1"
+duration_us = 100
+[topology]
+kind = "datacenter"
+racks = 3
+hosts_per_rack = 4
+spines = 2
+[switch]
+buffer_bytes = 5_000
+[pattern]
+kind = "uniform"
+load = 0.5
+"#;
+
+/// What is said of a file in which this line is another.
+fn said(line: usize, instead: &str) -> String {
+    let mut lines: Vec<&str> = GOOD.lines().collect();
+    lines[line - 1] = instead;
+    ScenarioFile::parse(&lines.join("\n"))
+        .unwrap_err()
+        .to_string()
+}
+
+mod parse {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_it_says() {
+        let scenario = ScenarioFile::parse(GOOD).unwrap().scenario();
+        assert_eq!(scenario.topology.hosts(), 12);
+        assert_eq!(scenario.topology.edge.rate, 10_000_000_000);
+        assert_eq!(scenario.topology.core.rate, 40_000_000_000);
+        assert_eq!(scenario.topology.switch.buffer, 5_000);
+        assert_eq!(scenario.pattern, Pattern::Uniform { load: 0.5 });
+        assert_eq!((scenario.peers, scenario.seed), (11, 1));
+        assert_eq!(scenario.workload, Workload::W1);
+        assert_eq!(scenario.duration, Duration::from_micros(100));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_line_field_and_what_is_permitted() {
+        let whole = "a whole number from";
+        for (line, instead, expected) in [
+            (1, "transport = \"tcp\"", "1: transport is \"tcp\"; permitted: \"smt\", \"stream\", \"pool-N\""),
+            (1, "transport = \"pool-65\"", "1: transport is \"pool-65\"; permitted: "),
+            (1, "transport = true", "1: transport is true; permitted: \"smt\""),
+            (1, "", "1: transport is missing; permitted: \"smt\""),
+            (1, "transports = \"smt\"", "1: transport is missing"),
+            (2, "messages = \"w6\"", "2: messages is \"w6\"; permitted: \"w1\" to \"w5\", or the bytes"),
+            (2, "messages = 0", "2: messages is \"0\"; permitted: "),
+            (2, "messages = 33_554_433", "from 1 to 33554432"),
+            (2, "messages = 1.5", "2: messages is 1.5; permitted: "),
+            (3, "duration_us = 0", &format!("3: duration_us is 0; permitted: {whole} 1 to 10000000")),
+            (3, "duration_us = -1", "3: duration_us is -1; permitted: "),
+            (3, "duration_us = 10_000_001", "3: duration_us is 10000001; permitted: "),
+            (3, "duration_us = \"1ms\"", "3: duration_us is \"1ms\"; permitted: a whole number"),
+            (3, "duration_us = 100\nwarm_up_us = 100", &format!("4: warm_up_us is 100; permitted: {whole} 0 to 99")),
+            (3, "duration_us = 100\nseed = -1", "4: seed is -1; permitted: "),
+            (3, "duration_us = 100\nseeds = 1", "4: seeds is no field; permitted here: about, seed, transport, "),
+            (4, "[topologie]", "1: topology is missing; permitted: a table [topology]"),
+            (4, "topology = 1", "topology is 1; permitted: a table [topology]"),
+            (5, "kind = \"ring\"", "5: topology.kind is \"ring\"; permitted: \"datacenter\", \"rack\", \"two-hosts\""),
+            (5, "", "4: topology.kind is missing; permitted: \"datacenter\""),
+            (5, "kind = \"rack\"", "4: topology.hosts is missing; permitted: a whole number from 2 to 4096"),
+            (5, "kind = \"two-hosts\"", "6: topology.racks is no field; permitted here: kind, edge_gbps"),
+            (6, "racks = 1", &format!("6: topology.racks is 1; permitted: {whole} 2 to 256")),
+            (7, "hosts_per_rack = 1366", &format!("7: topology.hosts_per_rack is 1366; permitted: {whole} 1 to 1365")),
+            (8, "spines = 65", &format!("8: topology.spines is 65; permitted: {whole} 1 to 64")),
+            (8, "spines = 1\nedge_gbps = 401", "9: topology.edge_gbps is 401; permitted: "),
+            (8, "spines = 1\nhost_in_ns = 10_000_001", "9: topology.host_in_ns is 10000001; permitted: "),
+            (8, "spines = 1\npayload_bytes_max = 1_471", &format!("permitted: {whole} 1472 to 8972")),
+            (10, "buffer_bytes = \"much\"", &format!("10: switch.buffer_bytes is \"much\"; permitted: {whole} 1538 to 1000000000, or \"unlimited\"")),
+            (10, "trim_above_bytes = 1", "10: switch.trim_above_bytes is 1; permitted: "),
+            (10, "mark_above_bytes = \"no\"", "or \"auto\", \"never\""),
+            (10, "spreading = \"flow\"", "10: switch.spreading is \"flow\"; permitted: \"auto\", \"packet\", \"entropy\""),
+            (10, "colour = 1", "10: switch.colour is no field; permitted here: delay_ns, buffer_bytes, "),
+            (12, "kind = \"all\"", "12: pattern.kind is \"all\"; permitted: \"uniform\", \"incast\""),
+            (12, "kind = \"incast\"", &format!("11: pattern.senders is missing; permitted: {whole} 1 to 11")),
+            (12, "kind = \"incast\"\nsenders = 12", &format!("13: pattern.senders is 12; permitted: {whole} 1 to 11")),
+            (12, "kind = \"incast\"\nsenders = 1", "11: pattern.every_us is missing"),
+            (13, "load = 1.01", "13: pattern.load is 1.01; permitted: a number from 0.001 to 1"),
+            (13, "load = 0", "13: pattern.load is 0; permitted: a number from 0.001 to 1"),
+            (13, "load = nan", "13: pattern.load is nan; permitted: "),
+            (13, "load = 0.5\npeers = 0", &format!("14: pattern.peers is 0; permitted: {whole} 1 to 11")),
+            (13, "load = 0.5\nload = 0.6", "14: this is no TOML: "),
+            (13, "load = ", "13: this is no TOML: "),
+            (1, "transport = \"smt", "1: this is no TOML: "),
+        ] {
+            let said = said(line, instead);
+            assert!(said.contains(expected), "{instead}: {said:?}, not {expected:?}");
+            assert!(!said.contains('\n'), "{said}");
+        }
+    }
+
+    #[test]
+    fn any_end_and_any_byte_is_an_error_or_a_scenario() {
+        for end in 0..GOOD.len() {
+            assert!(ScenarioFile::parse(&GOOD[..end]).is_err() || end + 2 > GOOD.len());
+            let mut bytes = GOOD.as_bytes().to_vec();
+            for byte in [0, b'"', b'=', b'[', b'9'] {
+                bytes[end] = byte;
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                if let Ok(file) = ScenarioFile::parse(&text) {
+                    assert!(file.scenario().topology.hosts() >= 2);
+                }
+            }
+        }
+    }
+}
+
+mod scenario {
+    use super::*;
+
+    #[test]
+    fn what_a_file_leaves_open_suits_the_transport() {
+        let mut file = ScenarioFile::parse(GOOD).unwrap();
+        assert_eq!(file.scenario().topology.switch.mark_above, None);
+        file.set_transport("pool-3".parse().unwrap());
+        let scenario = file.scenario();
+        assert_eq!(scenario.transport, Transport::Stream(Pooling::Pool(3)));
+        assert_eq!(scenario.topology.switch.mark_above, Some(100_000));
+        assert_eq!(scenario.topology.switch.spreading, Spreading::ByEntropy);
+        assert_eq!(scenario.topology.switch.buffer, 5_000);
+    }
+
+    #[test]
+    fn what_a_file_says_stands_whatever_the_transport() {
+        let says = "[switch]\nmark_above_bytes = \"never\"\ntrim_above_bytes = 9_000\nspreading = \"packet\"";
+        let mut file = ScenarioFile::parse(&GOOD.replace("[switch]", says)).unwrap();
+        file.set_transport("stream".parse().unwrap());
+        let switch = file.scenario().topology.switch;
+        assert_eq!((switch.mark_above, switch.trim_above), (None, Some(9_000)));
+        assert_eq!(switch.spreading, Spreading::ByPacket);
+    }
+
+    #[test]
+    fn another_duration_has_the_same_share_of_warm_up() {
+        let text = GOOD.replace("duration_us = 100", "duration_us = 100\nwarm_up_us = 20");
+        let mut file = ScenarioFile::parse(&text).unwrap();
+        file.set_duration(Duration::from_millis(1));
+        assert_eq!(file.scenario().warm_up, Duration::from_micros(200));
+    }
+
+    #[test]
+    fn only_a_load_can_be_changed() {
+        let mut file = ScenarioFile::parse(GOOD).unwrap();
+        assert!(file.set_load(0.25));
+        assert_eq!(file.scenario().pattern, Pattern::Uniform { load: 0.25 });
+        let mut incast = ScenarioFile::parse(Named::find("incast-100").unwrap().text).unwrap();
+        assert!(!incast.set_load(0.25));
+    }
+}
+
+mod named {
+    use super::*;
+
+    #[test]
+    fn all_are_well_and_say_what_they_are() {
+        for named in Named::ALL {
+            let file = ScenarioFile::parse(named.text);
+            let file = file.unwrap_or_else(|error| panic!("{}:{error}", named.name));
+            assert!(file.about.len() > 20, "{}", named.name);
+            let comments = named.text.lines().filter(|line| line.starts_with("# "));
+            assert!(comments.count() > 1, "{}", named.name);
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_has_its_name() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let mut names: Vec<String> = Named::ALL
+            .iter()
+            .map(|named| format!("{}.toml", named.name))
+            .collect();
+        names.sort();
+        assert_eq!(files, names);
+    }
+
+    #[test]
+    fn homa_s_are_those_of_the_papers() {
+        for (number, workload) in (1..).zip(["w1", "w2", "w3", "w4", "w5"]) {
+            let named = Named::find(&format!("homa-w{number}")).unwrap();
+            let scenario = ScenarioFile::parse(named.text).unwrap().scenario();
+            assert_eq!(scenario.workload, workload.parse().unwrap());
+            let papers = Topology::datacenter(10_000_000_000, 40_000_000_000);
+            let topology = scenario.topology;
+            assert_eq!(topology.hosts(), papers.hosts());
+            assert_eq!(topology.host_delay, papers.host_delay);
+            assert_eq!(topology.switch.delay, papers.switch.delay);
+            assert_eq!(topology.edge.rate, papers.edge.rate);
+            assert_eq!(topology.core.rate, papers.core.rate);
+            assert_eq!(topology.spines, papers.spines);
+        }
+    }
+}
