@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim`: the production code in a simulated network, where everything repeats from a seed.
 //!
-//! - `run` plays the case of one seed, and tells what it was and what the checkers found.
+//! - `run` plays the case of one seed, and tells what it was and what the checkers found; or it runs a scenario of
+//!   a datacenter, and tells how fast messages were.
+//! - `scenarios` lists the scenarios that come along.
+//! - `report` makes a page with plots from scenarios' results.
 //! - `swarm` plays many seeds from several threads until a checker finds something.
 //!
 //! Seeds go in and verdicts come out; what happens between is `smt-sim`'s (docs/SIMULATOR.md).
 
+mod case_run;
 mod case_text;
 mod crew;
 mod fault_text;
+mod outcome;
+mod outcome_text;
 mod panics;
 mod played;
 mod progress;
+mod recording;
+mod report;
 mod run;
+mod scenario_run;
+mod scenarios;
 mod seeds;
 mod swarm;
 mod totals;
@@ -30,14 +40,18 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Report(report::Arguments),
     Run(run::Arguments),
+    Scenarios(scenarios::Arguments),
     Swarm(swarm::Arguments),
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
+        Command::Report(arguments) => report::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Scenarios(arguments) => scenarios::run(arguments),
         Command::Swarm(arguments) => swarm::run(arguments),
     }
 }

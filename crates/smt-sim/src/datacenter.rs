@@ -21,8 +21,8 @@ mod unloaded;
 
 pub use messenger::{Arrival, Messenger};
 pub use named::Named;
-pub use results::{Results, SlowdownRow};
-pub use run::run;
+pub use results::{Results, Round, Sample, SlowdownRow};
+pub use run::{run, run_watched};
 pub use scenario::{Pattern, Scenario, Transport, UnknownTransport};
 pub use scenario_file::{ScenarioError, ScenarioFile};
 pub use smt_messenger::SmtMessenger;

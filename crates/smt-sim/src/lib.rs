@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod capture;
 pub mod check;
 mod clock;
 pub mod crypto;
@@ -26,6 +27,7 @@ mod workload;
 mod world;
 
 pub use adversary::{Adversary, Move};
+pub use capture::{CAPTURE_BYTES_MAX, Capture, CaptureTap, Captured, View};
 pub use clock::Clock;
 pub use fault::{FaultKind, FaultyLinks, LinkFault, Strikes};
 pub use link::{Link, PortStatistics};

@@ -38,12 +38,14 @@ pub struct Network {
     hosts: u32,
     queue: EventQueue,
     rule: Option<Box<dyn LinkRule>>,
-    tap: Option<Box<dyn Tap>>,
+    taps: Vec<Box<dyn Tap>>,
     passed: Vec<(Packet, u64)>,
     /// Packets that a rule has delayed, by place; free places.
     late: Vec<Option<(Packet, Node)>>,
     free: Vec<u32>,
     counts: Counts,
+    /// Longest queue of a switch since it was asked for.
+    queue_peak: u64,
 }
 
 /// What moved.
@@ -111,11 +113,12 @@ impl Network {
             hosts: topology.hosts(),
             queue: EventQueue::default(),
             rule: None,
-            tap: None,
+            taps: Vec::new(),
             passed: Vec::new(),
             late: Vec::new(),
             free: Vec::new(),
             counts: Counts::default(),
+            queue_peak: 0,
         }
     }
 
@@ -124,9 +127,9 @@ impl Network {
         self.rule = Some(rule);
     }
 
-    /// Watches the hosts' cables.
-    pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
-        self.tap = Some(tap);
+    /// Watches the hosts' cables; several may.
+    pub fn add_tap(&mut self, tap: Box<dyn Tap>) {
+        self.taps.push(tap);
     }
 
     /// How many hosts it has cables for.
@@ -159,6 +162,16 @@ impl Network {
     pub fn port_statistics(&self) -> impl Iterator<Item = PortStatistics> + '_ {
         let ports = self.ports.iter().skip(self.hosts as usize);
         ports.map(|port| port.statistics)
+    }
+
+    /// Bytes that wait in all queues of switches now.
+    pub fn switch_bytes(&self) -> u64 {
+        self.switches.iter().map(|switch| switch.buffered).sum()
+    }
+
+    /// The longest queue that a port of a switch has had since the last call.
+    pub fn take_queue_peak(&mut self) -> u64 {
+        std::mem::take(&mut self.queue_peak)
     }
 
     /// Plans an alarm for a host.
@@ -232,7 +245,7 @@ impl Network {
         match to {
             Node::Host(host) => {
                 self.counts.delivered += 1;
-                if let Some(tap) = &mut self.tap {
+                for tap in &mut self.taps {
                     tap.arrived(self.now, &packet);
                 }
                 Some(Occurrence::Packet(host, packet))
@@ -246,6 +259,7 @@ impl Network {
                     return None;
                 }
                 switch.admit(packet, state);
+                self.queue_peak = self.queue_peak.max(state.queued());
                 self.run_port(port);
                 None
             }
@@ -277,7 +291,7 @@ impl Network {
         if let Some(switch) = state.switch {
             self.switches[switch as usize].buffered -= packet.wire_len();
         } else {
-            if let Some(tap) = &mut self.tap {
+            for tap in &mut self.taps {
                 tap.departed(self.now, &packet);
             }
             if let Some(rule) = &mut self.rule {

@@ -38,8 +38,13 @@ impl Packet {
 impl HostId {
     /// Its UDP address.
     pub fn address(self) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::from(self.ip())), PORT)
+    }
+
+    /// Its IPv4 address.
+    pub(crate) fn ip(self) -> [u8; 4] {
         let [_, b, c, d] = self.0.to_be_bytes();
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, b, c, d)), PORT)
+        [10, b, c, d]
     }
 
     /// Whose address this is. `None` if it is none of ours.

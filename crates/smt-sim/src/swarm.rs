@@ -3,7 +3,8 @@
 //!
 //! 1. [`Case::new`] draws everything from the seed.
 //! 2. [`run`] plays it: faults, then healing, then a last round in which every call must be answered, then quiet.
-//! 3. The [`Verdict`] has what the checkers found, what was reached, and a hash of every packet.
+//! 3. Whoever wants to look on, with the keys or without, does so by [`run_observed`].
+//! 4. The [`Verdict`] has what the checkers found, what was reached, and a hash of every packet.
 
 mod case;
 mod coverage;
@@ -13,4 +14,4 @@ mod trace;
 
 pub use case::{Action, Case, HostFault, HostFaultKind, Planned};
 pub use coverage::Coverage;
-pub use run::{Verdict, run};
+pub use run::{Observers, Verdict, run, run_observed};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A seed that was played: what was found, by a checker or by the code's own assertions.
 
+use std::panic::AssertUnwindSafe;
+
 use serde::Serialize;
 use serde_json::json;
-use smt_sim::swarm::{Case, Verdict};
+use smt_sim::swarm::{Case, Observers, Verdict, run_observed};
 
 use super::{SCHEMA, panics};
 
@@ -28,7 +30,20 @@ pub(super) struct Finding {
 impl Played {
     /// Plays a seed.
     pub(super) fn play(seed: u64) -> Self {
-        match panics::catch(|| smt_sim::swarm::run(&Case::new(seed))) {
+        Self::of(&Case::new(seed), Observers::default())
+    }
+
+    /// Plays a seed with an attacker on the path.
+    pub(super) fn play_attacked(seed: u64) -> Self {
+        Self::of(&Case::new(seed).attacked(), Observers::default())
+    }
+
+    /// Plays a case, and lets somebody look on.
+    pub(super) fn of(case: &Case, observers: Observers) -> Self {
+        let seed = case.seed;
+        // After a panic an observer has seen what came before, and is not broken.
+        let play = AssertUnwindSafe(|| run_observed(case, observers));
+        match panics::catch(play) {
             Ok(verdict) => Self {
                 seed,
                 findings: verdict.failures.iter().map(Finding::from).collect(),
@@ -53,15 +68,16 @@ impl Played {
     }
 
     /// The command that plays it again.
-    pub(super) fn replay(&self) -> String {
+    fn replay(&self, is_attacked: bool) -> String {
         // As the user has called it: what can be typed here is what was typed.
         let program = std::env::args_os().next().unwrap_or_else(|| "smt".into());
         let program = program.to_string_lossy();
-        format!("{program} sim run --seed {}", self.seed)
+        let attacked = if is_attacked { " --attacked" } else { "" };
+        format!("{program} sim run --seed {}{attacked}", self.seed)
     }
 
-    /// What was found, for people.
-    pub(super) fn text(&self) -> String {
+    /// What was found, for people. The seeds may all have been attacked.
+    pub(super) fn text(&self, is_attacked: bool) -> String {
         let mut text = format!("seed {} failed\n", self.seed);
         for Finding {
             checker,
@@ -70,14 +86,14 @@ impl Played {
         {
             text.push_str(&format!("  {checker}: {found}\n"));
         }
-        text + &format!("  replay: {}", self.replay())
+        text + &format!("  replay: {}", self.replay(is_attacked))
     }
 
     /// What was found, for programs.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(super) fn json(&self, is_attacked: bool) -> serde_json::Value {
         json!({
             "schema": SCHEMA, "kind": "failure", "seed": self.seed, "findings": self.findings,
-            "replay": self.replay(),
+            "replay": self.replay(is_attacked),
         })
     }
 }
@@ -103,12 +119,14 @@ mod tests {
     #[test]
     fn a_failure_names_its_seed_what_was_found_and_how_to_see_it_again() {
         let played = Played::without_end(17, PANIC, "at x.rs:1".to_owned());
-        let text = played.text();
+        let text = played.text(false);
         assert!(
             text.starts_with("seed 17 failed\n  Panic: at x.rs:1\n  replay: "),
             "{text}"
         );
         assert!(text.ends_with(" sim run --seed 17"), "{text}");
-        assert_eq!(played.json()["findings"][0]["checker"], "Panic");
+        let attacked = played.text(true);
+        assert!(attacked.ends_with(" sim run --seed 17 --attacked"), "{attacked}");
+        assert_eq!(played.json(false)["findings"][0]["checker"], "Panic");
     }
 }

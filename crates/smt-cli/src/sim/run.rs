@@ -1,136 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim run`: the case of one seed, what it is and what comes of it.
-
-use std::io::Write;
-use std::time::Instant;
+//! `smt sim run`: the case of one seed (`case_run`), or a scenario (`scenario_run`).
 
 use clap::Args;
-use serde_json::json;
-use smt_sim::swarm::{Case, Verdict};
 
-use super::played::Played;
-use super::{SCHEMA, case_text};
+use super::{case_run, recording, scenario_run};
 use crate::failure::Failure;
-use crate::time_span;
 
-/// Play the case of one seed, and tell what it is and what was found
+/// Run a scenario of a datacenter, or play the random case of a seed
 ///
-/// Exit code 1 if a checker has found something. The trace is a hash of every packet that a host has sent and of
-/// its time: one seed has one trace, on any machine, as long as the code is the same.
+/// A SCENARIO tells how fast messages are under load: a table of their slowdown by size, which is their time over
+/// that of the same message alone.
+///
+/// Without one, --seed says which random case is played, and what was found is told; exit code 1 if a checker has
+/// found something. The trace is a hash of every packet that a host has sent and of its time: one seed has one
+/// trace, on any machine, as long as the code is the same.
 #[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["scenario", "seed"])))]
 pub(super) struct Arguments {
-    /// The case, as a number
+    /// A name that smt sim scenarios lists, or a file
+    scenario: Option<String>,
+    /// The random case, as a number; of a scenario, what random numbers begin with
     #[arg(long, value_name = "N")]
-    seed: u64,
-    /// Play it so many times, and fail if the traces differ
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    seed: Option<u64>,
     /// One JSON object per line instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten, next_help_heading = "Only of scenarios")]
+    of_scenario: scenario_run::Arguments,
+    #[command(flatten, next_help_heading = "Only of random cases")]
+    of_case: case_run::Arguments,
+    #[command(flatten, next_help_heading = "Captures")]
+    recording: recording::Arguments,
 }
 
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let case = Case::new(arguments.seed);
-    let told = match arguments.json {
-        true => case_text::json(&case).to_string(),
-        false => case_text::text(&case),
-    };
-    say(&told)?;
-    let mut first = None;
-    for time in 1..=arguments.repeat {
-        let began = Instant::now();
-        let played = Played::play(arguments.seed);
-        tracing::info!("played in {}", time_span::display(began.elapsed()));
-        let told = match arguments.json {
-            true => json(&played, time).to_string(),
-            false => text(&played),
-        };
-        say(&told)?;
-        judge(&played, &mut first)?;
-    }
-    Ok(())
-}
-
-/// Fails if something was found, or if the trace is another than in the first time.
-fn judge(played: &Played, first: &mut Option<u128>) -> Result<(), Failure> {
-    let seed = played.seed;
-    if played.has_failed() {
-        let count = played.findings.len();
-        return Err(Failure::new(format!("seed {seed} failed: {count} found")));
-    }
-    let Some(verdict) = &played.verdict else {
-        return Ok(());
-    };
-    let first = *first.get_or_insert(verdict.trace);
-    if first == verdict.trace {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "seed {seed} does not repeat: trace {:032x}, before {first:032x}; something in it is not of the seed",
-        verdict.trace
-    )))
-}
-
-fn text(played: &Played) -> String {
-    let mut lines = Vec::new();
-    if let Some(verdict) = &played.verdict {
-        let Verdict {
-            trace,
-            messages: (messages, several),
-            succeeded,
-            packets,
-            ..
-        } = verdict;
-        lines.push(format!("trace     {trace:032x}"));
-        lines.push(format!(
-            "sent      {messages} messages ({several} of several records), {succeeded} succeeded; {packets} packets"
-        ));
-    }
-    if played.findings.is_empty() {
-        lines.push("found     nothing".to_owned());
-    }
-    for finding in &played.findings {
-        lines.push(format!("found     {}: {}", finding.checker, finding.text));
-    }
-    lines.join("\n")
-}
-
-fn json(played: &Played, time: u32) -> serde_json::Value {
-    let mut line = json!({
-        "schema": SCHEMA, "kind": "verdict", "seed": played.seed, "repetition": time, "findings": played.findings,
-    });
-    if let Some(verdict) = &played.verdict {
-        line["trace"] = json!(format!("{:032x}", verdict.trace));
-        line["messages"] = json!(verdict.messages.0);
-        line["messages_of_several_records"] = json!(verdict.messages.1);
-        line["succeeded"] = json!(verdict.succeeded);
-        line["packets"] = json!(verdict.packets);
-    }
-    line
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{text}")?)
-}
-
-#[cfg(test)]
-mod tests {
-    mod judge {
-        use super::super::{Played, judge};
-
-        #[test]
-        fn another_trace_is_a_failure() {
-            let mut played = Played::play(1);
-            let mut first = None;
-            assert!(judge(&played, &mut first).is_ok());
-            assert!(judge(&played, &mut first).is_ok());
-            if let Some(verdict) = &mut played.verdict {
-                verdict.trace ^= 1;
-            }
-            let failure = judge(&played, &mut first).unwrap_err();
-            assert!(failure.text().contains("seed 1 does not repeat"));
+    let Arguments {
+        scenario,
+        seed,
+        json,
+        of_scenario,
+        of_case,
+        recording,
+    } = arguments;
+    match scenario {
+        Some(scenario) => {
+            let which = scenario_run::Which {
+                scenario,
+                seed: *seed,
+            };
+            scenario_run::run(which, of_scenario, recording, *json)
         }
+        None => case_run::run(seed.unwrap_or_default(), of_case, recording, *json),
     }
 }

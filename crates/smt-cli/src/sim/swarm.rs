@@ -48,6 +48,9 @@ pub(super) struct Arguments {
     /// Play the seeds in this file, one a line; # begins a comment
     #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "time", "first_seed"])]
     seeds: Option<PathBuf>,
+    /// Put an attacker on the path of every case; otherwise every tenth case or so has one
+    #[arg(long)]
+    attacked: bool,
     /// Go on after a failure
     #[arg(long)]
     keep_going: bool,
@@ -71,10 +74,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let jobs = arguments.jobs.map_or_else(machine::cores, usize::from);
     let is_interrupted = interrupted()?;
-    say(&opening(&seeds, jobs, arguments.json))?;
+    say(&opening(&seeds, jobs, arguments))?;
     let mut progress = Progress::new(seeds.total(), time);
     let mut totals = Totals::default();
-    let mut crew = Crew::start(jobs, PATIENCE, seeds, Played::play)?;
+    let play = match arguments.attacked {
+        true => Played::play_attacked,
+        false => Played::play,
+    };
+    let mut crew = Crew::start(jobs, PATIENCE, seeds, play)?;
     loop {
         match crew.next(TICK) {
             News::None => {}
@@ -83,7 +90,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 totals.add(&played);
                 if played.has_failed() {
                     progress.clear();
-                    tell(&played, arguments.json)?;
+                    tell(&played, arguments)?;
                     if !arguments.keep_going {
                         crew.stop();
                     }
@@ -110,24 +117,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The first line: with it all of this can be had again.
-fn opening(seeds: &Seeds, jobs: usize, is_json: bool) -> String {
-    if is_json {
+fn opening(seeds: &Seeds, jobs: usize, arguments: &Arguments) -> String {
+    if arguments.json {
         return json!({
             "schema": SCHEMA, "kind": "configuration", "first_seed": seeds.first(), "seeds": seeds.total(),
-            "jobs": jobs,
+            "jobs": jobs, "attacked": arguments.attacked,
         })
         .to_string();
     }
+    let attacked = if arguments.attacked { ", all attacked" } else { "" };
     match (seeds.first(), seeds.total()) {
-        (Some(first), _) => format!("first seed {first}, {jobs} at once"),
-        (None, total) => format!("{} seeds, {jobs} at once", total.unwrap_or_default()),
+        (Some(first), _) => format!("first seed {first}, {jobs} at once{attacked}"),
+        (None, total) => format!("{} seeds, {jobs} at once{attacked}", total.unwrap_or_default()),
     }
 }
 
-fn tell(played: &Played, is_json: bool) -> Result<(), Failure> {
-    match is_json {
-        true => say(&played.json().to_string()),
-        false => say(&played.text()),
+fn tell(played: &Played, arguments: &Arguments) -> Result<(), Failure> {
+    match arguments.json {
+        true => say(&played.json(arguments.attacked).to_string()),
+        false => say(&played.text(arguments.attacked)),
     }
 }
 

@@ -30,6 +30,38 @@ pub struct Results {
     pub counts: Counts,
     /// How much time of the simulation passed.
     pub simulated: Duration,
+    /// Queues and goodput over the counted time and the warm-up; at most [`Results::SAMPLES_MAX`].
+    pub samples: Vec<Sample>,
+    /// The rounds of an incast.
+    pub rounds: Vec<Round>,
+}
+
+/// What has happened since the sample before.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Sample {
+    /// When it was taken, since messages began.
+    pub at: Duration,
+    /// The longest queue that any port of a switch has had meanwhile, in bytes.
+    pub queue_longest: u64,
+    /// Bytes that wait in all queues of switches at that time.
+    pub queued: u64,
+    /// Payload of the messages that have become whole meanwhile.
+    pub arrived: u64,
+}
+
+/// A round of an incast.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Round {
+    /// When it began, since messages began.
+    pub began: Duration,
+    /// Payload of its messages.
+    pub bytes: u64,
+    /// How long the receiver's link takes for so many bytes.
+    pub best: Duration,
+    /// Until its last message was whole, of those that became it.
+    pub took: Duration,
+    /// Messages that have not become whole.
+    pub unfinished: u32,
 }
 
 /// Messages of similar length.
@@ -48,6 +80,9 @@ pub struct SlowdownRow {
 }
 
 impl Results {
+    /// More than a plot has columns.
+    pub const SAMPLES_MAX: u32 = 500;
+
     pub(super) fn set_messages(&mut self, mut messages: Vec<(u32, f32)>) {
         messages.sort_by(|one, other| {
             (one.0, one.1)
@@ -65,11 +100,22 @@ impl Results {
     /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
     /// may be fewer.
     pub fn rows(&self) -> Vec<SlowdownRow> {
+        self.parts(10)
+    }
+
+    /// The same with rows of a fiftieth, for a curve; fewer if a row had less than 200 messages, since a 99th
+    /// percentile of those is two of them.
+    pub fn curve(&self) -> Vec<SlowdownRow> {
+        self.parts((self.messages.len() / 200).clamp(10, 50))
+    }
+
+    /// Equal parts of the messages, by length.
+    fn parts(&self, count: usize) -> Vec<SlowdownRow> {
         let total = self.messages.len();
         let mut rows = Vec::new();
         let mut start = 0;
-        for tenth in 1..=10 {
-            let wanted = total * tenth / 10;
+        for part in 1..=count {
+            let wanted = total * part / count;
             if wanted <= start {
                 continue;
             }
@@ -118,6 +164,7 @@ mod tests {
         assert_eq!(rows.len(), 10);
         assert!(rows.iter().all(|row| row.count == 100));
         assert_eq!(rows[9].up_to, 99);
+        assert_eq!(results.curve().len(), 10);
         let mut equal = Results::default();
         equal.set_messages(vec![(7, 1.0); 50]);
         assert_eq!(equal.rows().len(), 1);

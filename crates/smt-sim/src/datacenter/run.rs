@@ -9,13 +9,13 @@ use smt_proto::Time;
 
 use super::messenger::{Arrival, Messenger};
 use super::poisson;
-use super::results::Results;
+use super::results::{Results, Round, Sample};
 use super::scenario::{Pattern, Scenario, Transport};
 use super::smt_messenger::SmtMessenger;
 use super::stream_messenger::StreamMessenger;
 use super::unloaded::Unloaded;
 use crate::event_queue::EventQueue;
-use crate::network::Network;
+use crate::network::{Network, Tap};
 use crate::packet::{HostId, wire_len};
 use crate::random::Random;
 use crate::stream::StreamOptions;
@@ -23,11 +23,17 @@ use crate::world::World;
 
 /// Lets it run to its end.
 pub fn run(scenario: &Scenario) -> Results {
+    run_watched(scenario, None)
+}
+
+/// The same with somebody who sees the packets of all hosts, those of setting up included.
+pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
     match scenario.transport {
         Transport::Smt => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
-            let host = |id| SmtMessenger::new(id, SmtMessenger::config(), zeros.clone());
-            Run::new(scenario, host).play()
+            let config = SmtMessenger::config(scenario.topology.edge.payload_max);
+            let host = |id| SmtMessenger::new(id, config.clone(), zeros.clone());
+            Run::new(scenario, tap, host).play()
         }
         Transport::Stream(pooling) => {
             let options = StreamOptions {
@@ -37,7 +43,7 @@ pub fn run(scenario: &Scenario) -> Results {
             let of = |hosts| move |id| StreamMessenger::new(id, hosts, options);
             // The lone message's network is smaller than the scenario's.
             let hosts = scenario.topology.hosts().max(4);
-            Run::new(scenario, of(hosts)).play()
+            Run::new(scenario, tap, of(hosts)).play()
         }
     }
 }
@@ -55,9 +61,13 @@ struct Run<'a, M> {
     /// Nanoseconds between two messages of a host.
     interval: f64,
     began: Time,
+    /// When the next sample is due.
+    sample_due: Time,
     results: Results,
     messages: Vec<(u32, f32)>,
     arrived_bytes: u64,
+    /// Of those, what no sample has counted yet.
+    arrived_lately: u64,
 }
 
 struct Sent {
@@ -66,11 +76,16 @@ struct Sent {
 }
 
 impl<'a, M: Messenger> Run<'a, M> {
-    fn new(scenario: &'a Scenario, mut host: impl FnMut(HostId) -> M) -> Self {
+    fn new(
+        scenario: &'a Scenario,
+        tap: Option<Box<dyn Tap>>,
+        mut host: impl FnMut(HostId) -> M,
+    ) -> Self {
         let mut random = Random::new(scenario.seed);
         let topology = &scenario.topology;
         let unloaded = Unloaded::measure(topology, &scenario.workload.sizes(), &mut host);
-        let network = Network::new(topology, &mut random);
+        let mut network = Network::new(topology, &mut random);
+        tap.into_iter().for_each(|tap| network.add_tap(tap));
         let hosts = (0..topology.hosts()).map(|id| host(HostId(id))).collect();
         let peers = peers(scenario, &mut random);
         let mut run = Self {
@@ -83,9 +98,11 @@ impl<'a, M: Messenger> Run<'a, M> {
             sent: HashMap::new(),
             interval: 0.0,
             began: Time::default(),
+            sample_due: Time::default(),
             results: Results::default(),
             messages: Vec::new(),
             arrived_bytes: 0,
+            arrived_lately: 0,
         };
         run.set_up();
         run
@@ -110,18 +127,19 @@ impl<'a, M: Messenger> Run<'a, M> {
             "not all sessions are live"
         );
         self.began = self.world.network.now();
+        self.world.network.take_queue_peak();
     }
 
     fn play(mut self) -> Results {
         self.plan();
+        self.sample_due = self.began + self.sample_interval();
         let used_before = self.used();
         let ends = self.began + self.scenario.duration;
         while let Some((at, host)) = self.due.pop(ends) {
-            let host = HostId(host);
-            self.run_until(at);
-            self.begin_message(at, host);
+            self.run_and_sample(at);
+            self.begin_message(at, HostId(host));
         }
-        self.run_until(ends);
+        self.run_and_sample(ends);
         let used = self.used() - used_before;
         let seconds = self.scenario.duration.as_secs_f64() * self.hosts();
         self.results.used = used as f64 * 8.0 / seconds / self.scenario.topology.edge.rate as f64;
@@ -161,6 +179,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             }
             Pattern::Incast { every, .. } => {
                 self.due.push(now + every, from.0);
+                self.begin_round(now);
                 HostId(0)
             }
         };
@@ -170,10 +189,62 @@ impl<'a, M: Messenger> Run<'a, M> {
             .change(from, |host, now| host.send(now, to, length));
         match name {
             Some(name) => {
+                self.join_round(length);
                 self.sent.insert((from, to, name), Sent { at: now, length });
             }
             None => self.results.refused += 1,
         }
+    }
+
+    /// A round of an incast begins with its first message.
+    fn begin_round(&mut self, now: Time) {
+        let began = now - self.began;
+        if self.results.rounds.last().map(|round| round.began) != Some(began) {
+            self.results.rounds.push(Round {
+                began,
+                ..Round::default()
+            });
+        }
+    }
+
+    /// A message of the round that has begun last, if there are rounds.
+    fn join_round(&mut self, length: u32) {
+        let rate = self.scenario.topology.edge.rate as f64;
+        if let Some(round) = self.results.rounds.last_mut() {
+            round.bytes += u64::from(length);
+            round.best = Duration::from_secs_f64(round.bytes as f64 * 8.0 / rate);
+            round.unfinished += 1;
+        }
+    }
+
+    /// A message has arrived that was sent then.
+    fn leave_round(&mut self, sent_at: Time, now: Time) {
+        let began = sent_at - self.began;
+        let rounds = &mut self.results.rounds;
+        if let Ok(place) = rounds.binary_search_by_key(&began, |round| round.began) {
+            rounds[place].unfinished -= 1;
+            rounds[place].took = now - sent_at;
+        }
+    }
+
+    /// Lets time pass, and looks at queues and goodput now and then.
+    fn run_and_sample(&mut self, end: Time) {
+        while self.sample_due <= end {
+            self.run_until(self.sample_due);
+            self.results.samples.push(Sample {
+                at: self.sample_due - self.began,
+                queue_longest: self.world.network.take_queue_peak(),
+                queued: self.world.network.switch_bytes(),
+                arrived: std::mem::take(&mut self.arrived_lately),
+            });
+            self.sample_due = self.sample_due + self.sample_interval();
+        }
+        self.run_until(end);
+    }
+
+    fn sample_interval(&self) -> Duration {
+        let interval = self.scenario.duration / Results::SAMPLES_MAX;
+        interval.max(SAMPLE_INTERVAL_MIN)
     }
 
     fn run_until(&mut self, end: Time) {
@@ -198,7 +269,9 @@ impl<'a, M: Messenger> Run<'a, M> {
         let now = self.world.network.now();
         if now <= self.began + self.scenario.duration {
             self.arrived_bytes += u64::from(sent.length);
+            self.arrived_lately += u64::from(sent.length);
         }
+        self.leave_round(sent.at, now);
         if sent.at < self.began + self.scenario.warm_up {
             return;
         }
@@ -291,5 +364,7 @@ fn peers(scenario: &Scenario, random: &mut Random) -> Vec<Vec<HostId>> {
 const STAGGER: Duration = Duration::from_micros(200);
 /// Sessions begin, and the size of datagrams is found.
 const SETUP: Duration = Duration::from_secs(1);
+/// A full frame at 10 Gb/s takes 1.2 us: shorter intervals would show single packets.
+const SAMPLE_INTERVAL_MIN: Duration = Duration::from_micros(2);
 /// Messages that take longer count as unfinished.
 const PATIENCE: Duration = Duration::from_millis(500);

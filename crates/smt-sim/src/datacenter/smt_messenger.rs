@@ -55,18 +55,19 @@ impl SmtMessenger {
         }
     }
 
-    /// The configuration for links of 1,500 bytes: a record for each packet, and what the paper's hosts may send
-    /// without a grant.
-    pub fn config() -> Config {
+    /// The configuration for links that carry datagrams of this size: a record for each packet, and what the
+    /// paper's hosts may send without a grant.
+    pub fn config(datagram: usize) -> Config {
+        let datagram = datagram.min(usize::from(DATAGRAM_MAX)) as u16;
         let mut config = Config::default();
         config.accept = true;
         config.accepts_without_cookie = 100_000;
         config.index_bits = 16;
-        config.record_size = RECORD_SIZE;
+        config.record_size = datagram - RECORD_SURROUNDINGS;
         config.message_limit = 32 << 20;
         config.unscheduled = ROUND_TRIP;
         config.incoming_max = ROUND_TRIP * OVERCOMMIT as u32;
-        config.datagram_limit = DATAGRAM;
+        config.datagram_limit = datagram;
         config.batch_max = 3_000;
         config.window = 1_024;
         config.idle_life = Duration::from_secs(3_600);
@@ -163,9 +164,9 @@ impl Messenger for SmtMessenger {
 const ROUND_TRIP: u32 = 10_000;
 /// Messages granted at once.
 const OVERCOMMIT: usize = 7;
-/// UDP payload of a frame of 1,500 bytes.
-const DATAGRAM: u16 = 1_472;
-/// A record and its overhead fill a datagram behind the DATA header: 1,472 - 36 - 22.
-const RECORD_SIZE: u16 = 1_414;
+/// UDP payload of a frame of 9,000 bytes; a record fits into it.
+const DATAGRAM_MAX: u16 = 8_972;
+/// A record and its overhead (22) fill a datagram behind the DATA header (36): 1,414 of 1,472 bytes.
+const RECORD_SURROUNDINGS: u16 = 58;
 /// Nothing is lost while sessions begin, but thousands begin at once.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(60);

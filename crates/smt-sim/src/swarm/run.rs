@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use smt_handshake::HmacTokens;
 use smt_proto::{Endpoint, SessionEnd, Time};
+use smt_record::KeyLog;
 
 use super::case::{Action, Case, HostFault, HostFaultKind};
 use super::coverage::{self, Coverage};
@@ -17,7 +18,7 @@ use crate::adversary::Adversary;
 use crate::check::{CheckedCipher, Checker, Content, Failure, Ledger, SealBook, Sent};
 use crate::crypto::{Credentials, SeededTls};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
-use crate::network::Network;
+use crate::network::{Network, Tap};
 use crate::packet::HostId;
 use crate::random::Random;
 use crate::smt_host::SmtHost;
@@ -45,9 +46,23 @@ pub struct Verdict {
 
 /// Plays a case to its end, or to the first failure.
 pub fn run(case: &Case) -> Verdict {
-    let mut run = Run::new(case);
+    run_observed(case, Observers::default())
+}
+
+/// The same with somebody who looks on, and changes nothing: the trace stays the same.
+pub fn run_observed(case: &Case, observers: Observers) -> Verdict {
+    let mut run = Run::new(case, observers);
     run.play();
     run.verdict()
+}
+
+/// Who looks on.
+#[derive(Default)]
+pub struct Observers {
+    /// Sees the packets of all hosts.
+    pub tap: Option<Box<dyn Tap>>,
+    /// Gets all hosts' keys.
+    pub key_log: Option<Arc<dyn KeyLog>>,
 }
 
 struct Run<'a> {
@@ -60,6 +75,7 @@ struct Run<'a> {
     spoofed: Rc<RefCell<u64>>,
     trace: Rc<RefCell<Trace>>,
     credentials: Rc<Credentials>,
+    key_log: Option<Arc<dyn KeyLog>>,
     random: Random,
     failures: Vec<Failure>,
     /// How often each host has begun.
@@ -68,7 +84,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(case: &'a Case) -> Self {
+    fn new(case: &'a Case, observers: Observers) -> Self {
         let mut random = Random::new(case.seed ^ RUN);
         let credentials = Rc::new(Credentials::new(case.hosts()));
         let strikes = Rc::new(RefCell::new(Strikes::default()));
@@ -86,7 +102,8 @@ impl<'a> Run<'a> {
         } else {
             network.set_rule(Box::new(links));
         }
-        network.set_tap(Box::new(TraceTap(Rc::clone(&trace))));
+        network.add_tap(Box::new(TraceTap(Rc::clone(&trace))));
+        observers.tap.into_iter().for_each(|tap| network.add_tap(tap));
         let mut run = Self {
             case,
             world: World::new(network, Vec::new()),
@@ -96,6 +113,7 @@ impl<'a> Run<'a> {
             spoofed,
             trace,
             credentials,
+            key_log: observers.key_log,
             random,
             failures: Vec::new(),
             boots: vec![0; case.hosts() as usize],
@@ -138,6 +156,9 @@ impl<'a> Run<'a> {
         let tokens = Arc::new(HmacTokens::new(reset_key));
         let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
         endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
+        if let Some(log) = &self.key_log {
+            endpoint.set_key_log(Arc::clone(log));
+        }
         endpoint
     }
 

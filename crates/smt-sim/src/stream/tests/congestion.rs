@@ -62,7 +62,7 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
     topology.switch.mark_above = Some(THRESHOLD);
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);
     let watch = Watch(Rc::clone(&journeys));
-    scene.world.network.set_tap(Box::new(watch));
+    scene.world.network.add_tap(Box::new(watch));
     // The second one comes when the first one has the whole cable.
     for from in 0..2 {
         (0..2_500).for_each(|message| scene.send(from, 2, message, 100_000));

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What came of a scenario, for people: a few lines and a table of slowdowns.
+
+use std::time::Duration;
+
+use super::outcome::{Outcome, Row};
+use crate::time_span;
+
+/// All of it.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let figures = &outcome.figures;
+    let mut lines = vec![
+        format!("{}: {}", outcome.name, outcome.about),
+        format!(
+            "{} messages of {} over {}{} in {} ({} unfinished, {} refused), seed {}",
+            figures.messages,
+            outcome.workload,
+            outcome.transport,
+            outcome
+                .load
+                .map_or_else(String::new, |load| format!(" at load {load}")),
+            time_span::display(Duration::from_nanos(outcome.duration_ns)),
+            figures.unfinished,
+            figures.refused,
+            outcome.seed
+        ),
+        format!(
+            "links used {:.1} %, goodput {:.2} Gb/s {}, longest queue {} KB, {} dropped, {} trimmed, {} marked, \
+             {} packets over {} hops",
+            100.0 * figures.links_used,
+            figures.goodput_bits_per_s / 1e9,
+            goodput_of(outcome),
+            figures.queue_bytes_max / 1_000,
+            figures.dropped,
+            figures.trimmed,
+            figures.marked,
+            figures.packets,
+            figures.hops
+        ),
+    ];
+    lines.extend(rounds(outcome));
+    lines.push(format!(
+        "{:>12} {:>9} {:>8} {:>8} {:>8}   slowdown",
+        "bytes up to", "messages", "p50", "p99", "max"
+    ));
+    lines.extend(
+        outcome
+            .rows
+            .iter()
+            .map(|each| row(&each.bytes_max.to_string(), each)),
+    );
+    lines.extend(outcome.shorter_half.iter().map(|each| row("shorter half", each)));
+    lines.extend(outcome.all.iter().map(|each| row("all", each)));
+    lines.join("\n")
+}
+
+/// Whose goodput is told.
+pub(super) fn goodput_of(outcome: &Outcome) -> &'static str {
+    match outcome.rounds.is_empty() {
+        true => "a host",
+        false => "at the receiver in a round",
+    }
+}
+
+/// How long the rounds of an incast took, in one line.
+pub(super) fn rounds(outcome: &Outcome) -> Option<String> {
+    let first = outcome.rounds.first()?;
+    let ratios = outcome.ratios();
+    let whole = outcome.rounds.iter().filter(|round| round.unfinished == 0);
+    let mut took: Vec<u64> = whole.map(|round| round.took_ns).collect();
+    took.sort_unstable();
+    let whole = match (took.first(), ratios.get(ratios.len() / 2), took.last()) {
+        (Some(least), Some(ratio), Some(most)) => {
+            let [least, median, most] = [*least, took[took.len() / 2], *most].map(time);
+            format!("took {least} to {most}, median {median}; {ratio:.2} times the best")
+        }
+        _ => "none of them ended".to_owned(),
+    };
+    let lame = outcome.rounds.len() - ratios.len();
+    let lame = match lame {
+        0 => String::new(),
+        _ => format!("; {lame} did not end"),
+    };
+    Some(format!(
+        "{} rounds of {} B, {} at best; {whole}{lame}",
+        outcome.rounds.len(),
+        first.bytes,
+        time(first.best_ns)
+    ))
+}
+
+fn time(ns: u64) -> String {
+    time_span::display(Duration::from_nanos(ns))
+}
+
+fn row(name: &str, row: &Row) -> String {
+    let Row {
+        messages,
+        p50,
+        p99,
+        max,
+        ..
+    } = row;
+    format!("{name:>12} {messages:>9} {p50:>8.2} {p99:>8.2} {max:>8.2}")
+}

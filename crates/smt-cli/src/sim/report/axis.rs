@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An axis of a plot: from values to places, and where its ticks are.
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) label: String,
+    /// Values and what stands there, ascending.
+    pub(super) ticks: Vec<(f64, String)>,
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+}
+
+impl Axis {
+    /// From 0 to at least `most`, which is not negative.
+    pub(super) fn linear(label: &str, most: f64) -> Self {
+        let most = if most > 0.0 { most } else { 1.0 };
+        let step = step(most / 5.0);
+        let count = (most / step).ceil();
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let tick = |number: u32| {
+            let value = f64::from(number) * step;
+            (value, format!("{value:.decimals$}"))
+        };
+        Self {
+            label: label.to_owned(),
+            ticks: (0..=count as u32).map(tick).collect(),
+            low: 0.0,
+            high: count * step,
+            is_logarithmic: false,
+        }
+    }
+
+    /// From 1 to at least `most`, by factors.
+    pub(super) fn logarithmic(label: &str, most: f64) -> Self {
+        let mut ticks = vec![(1.0, "1".to_owned())];
+        let factors = [2.0, 5.0, 10.0].iter().cycle();
+        let mut decade = 1.0;
+        for factor in factors {
+            let value = decade * factor;
+            ticks.push((value, format!("{value}")));
+            // Beyond any slowdown there is.
+            if value >= most || value > 1e12 {
+                break;
+            }
+            if *factor > 5.0 {
+                decade = value;
+            }
+        }
+        let high = ticks.last().map_or(1.0, |(value, _)| *value);
+        // Three ticks a decade are too many for more than three decades.
+        ticks.retain(|(value, _)| high <= 1_000.0 || value.log10().fract() == 0.0);
+        Self {
+            label: label.to_owned(),
+            ticks,
+            low: 1.0,
+            high,
+            is_logarithmic: true,
+        }
+    }
+
+    /// From 0 to 1, with these ticks.
+    pub(super) fn shares(label: &str, ticks: Vec<(f64, String)>) -> Self {
+        Self {
+            label: label.to_owned(),
+            ticks,
+            low: 0.0,
+            high: 1.0,
+            is_logarithmic: false,
+        }
+    }
+
+    /// Where a value is, 0 at the beginning of the axis and 1 at its end; what is beyond is there.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let place = match self.is_logarithmic {
+            false => (value - self.low) / (self.high - self.low),
+            true => (value / self.low).log10() / (self.high / self.low).log10(),
+        };
+        if place.is_nan() {
+            return 0.0;
+        }
+        place.clamp(0.0, 1.0)
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least so much.
+fn step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+    steps
+        .into_iter()
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(steps[3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, name)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_and_cover_the_most() {
+        for (most, expected) in [
+            (10.0, &["0", "2", "4", "6", "8", "10"][..]),
+            (7.1, &["0", "2", "4", "6", "8"]),
+            (0.31, &["0.0", "0.1", "0.2", "0.3", "0.4"]),
+            (43.0, &["0", "10", "20", "30", "40", "50"]),
+            (0.0, &["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        ] {
+            let axis = Axis::linear("", most);
+            assert_eq!(names(&axis), expected, "{most}");
+            assert!(axis.high >= most);
+        }
+    }
+
+    #[test]
+    fn logarithmic_ticks_go_by_factors() {
+        assert_eq!(names(&Axis::logarithmic("", 1.5)), ["1", "2"]);
+        assert_eq!(names(&Axis::logarithmic("", 13.0)), ["1", "2", "5", "10", "20"]);
+        assert_eq!(
+            names(&Axis::logarithmic("", 3_000.0)),
+            ["1", "10", "100", "1000"]
+        );
+        assert_eq!(Axis::logarithmic("", 3_000.0).high, 5_000.0);
+    }
+
+    #[test]
+    fn values_have_their_places_and_none_is_outside() {
+        let linear = Axis::linear("", 10.0);
+        assert_eq!([0.0, 5.0, 10.0, 20.0, -1.0].map(|value| linear.place(value)), [0.0, 0.5, 1.0, 1.0, 0.0]);
+        let logarithmic = Axis::logarithmic("", 100.0);
+        assert_eq!([1.0, 10.0, 100.0, 0.5, 0.0].map(|value| logarithmic.place(value)), [0.0, 0.5, 1.0, 0.0, 0.0]);
+        assert_eq!(logarithmic.place(f64::NAN), 0.0);
+    }
+}

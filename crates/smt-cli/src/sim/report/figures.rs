@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The plots of a report: what is drawn of each outcome, and the scale that all of a row share.
+
+use super::axis::Axis;
+use super::plot::{Line, Plot};
+use crate::sim::outcome::{Outcome, Row};
+
+/// A row of plots, one for each outcome.
+pub(super) struct Figure {
+    pub(super) title: &'static str,
+    /// How to read it.
+    pub(super) caption: &'static str,
+    pub(super) plots: Vec<Plot>,
+}
+
+impl Figure {
+    /// All rows of a page.
+    pub(super) fn all(outcomes: &[Outcome]) -> [Self; 3] {
+        [slowdown(outcomes), queues(outcomes), goodput(outcomes)]
+    }
+}
+
+/// Steps over the messages from the shortest to the longest, as in the Homa papers.
+fn slowdown(outcomes: &[Outcome]) -> Figure {
+    let worst = |outcome: &Outcome| most(outcome.curve.iter().map(|row| row.p99));
+    let y = Axis::logarithmic("slowdown", most(outcomes.iter().map(worst)).max(1.5));
+    let plot = |outcome: &Outcome| Plot {
+        title: format!("slowdown by message size: {}", outcome.title()),
+        x: Axis::shares("message size in bytes, each tick a tenth of the messages", sizes(outcome)),
+        y: y.clone(),
+        lines: vec![
+            steps("p99", &outcome.curve, |row| row.p99),
+            steps("p50", &outcome.curve, |row| row.p50),
+        ],
+    };
+    Figure {
+        title: "Slowdown by message size",
+        caption: "Time of a message over that of the same message alone; the 99th percentile and the median. From left to \
+                  right all messages by size: each takes the same room.",
+        plots: outcomes.iter().map(plot).collect(),
+    }
+}
+
+fn queues(outcomes: &[Outcome]) -> Figure {
+    let longest = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queue_longest_bytes));
+    let total = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queued_bytes));
+    let highest = outcomes.iter().map(|outcome| longest(outcome).max(total(outcome)));
+    let y = Axis::linear("KB", most(highest));
+    let plot = |outcome: &Outcome| {
+        let line = |name: &str, of: fn(&crate::sim::outcome::SampleTold) -> u64| Line {
+            name: name.to_owned(),
+            points: outcome
+                .samples
+                .iter()
+                .map(|sample| (millis(sample.at_ns), kilobytes(of(sample))))
+                .collect(),
+        };
+        Plot {
+            title: format!("queues over time: {}", outcome.title()),
+            x: time(outcome),
+            y: y.clone(),
+            lines: vec![
+                line("longest", |sample| sample.queue_longest_bytes),
+                line("all", |sample| sample.queued_bytes),
+            ],
+        }
+    };
+    Figure {
+        title: "Queues over time",
+        caption: "The longest queue that any port of a switch has had since the sample before, and the bytes in all queues of \
+                  all switches at that time.",
+        plots: outcomes.iter().map(plot).collect(),
+    }
+}
+
+fn goodput(outcomes: &[Outcome]) -> Figure {
+    let rates: Vec<Vec<(f64, f64)>> = outcomes.iter().map(rates).collect();
+    let highest = rates.iter().flatten().map(|(_, rate)| *rate);
+    let y = Axis::linear("Gb/s", most(highest));
+    let plot = |(outcome, points): (&Outcome, Vec<(f64, f64)>)| {
+        let name = match outcome.rounds.is_empty() {
+            true => "a host",
+            false => "receiver",
+        };
+        Plot {
+            title: format!("goodput over time: {}", outcome.title()),
+            x: time(outcome),
+            y: y.clone(),
+            lines: vec![Line {
+                name: name.to_owned(),
+                points,
+            }],
+        }
+    };
+    Figure {
+        title: "Goodput over time",
+        caption: "Payload that has arrived since the sample before, of a host on average, or of the receiver of an incast. A \
+                  message counts when its last byte is there, so long ones make peaks.",
+        plots: outcomes.iter().zip(rates).map(plot).collect(),
+    }
+}
+
+/// Times in milliseconds and Gb/s.
+fn rates(outcome: &Outcome) -> Vec<(f64, f64)> {
+    // All messages of an incast go to one host.
+    let hosts = match outcome.rounds.is_empty() {
+        true => outcome.hosts.max(1),
+        false => 1,
+    };
+    let mut before = 0;
+    let rate = |sample: &crate::sim::outcome::SampleTold| {
+        let ns = sample.at_ns.saturating_sub(before).max(1);
+        before = sample.at_ns;
+        let bits = sample.arrived_bytes as f64 * 8.0;
+        (millis(sample.at_ns), bits / ns as f64 / f64::from(hosts))
+    };
+    outcome.samples.iter().map(rate).collect()
+}
+
+/// A level for each row, as wide as the row has messages.
+fn steps(name: &str, rows: &[Row], of: fn(&Row) -> f64) -> Line {
+    let total: u64 = rows.iter().map(|row| row.messages).sum();
+    let mut before = 0;
+    let mut points = Vec::new();
+    for row in rows {
+        let share = |messages: u64| messages as f64 / total.max(1) as f64;
+        points.push((share(before), of(row)));
+        before += row.messages;
+        points.push((share(before), of(row)));
+    }
+    Line {
+        name: name.to_owned(),
+        points,
+    }
+}
+
+/// The size up to which each tenth of the messages goes.
+fn sizes(outcome: &Outcome) -> Vec<(f64, String)> {
+    let total: u64 = outcome.rows.iter().map(|row| row.messages).sum();
+    let mut before = 0;
+    let tick = |row: &Row| {
+        before += row.messages;
+        (before as f64 / total.max(1) as f64, short(row.bytes_max))
+    };
+    outcome.rows.iter().map(tick).collect()
+}
+
+/// A size in at most four characters.
+fn short(bytes: u32) -> String {
+    match bytes {
+        0..1_000 => bytes.to_string(),
+        1_000..9_950 => format!("{:.1}k", f64::from(bytes) / 1e3),
+        9_950..999_500 => format!("{:.0}k", f64::from(bytes) / 1e3),
+        999_500..9_950_000 => format!("{:.1}M", f64::from(bytes) / 1e6),
+        _ => format!("{:.0}M", f64::from(bytes) / 1e6),
+    }
+}
+
+fn time(outcome: &Outcome) -> Axis {
+    Axis::linear("ms", millis(outcome.duration_ns))
+}
+
+fn most_of(outcome: &Outcome, of: fn(&crate::sim::outcome::SampleTold) -> u64) -> u64 {
+    outcome.samples.iter().map(of).max().unwrap_or_default()
+}
+
+fn most(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, f64::max)
+}
+
+fn millis(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+fn kilobytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bytes_max: u32, messages: u64, p99: f64) -> Row {
+        Row {
+            bytes_max,
+            messages,
+            p50: 1.0,
+            p99,
+            max: p99,
+        }
+    }
+
+    #[test]
+    fn a_row_is_as_wide_as_it_has_messages() {
+        let line = steps("", &[row(1, 30, 2.0), row(9, 10, 5.0)], |row| row.p99);
+        assert_eq!(line.points, [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]);
+        assert!(steps("", &[], |row| row.p99).points.is_empty());
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        for (bytes, text) in [
+            (7, "7"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (9_949, "9.9k"),
+            (9_950, "10k"),
+            (999_499, "999k"),
+            (999_500, "1.0M"),
+            (28_840_000, "29M"),
+        ] {
+            assert_eq!(short(bytes), text);
+        }
+    }
+}

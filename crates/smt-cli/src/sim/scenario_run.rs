@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A scenario: read, changed by what was typed, run, and told.
+//!
+//! 1. The scenario is a name that comes along, or a file; what is wrong in it is told as FILE:LINE: FIELD.
+//! 2. Options put another transport, load, duration or seed in place of the file's.
+//! 3. The outcome is told as a table or as JSON, which `smt sim report` reads.
+
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use smt_sim::datacenter::{Named, Scenario, ScenarioFile, Transport, run_watched};
+
+use super::outcome::Outcome;
+use super::outcome_text;
+use super::recording::{self, Recording};
+use crate::failure::{Doing, Failure};
+use crate::time_span;
+
+/// What can be asked for of a scenario only.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Another transport than the file's: smt, stream, or pool-4 (four streams a pair of hosts; 1 to 64)
+    #[arg(long, value_name = "T", requires = "scenario")]
+    transport: Option<Transport>,
+    /// Another load, 0.001 to 1 of each host's link
+    #[arg(long, value_name = "L", requires = "scenario", value_parser = load)]
+    load: Option<f64>,
+    /// Another time during which messages begin, 1us to 10s
+    #[arg(long, value_name = "TIME", requires = "scenario", value_parser = duration)]
+    duration: Option<Duration>,
+    /// Write what came of it into this file too, for smt sim report
+    #[arg(long, value_name = "FILE", requires = "scenario")]
+    results: Option<PathBuf>,
+    /// Print the scenario's file with its comments instead of running it
+    #[arg(long, requires = "scenario")]
+    show: bool,
+}
+
+/// Which scenario.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Which<'a> {
+    pub(super) scenario: &'a str,
+    /// Instead of the file's.
+    pub(super) seed: Option<u64>,
+}
+
+/// Runs it.
+pub(super) fn run(
+    which: Which<'_>,
+    arguments: &Arguments,
+    recorded: &recording::Arguments,
+    is_json: bool,
+) -> Result<(), Failure> {
+    let (name, text) = read(which.scenario)?;
+    if arguments.show {
+        return Ok(write!(std::io::stdout(), "{text}")?);
+    }
+    let mut file = parse(which.scenario, &text)?;
+    change(&mut file, which, arguments)?;
+    let scenario = file.scenario();
+    let outcome = play(&file, &scenario, recorded, name)?;
+    let line = serde_json::to_string(&outcome)?;
+    if let Some(path) = &arguments.results {
+        std::fs::write(path, format!("{line}\n")).doing(format!("writing {}", path.display()))?;
+    }
+    let told = match is_json {
+        true => line,
+        false => outcome_text::text(&outcome),
+    };
+    Ok(writeln!(std::io::stdout(), "{told}")?)
+}
+
+fn play(
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    recorded: &recording::Arguments,
+    name: String,
+) -> Result<Outcome, Failure> {
+    let recording = Recording::begin(recorded, scenario.topology.hosts())?;
+    let began = Instant::now();
+    let results = run_watched(scenario, recording.as_ref().map(Recording::tap));
+    tracing::info!("ran in {}", time_span::display(began.elapsed()));
+    recording.map_or(Ok(()), Recording::finish)?;
+    Ok(Outcome::new(name, file.about.clone(), scenario, &results))
+}
+
+/// The scenario's name and its text. What looks like a path is one.
+fn read(scenario: &str) -> Result<(String, String), Failure> {
+    if let Some(named) = Named::find(scenario) {
+        return Ok((named.name.to_owned(), named.text.to_owned()));
+    }
+    if !scenario.contains(['/', '.']) {
+        let names: Vec<_> = Named::ALL.iter().map(|named| named.name).collect();
+        return Err(Failure::new(format!(
+            "{scenario:?} is no scenario: give a file, or one of {}",
+            names.join(", ")
+        )));
+    }
+    let text = std::fs::read_to_string(scenario).doing(format!("reading {scenario}"))?;
+    let path = PathBuf::from(scenario);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok((name.into_owned(), text))
+}
+
+fn parse(scenario: &str, text: &str) -> Result<ScenarioFile, Failure> {
+    ScenarioFile::parse(text).map_err(|error| Failure::new(format!("{scenario}:{error}")))
+}
+
+fn change(
+    file: &mut ScenarioFile,
+    which: Which<'_>,
+    arguments: &Arguments,
+) -> Result<(), Failure> {
+    if let Some(transport) = arguments.transport {
+        file.set_transport(transport);
+    }
+    if let Some(duration) = arguments.duration {
+        file.set_duration(duration);
+    }
+    if let Some(seed) = which.seed {
+        file.set_seed(seed);
+    }
+    if let Some(load) = arguments.load
+        && !file.set_load(load)
+    {
+        let text = format!("{} has no load: its pattern is incast", which.scenario);
+        return Err(Failure::new(text));
+    }
+    Ok(())
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    const LOADS: RangeInclusive<f64> = ScenarioFile::LOADS;
+    match text.parse() {
+        Ok(load) if LOADS.contains(&load) => Ok(load),
+        _ => Err(format!("a load is from {} to {}", LOADS.start(), LOADS.end())),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = time_span::parse(text)?;
+    let range = ScenarioFile::DURATIONS_US;
+    let [least, most] = [*range.start(), *range.end()].map(Duration::from_micros);
+    match (least..=most).contains(&duration) {
+        true => Ok(duration),
+        false => Err("a scenario lasts from 1us to 10s".to_owned()),
+    }
+}
