@@ -263,12 +263,20 @@ mod tests {
         assert_eq!(captured.packets, 1);
         assert_eq!(bytes[..4], [0x4D, 0x3C, 0xB2, 0xA1]);
         assert_eq!(bytes[20..24], [101, 0, 0, 0]);
-        assert_eq!(bytes[24..40], [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]);
+        assert_eq!(
+            bytes[24..40],
+            [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]
+        );
         // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102 = 0xDAD6.
-        let ip = [0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2];
+        let ip = [
+            0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2,
+        ];
         assert_eq!(bytes[40..60], ip);
         // 0x0A00 + 1 + 0x0A00 + 0x102 + 17 + 11 + 2 * 0x43E3 + 11 + 0x6162 + 0x6300 = 0x1_6152.
-        assert_eq!(bytes[60..], [0x43, 0xE3, 0x43, 0xE3, 0, 11, 0x9E, 0xAC, b'a', b'b', b'c']);
+        assert_eq!(
+            bytes[60..],
+            [0x43, 0xE3, 0x43, 0xE3, 0, 11, 0x9E, 0xAC, b'a', b'b', b'c']
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! The case of one seed: what it is and what comes of it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +43,9 @@ pub(super) fn run(
     if arguments.attacked {
         case = case.attacked();
     }
+    // A file that cannot be made is found out before anything is told.
+    let mut recording = Recording::begin(recorded, case.hosts())?;
+    let key_log = arguments.key_log.as_deref().map(key_log).transpose()?;
     let told = match is_json {
         true => case_text::json(&case).to_string(),
         false => case_text::text(&case),
@@ -50,10 +53,9 @@ pub(super) fn run(
     say(&told)?;
     let mut first = None;
     for time in 1..=arguments.repeat {
-        let recording = Recording::begin(recorded, case.hosts())?;
         let observers = Observers {
             tap: recording.as_ref().map(Recording::tap),
-            key_log: arguments.key_log.as_deref().map(key_log).transpose()?,
+            key_log: key_log.clone(),
         };
         let began = Instant::now();
         let played = Played::of(&case, observers);
@@ -63,13 +65,13 @@ pub(super) fn run(
             false => text(&played),
         };
         say(&told)?;
-        recording.map_or(Ok(()), |recording| recording.finish())?;
+        recording.take().map_or(Ok(()), Recording::finish)?;
         judge(&played, &mut first)?;
     }
     Ok(())
 }
 
-fn key_log(path: &std::path::Path) -> Result<Arc<dyn KeyLog>, Failure> {
+fn key_log(path: &Path) -> Result<Arc<dyn KeyLog>, Failure> {
     let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
     Ok(Arc::new(log))
 }

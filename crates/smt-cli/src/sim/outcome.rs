@@ -259,7 +259,11 @@ fn links(topology: &Topology) -> String {
     let giga = |rate: u64| rate / 1_000_000_000;
     let core = match topology.racks {
         1 => String::new(),
-        _ => format!(" and {} Gb/s, {} ns", giga(core.rate), core.delay.as_nanos()),
+        _ => format!(
+            " and {} Gb/s, {} ns",
+            giga(core.rate),
+            core.delay.as_nanos()
+        ),
     };
     format!(
         "{} Gb/s, {} ns{core}; hosts {} ns out, {} ns in; datagrams up to {} B",

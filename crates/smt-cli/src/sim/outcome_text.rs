@@ -49,7 +49,12 @@ pub(super) fn text(outcome: &Outcome) -> String {
             .iter()
             .map(|each| row(&each.bytes_max.to_string(), each)),
     );
-    lines.extend(outcome.shorter_half.iter().map(|each| row("shorter half", each)));
+    lines.extend(
+        outcome
+            .shorter_half
+            .iter()
+            .map(|each| row("shorter half", each)),
+    );
     lines.extend(outcome.all.iter().map(|each| row("all", each)));
     lines.join("\n")
 }

@@ -126,7 +126,10 @@ mod tests {
         );
         assert!(text.ends_with(" sim run --seed 17"), "{text}");
         let attacked = played.text(true);
-        assert!(attacked.ends_with(" sim run --seed 17 --attacked"), "{attacked}");
+        assert!(
+            attacked.ends_with(" sim run --seed 17 --attacked"),
+            "{attacked}"
+        );
         assert_eq!(played.json(false)["findings"][0]["checker"], "Panic");
     }
 }

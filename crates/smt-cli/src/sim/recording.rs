@@ -22,7 +22,12 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Capture what this host sends and what reaches it, as at its own cable
-    #[arg(long, value_name = "H", requires = "capture", conflicts_with = "arriving")]
+    #[arg(
+        long,
+        value_name = "H",
+        requires = "capture",
+        conflicts_with = "arriving"
+    )]
     host: Option<u32>,
     /// Capture what reaches all hosts, after faults and forgery
     #[arg(long, requires = "capture")]

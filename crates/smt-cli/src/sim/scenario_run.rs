@@ -109,11 +109,7 @@ fn parse(scenario: &str, text: &str) -> Result<ScenarioFile, Failure> {
     ScenarioFile::parse(text).map_err(|error| Failure::new(format!("{scenario}:{error}")))
 }
 
-fn change(
-    file: &mut ScenarioFile,
-    which: Which<'_>,
-    arguments: &Arguments,
-) -> Result<(), Failure> {
+fn change(file: &mut ScenarioFile, which: Which<'_>, arguments: &Arguments) -> Result<(), Failure> {
     if let Some(transport) = arguments.transport {
         file.set_transport(transport);
     }
@@ -136,7 +132,11 @@ fn load(text: &str) -> Result<f64, String> {
     const LOADS: RangeInclusive<f64> = ScenarioFile::LOADS;
     match text.parse() {
         Ok(load) if LOADS.contains(&load) => Ok(load),
-        _ => Err(format!("a load is from {} to {}", LOADS.start(), LOADS.end())),
+        _ => Err(format!(
+            "a load is from {} to {}",
+            LOADS.start(),
+            LOADS.end()
+        )),
     }
 }
 

@@ -13,4 +13,7 @@ mod program;
 mod round_trip;
 mod serving;
 mod sim;
+mod sim_capture;
+mod sim_report;
+mod sim_scenario;
 mod texts;

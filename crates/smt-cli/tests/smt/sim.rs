@@ -133,6 +133,38 @@ fn a_swarm_is_the_sum_of_its_seeds() {
 }
 
 #[test]
+fn a_swarm_can_be_attacked_in_every_case() {
+    let words = [
+        "sim",
+        "swarm",
+        "--first-seed",
+        "1",
+        "--count",
+        "5",
+        "--attacked",
+        "--json",
+    ];
+    let lines = json(&smt(&words));
+    assert_eq!(line(&lines, "configuration")["attacked"], true);
+    let goals = line(&lines, "coverage")["goals"].as_array().unwrap();
+    let adversary = goals.iter().find(|goal| goal["name"] == "fault Adversary");
+    assert_eq!(adversary.unwrap()["percent"], 100.0);
+    let alone = |seed: &str| {
+        json(&smt(&[
+            "sim",
+            "run",
+            "--seed",
+            seed,
+            "--attacked",
+            "--json",
+        ]))
+    };
+    let packets = |seed: &str| line(&alone(seed), "verdict")["packets"].as_u64().unwrap();
+    let sum: u64 = ["1", "2", "3", "4", "5"].into_iter().map(packets).sum();
+    assert_eq!(line(&lines, "totals")["packets"], sum);
+}
+
+#[test]
 fn listed_seeds_are_played() {
     let files = Files::empty();
     let path = files.write("seeds.txt", "# two\n8\n\n9 # the second\n");
@@ -188,6 +220,20 @@ fn wrong_usage_says_what_is_wrong() {
         (&["sim"][..], "Usage"),
         (&["sim", "run"], "--seed"),
         (&["sim", "run", "--seed", "one"], "'one'"),
+        (&["sim", "run", "--seed", "1", "--load", "0.5"], "SCENARIO"),
+        (&["sim", "run", "smoke", "--load", "1.5"], "0.001 to 1"),
+        (&["sim", "run", "smoke", "--duration", "11s"], "1us to 10s"),
+        (&["sim", "run", "smoke", "--transport", "tcp"], "\"pool-N\""),
+        (
+            &["sim", "run", "smoke", "--attacked"],
+            "cannot be used with",
+        ),
+        (
+            &["sim", "run", "smoke", "--key-log", "x"],
+            "cannot be used with",
+        ),
+        (&["sim", "run", "--seed", "1", "--host", "1"], "--capture"),
+        (&["sim", "report"], "<RESULT>"),
         (&["sim", "run", "--seed", "1", "--repeat", "0"], "--repeat"),
         (&["sim", "swarm", "--count", "0"], "--count"),
         (&["sim", "swarm", "--time", "5"], "with its unit"),

@@ -217,14 +217,14 @@ fn switch(
     let buffer = fields.integer_or_word("buffer_bytes", QUEUE_BYTES, &unlimited)?;
     policy.buffer = buffer.unwrap_or(policy.buffer);
     let mut threshold = |name| {
-        let words = [
-            ("auto", Wish(None)),
-            ("never", Wish(Some(Threshold(None)))),
-        ];
+        let words = [("auto", Wish(None)), ("never", Wish(Some(Threshold(None))))];
         let wish = fields.integer_or_word(name, QUEUE_BYTES, &words)?;
         Ok(wish.and_then(|Wish(threshold)| threshold))
     };
-    let (mark_above, trim_above) = (threshold("mark_above_bytes")?, threshold("trim_above_bytes")?);
+    let (mark_above, trim_above) = (
+        threshold("mark_above_bytes")?,
+        threshold("trim_above_bytes")?,
+    );
     let ways = [
         ("auto", None),
         ("packet", Some(Spreading::ByPacket)),

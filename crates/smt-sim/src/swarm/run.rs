@@ -103,7 +103,10 @@ impl<'a> Run<'a> {
             network.set_rule(Box::new(links));
         }
         network.add_tap(Box::new(TraceTap(Rc::clone(&trace))));
-        observers.tap.into_iter().for_each(|tap| network.add_tap(tap));
+        observers
+            .tap
+            .into_iter()
+            .for_each(|tap| network.add_tap(tap));
         let mut run = Self {
             case,
             world: World::new(network, Vec::new()),

@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn logarithmic_ticks_go_by_factors() {
         assert_eq!(names(&Axis::logarithmic("", 1.5)), ["1", "2"]);
-        assert_eq!(names(&Axis::logarithmic("", 13.0)), ["1", "2", "5", "10", "20"]);
+        assert_eq!(
+            names(&Axis::logarithmic("", 13.0)),
+            ["1", "2", "5", "10", "20"]
+        );
         assert_eq!(
             names(&Axis::logarithmic("", 3_000.0)),
             ["1", "10", "100", "1000"]
@@ -131,9 +134,15 @@ mod tests {
     #[test]
     fn values_have_their_places_and_none_is_outside() {
         let linear = Axis::linear("", 10.0);
-        assert_eq!([0.0, 5.0, 10.0, 20.0, -1.0].map(|value| linear.place(value)), [0.0, 0.5, 1.0, 1.0, 0.0]);
+        assert_eq!(
+            [0.0, 5.0, 10.0, 20.0, -1.0].map(|value| linear.place(value)),
+            [0.0, 0.5, 1.0, 1.0, 0.0]
+        );
         let logarithmic = Axis::logarithmic("", 100.0);
-        assert_eq!([1.0, 10.0, 100.0, 0.5, 0.0].map(|value| logarithmic.place(value)), [0.0, 0.5, 1.0, 0.0, 0.0]);
+        assert_eq!(
+            [1.0, 10.0, 100.0, 0.5, 0.0].map(|value| logarithmic.place(value)),
+            [0.0, 0.5, 1.0, 0.0, 0.0]
+        );
         assert_eq!(logarithmic.place(f64::NAN), 0.0);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::axis::Axis;
 use super::plot::{Line, Plot};
-use crate::sim::outcome::{Outcome, Row};
+use crate::sim::outcome::{Outcome, Row, SampleTold};
 
 /// A row of plots, one for each outcome.
 pub(super) struct Figure {
@@ -26,7 +26,10 @@ fn slowdown(outcomes: &[Outcome]) -> Figure {
     let y = Axis::logarithmic("slowdown", most(outcomes.iter().map(worst)).max(1.5));
     let plot = |outcome: &Outcome| Plot {
         title: format!("slowdown by message size: {}", outcome.title()),
-        x: Axis::shares("message size in bytes, each tick a tenth of the messages", sizes(outcome)),
+        x: Axis::shares(
+            "message size in bytes, each tick a tenth of the messages",
+            sizes(outcome),
+        ),
         y: y.clone(),
         lines: vec![
             steps("p99", &outcome.curve, |row| row.p99),
@@ -42,12 +45,15 @@ fn slowdown(outcomes: &[Outcome]) -> Figure {
 }
 
 fn queues(outcomes: &[Outcome]) -> Figure {
-    let longest = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queue_longest_bytes));
+    let longest =
+        |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queue_longest_bytes));
     let total = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queued_bytes));
-    let highest = outcomes.iter().map(|outcome| longest(outcome).max(total(outcome)));
+    let highest = outcomes
+        .iter()
+        .map(|outcome| longest(outcome).max(total(outcome)));
     let y = Axis::linear("KB", most(highest));
     let plot = |outcome: &Outcome| {
-        let line = |name: &str, of: fn(&crate::sim::outcome::SampleTold) -> u64| Line {
+        let line = |name: &str, of: fn(&SampleTold) -> u64| Line {
             name: name.to_owned(),
             points: outcome
                 .samples
@@ -94,27 +100,31 @@ fn goodput(outcomes: &[Outcome]) -> Figure {
     };
     Figure {
         title: "Goodput over time",
-        caption: "Payload that has arrived since the sample before, of a host on average, or of the receiver of an incast. A \
-                  message counts when its last byte is there, so long ones make peaks.",
+        caption: "Payload that arrives at a host on average, or at the receiver of an incast. A message counts when its \
+                  last byte is there, so long ones make peaks.",
         plots: outcomes.iter().zip(rates).map(plot).collect(),
     }
 }
 
 /// Times in milliseconds and Gb/s.
 fn rates(outcome: &Outcome) -> Vec<(f64, f64)> {
-    // All messages of an incast go to one host.
-    let hosts = match outcome.rounds.is_empty() {
-        true => outcome.hosts.max(1),
-        false => 1,
+    // All messages of an incast go to one host, and are of like size.
+    let (hosts, together) = match outcome.rounds.is_empty() {
+        true => (outcome.hosts.max(1), SAMPLES_TOGETHER),
+        false => (1, 1),
     };
     let mut before = 0;
-    let rate = |sample: &crate::sim::outcome::SampleTold| {
-        let ns = sample.at_ns.saturating_sub(before).max(1);
-        before = sample.at_ns;
-        let bits = sample.arrived_bytes as f64 * 8.0;
-        (millis(sample.at_ns), bits / ns as f64 / f64::from(hosts))
+    let rate = |samples: &[SampleTold]| {
+        let end = samples.last().map_or(before, |sample| sample.at_ns);
+        let ns = end.saturating_sub(before).max(1);
+        before = end;
+        let bytes: u64 = samples.iter().map(|sample| sample.arrived_bytes).sum();
+        (
+            millis(end),
+            bytes as f64 * 8.0 / ns as f64 / f64::from(hosts),
+        )
     };
-    outcome.samples.iter().map(rate).collect()
+    outcome.samples.chunks(together).map(rate).collect()
 }
 
 /// A level for each row, as wide as the row has messages.
@@ -160,7 +170,7 @@ fn time(outcome: &Outcome) -> Axis {
     Axis::linear("ms", millis(outcome.duration_ns))
 }
 
-fn most_of(outcome: &Outcome, of: fn(&crate::sim::outcome::SampleTold) -> u64) -> u64 {
+fn most_of(outcome: &Outcome, of: fn(&SampleTold) -> u64) -> u64 {
     outcome.samples.iter().map(of).max().unwrap_or_default()
 }
 
@@ -175,6 +185,9 @@ fn millis(ns: u64) -> f64 {
 fn kilobytes(bytes: u64) -> f64 {
     bytes as f64 / 1e3
 }
+
+/// Long messages arrive all at once: a tenth of the samples shows more.
+const SAMPLES_TOGETHER: usize = 10;
 
 #[cfg(test)]
 mod tests {
@@ -193,7 +206,10 @@ mod tests {
     #[test]
     fn a_row_is_as_wide_as_it_has_messages() {
         let line = steps("", &[row(1, 30, 2.0), row(9, 10, 5.0)], |row| row.p99);
-        assert_eq!(line.points, [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]);
+        assert_eq!(
+            line.points,
+            [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]
+        );
         assert!(steps("", &[], |row| row.p99).points.is_empty());
     }
 

@@ -11,7 +11,10 @@ pub(super) fn html(outcomes: &[Outcome]) -> String {
     for figure in Figure::all(outcomes) {
         body.push_str(&section(&figure, outcomes));
     }
-    body.push_str(&format!("<h2>Figures</h2>\n{}", table(outcomes, &figures(outcomes))));
+    body.push_str(&format!(
+        "<h2>Figures</h2>\n{}",
+        table(outcomes, &figures(outcomes))
+    ));
     body.push_str(&format!(
         "<h2>Parameters</h2>\n{}",
         table(outcomes, &parameters(outcomes))
@@ -43,7 +46,10 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 fn section(figure: &Figure, outcomes: &[Outcome]) -> String {
-    let mut section = format!("<h2>{}</h2>\n<p>{}</p>\n<div class=\"row\">\n", figure.title, figure.caption);
+    let mut section = format!(
+        "<h2>{}</h2>\n<p>{}</p>\n<div class=\"row\">\n",
+        figure.title, figure.caption
+    );
     for (plot, outcome) in figure.plots.iter().zip(outcomes) {
         section.push_str(&format!(
             "<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n",
@@ -83,7 +89,9 @@ fn figures(outcomes: &[Outcome]) -> Lines {
         None => "no message".to_owned(),
     };
     let mut lines = vec![
-        line("messages counted", &|outcome| outcome.figures.messages.to_string()),
+        line("messages counted", &|outcome| {
+            outcome.figures.messages.to_string()
+        }),
         line("unfinished, refused", &|outcome| {
             let figures = &outcome.figures;
             format!("{}, {}", figures.unfinished, figures.refused)
@@ -91,7 +99,9 @@ fn figures(outcomes: &[Outcome]) -> Lines {
         line("slowdown of the shorter half: p50, p99, max", &|outcome| {
             slowdown(outcome.shorter_half)
         }),
-        line("slowdown of all: p50, p99, max", &|outcome| slowdown(outcome.all)),
+        line("slowdown of all: p50, p99, max", &|outcome| {
+            slowdown(outcome.all)
+        }),
         line("links used", &|outcome| {
             format!("{:.1} %", 100.0 * outcome.figures.links_used)
         }),
@@ -104,7 +114,10 @@ fn figures(outcomes: &[Outcome]) -> Lines {
         }),
         line("packets dropped, trimmed, marked", &|outcome| {
             let figures = &outcome.figures;
-            format!("{}, {}, {}", figures.dropped, figures.trimmed, figures.marked)
+            format!(
+                "{}, {}, {}",
+                figures.dropped, figures.trimmed, figures.marked
+            )
         }),
     ];
     if outcomes.iter().any(|outcome| !outcome.rounds.is_empty()) {
@@ -128,10 +141,21 @@ fn parameters(outcomes: &[Outcome]) -> Lines {
         let found = outcome.parameters.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
-    let of = |name: &&str| outcomes.iter().map(|outcome| value(outcome, name)).collect();
-    let mut lines: Lines = known.iter().map(|name| ((*name).to_owned(), of(name))).collect();
+    let of = |name: &&str| {
+        outcomes
+            .iter()
+            .map(|outcome| value(outcome, name))
+            .collect()
+    };
+    let mut lines: Lines = known
+        .iter()
+        .map(|name| ((*name).to_owned(), of(name)))
+        .collect();
     let line = |name: &str, of: fn(&Outcome) -> &String| {
-        (name.to_owned(), outcomes.iter().map(|outcome| of(outcome).clone()).collect())
+        (
+            name.to_owned(),
+            outcomes.iter().map(|outcome| of(outcome).clone()).collect(),
+        )
     };
     lines.push(line("command", |outcome| &outcome.command));
     lines.push(line("version", |outcome| &outcome.version));

@@ -42,34 +42,82 @@ impl Plot {
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         for (value, name) in &self.x.ticks {
             let x = self.x_of(*value);
-            put(svg, format_args!("<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/>"));
+            put(
+                svg,
+                format_args!("<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/>"),
+            );
             let y = bottom + 14.0;
-            put(svg, format_args!("<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", escaped(name)));
+            put(
+                svg,
+                format_args!(
+                    "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
+                    escaped(name)
+                ),
+            );
         }
         for (value, name) in &self.y.ticks {
             let y = self.y_of(*value);
-            put(svg, format_args!("<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/>"));
+            put(
+                svg,
+                format_args!("<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/>"),
+            );
             let (x, y) = (LEFT - 5.0, y + 4.0);
-            put(svg, format_args!("<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>", escaped(name)));
+            put(
+                svg,
+                format_args!(
+                    "<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
+                    escaped(name)
+                ),
+            );
         }
-        put(svg, format_args!("<path class=\"frame\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>"));
+        put(
+            svg,
+            format_args!("<path class=\"frame\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>"),
+        );
         let (x, y) = ((LEFT + right) / 2.0, HEIGHT - 6.0);
-        put(svg, format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", escaped(&self.x.label)));
-        put(svg, format_args!("<text x=\"{LEFT}\" y=\"12\">{}</text>", escaped(&self.y.label)));
+        put(
+            svg,
+            format_args!(
+                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
+                escaped(&self.x.label)
+            ),
+        );
+        put(
+            svg,
+            format_args!(
+                "<text x=\"{LEFT}\" y=\"12\">{}</text>",
+                escaped(&self.y.label)
+            ),
+        );
     }
 
     fn draw_line(&self, number: usize, line: &Line, svg: &mut String) {
         let place = |(x, y): &(f64, f64)| format!("{:.1} {:.1}", self.x_of(*x), self.y_of(*y));
         let points: Vec<String> = line.points.iter().map(place).collect();
         if !points.is_empty() {
-            put(svg, format_args!("<path class=\"line c{number}\" d=\"M{}\"/>", points.join("L")));
+            put(
+                svg,
+                format_args!(
+                    "<path class=\"line c{number}\" d=\"M{}\"/>",
+                    points.join("L")
+                ),
+            );
         }
         // Names stand at the right, above the plot, the first one outermost.
         let x = WIDTH - RIGHT - NAME_WIDTH * number as f64;
         let begins = x - 18.0;
-        put(svg, format_args!("<path class=\"line c{number}\" d=\"M{begins:.1} 8H{x:.1}\"/>"));
+        put(
+            svg,
+            format_args!("<path class=\"line c{number}\" d=\"M{begins:.1} 8H{x:.1}\"/>"),
+        );
         let x = begins - 4.0;
-        put(svg, format_args!("<text x=\"{x:.1}\" y=\"12\" text-anchor=\"end\">{}</text>", escaped(&line.name)));
+        put(
+            svg,
+            format_args!(
+                "<text x=\"{x:.1}\" y=\"12\" text-anchor=\"end\">{}</text>",
+                escaped(&line.name)
+            ),
+        );
     }
 
     fn x_of(&self, value: f64) -> f64 {
@@ -89,7 +137,7 @@ fn put(svg: &mut String, element: std::fmt::Arguments<'_>) {
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 20.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 40.0;
 /// A name and its line.
@@ -117,13 +165,19 @@ mod tests {
     fn corners_are_at_the_corners() {
         let svg = plot(vec![(0.0, 0.0), (10.0, 10.0), (5.0, 99.0)]);
         // Left and bottom, right and top; what is above the axis is at its end.
-        assert!(svg.contains("d=\"M52.0 240.0L466.0 24.0L259.0 24.0\""), "{svg}");
+        assert!(
+            svg.contains("d=\"M52.0 240.0L460.0 24.0L256.0 24.0\""),
+            "{svg}"
+        );
     }
 
     #[test]
     fn texts_cannot_become_elements() {
         let svg = plot(Vec::new());
-        assert!(svg.contains("a&lt;b") && svg.contains("&quot;t&quot;"), "{svg}");
+        assert!(
+            svg.contains("a&lt;b") && svg.contains("&quot;t&quot;"),
+            "{svg}"
+        );
         assert!(!svg.contains("d=\"M\""), "{svg}");
     }
 }

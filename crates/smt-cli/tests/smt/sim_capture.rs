@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt sim run --capture`: what `smt dump` makes of it, with the keys and without.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{Files, Outcome, smt};
+
+/// Plays a case into a capture with its keys. Returns the paths, and the JSON of the verdict.
+fn captured(files: &Files, seed: &str, more: &[&str]) -> (String, String, Value) {
+    let (capture, keys) = (files.path("capture"), files.path("keys"));
+    let words = [
+        "sim",
+        "run",
+        "--json",
+        "--seed",
+        seed,
+        "--capture",
+        &capture,
+        "--key-log",
+        &keys,
+    ];
+    let outcome = smt(&[&words[..], more].concat());
+    let verdict = serde_json::from_str(outcome.text().lines().last().unwrap()).unwrap();
+    (capture, keys, verdict)
+}
+
+/// The number before a word in what `smt dump` says in the end.
+fn count(dump: &Outcome, word: &str) -> u64 {
+    let before = dump.errors.split(word).next().unwrap();
+    before.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_packet_that_was_sent_is_there_and_opens() {
+    for seed in ["1", "3", "7", "14"] {
+        let files = Files::empty();
+        let (capture, keys, verdict) = captured(&files, seed, &[]);
+        let dump = smt(&["dump", &capture, "--key-log", &keys]);
+        let text = dump.text();
+        assert_eq!(count(&dump, " frames: "), verdict["packets"]);
+        assert!(
+            text.contains("] \n") || text.contains(" DATA epoch "),
+            "{seed}"
+        );
+        assert_eq!(text.matches("[no key]").count(), 0, "{seed}");
+        assert_eq!(count(&dump, " FAILED; "), 0, "{seed}");
+        assert!(
+            count(&dump, " records and tags ok") > 1_000,
+            "{seed}: {}",
+            dump.errors
+        );
+        // Requests and replies; retransmissions make no second message.
+        assert!(
+            count(&dump, " messages whole") > 200,
+            "{seed}: {}",
+            dump.errors
+        );
+    }
+}
+
+#[test]
+fn who_looks_on_changes_nothing() {
+    let files = Files::empty();
+    let (_, _, verdict) = captured(&files, "7", &[]);
+    let alone = smt(&["sim", "run", "--json", "--seed", "7"]);
+    let alone: Value = serde_json::from_str(alone.text().lines().last().unwrap()).unwrap();
+    assert_eq!(alone["trace"], verdict["trace"]);
+}
+
+#[test]
+fn what_arrives_has_the_faults_in_it() {
+    // This case damages packets on their way.
+    let files = Files::empty();
+    let (capture, keys, verdict) = captured(&files, "7", &["--arriving", "--attacked"]);
+    let dump = smt(&["dump", &capture, "--key-log", &keys]);
+    assert_ne!(count(&dump, " frames: "), verdict["packets"]);
+    assert!(count(&dump, " FAILED; ") > 0, "{}", dump.errors);
+    assert!(count(&dump, " messages whole") > 200, "{}", dump.errors);
+}
+
+#[test]
+fn a_host_s_cable_has_what_it_sends_and_what_reaches_it() {
+    let files = Files::empty();
+    let (capture, keys, _) = captured(&files, "7", &["--host", "1"]);
+    let dump = smt(&["dump", &capture, "--key-log", &keys]);
+    let lines = dump.text().lines().filter(|line| line.contains(" > "));
+    let (mut sent, mut received) = (0, 0);
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let host = "10.0.0.1:17379";
+        assert_ne!(words[1] == host, words[3] == host, "{line}");
+        sent += u64::from(words[1] == host);
+        received += u64::from(words[3] == host);
+    }
+    assert!(sent > 100 && received > 100, "{sent} {received}");
+    smt(&[
+        "sim",
+        "run",
+        "--seed",
+        "7",
+        "--capture",
+        &capture,
+        "--host",
+        "9",
+    ])
+    .fails_with(&["there is no host 9 here: give one from 0 to "]);
+}
+
+#[test]
+fn a_capture_cut_short_is_read_as_far_as_it_goes_and_that_is_told() {
+    let files = Files::empty();
+    let (capture, keys, _) = captured(&files, "7", &[]);
+    let whole = fs::read(&capture).unwrap();
+    let cut = files.write("cut", &whole[..whole.len() / 2 + 1]);
+    let dump = smt(&["dump", &cut, "--key-log", &keys]);
+    assert!(
+        dump.errors.contains("ends in the middle of a frame"),
+        "{}",
+        dump.errors
+    );
+    assert_eq!(count(&dump, " FAILED; "), 0);
+    assert!(count(&dump, " messages whole") > 50);
+}
+
+#[test]
+fn packets_of_a_scenario_can_be_captured_too() {
+    let files = Files::empty();
+    let capture = files.path("capture");
+    smt(&[
+        "sim",
+        "run",
+        "smoke",
+        "--duration",
+        "20us",
+        "--capture",
+        &capture,
+    ])
+    .text();
+    let dump = smt(&["dump", &capture]);
+    for word in ["HANDSHAKE ", "DATA epoch 0", "ACK epoch 0"] {
+        assert!(dump.text().contains(word), "{word}");
+    }
+}

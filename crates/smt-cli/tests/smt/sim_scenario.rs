@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt sim run SCENARIO`: scenarios are listed, shown, changed and run, and a wrong one is told line by line.
+
+use serde_json::Value;
+
+use crate::program::{Files, smt};
+
+/// A small scenario that is well.
+const GOOD: &str = r#"about = "four hosts"
+transport = "smt"
+messages = 3_000
+duration_us = 200
+[topology]
+kind = "rack"
+hosts = 4
+[pattern]
+kind = "uniform"
+load = 0.5
+"#;
+
+/// What came of a run.
+fn outcome(words: &[&str]) -> Value {
+    let outcome = smt(&[&["sim", "run"], words, &["--json"]].concat());
+    assert_eq!(outcome.text().lines().count(), 1);
+    serde_json::from_str(outcome.text()).unwrap()
+}
+
+#[test]
+fn every_listed_scenario_can_be_shown_and_what_is_shown_can_be_run() {
+    let listed = smt(&["sim", "scenarios"]);
+    let names: Vec<&str> = listed
+        .text()
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().0)
+        .collect();
+    for name in ["smoke", "homa-w1", "homa-w5", "incast-100", "incast-1000"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    let files = Files::empty();
+    for name in names {
+        let shown = smt(&["sim", "run", name, "--show"]);
+        assert!(shown.text().starts_with("# "), "{name}");
+        let path = files.write(&format!("{name}.toml"), shown.text());
+        // A microsecond: it is well if it runs.
+        let copied = outcome(&[&path, "--duration", "1us"]);
+        assert_eq!(copied["name"], name);
+        assert_eq!(copied["duration_ns"], 1_000);
+    }
+}
+
+#[test]
+fn a_scenario_repeats_from_its_seed() {
+    let files = Files::empty();
+    let path = files.write("mine.toml", GOOD);
+    let run = |seed: &str| {
+        let mut outcome = outcome(&[&path, "--seed", seed]);
+        outcome["command"] = Value::Null;
+        outcome
+    };
+    assert_eq!(run("5"), run("5"));
+    assert_ne!(run("5")["rows"], run("6")["rows"]);
+    assert_eq!(run("5")["seed"], 5);
+}
+
+#[test]
+fn what_is_typed_stands_in_place_of_the_file() {
+    let files = Files::empty();
+    let path = files.write("mine.toml", GOOD);
+    let plain = outcome(&[&path]);
+    assert_eq!(plain["transport"], "smt");
+    assert_eq!(plain["figures"]["marked"], 0);
+    let words = [
+        "--transport",
+        "pool-2",
+        "--load",
+        "0.25",
+        "--duration",
+        "400us",
+    ];
+    let changed = outcome(&[&[path.as_str()], &words[..]].concat());
+    assert_eq!(changed["transport"], "pool-2");
+    assert_eq!(changed["load"], 0.25);
+    assert_eq!(changed["duration_ns"], 400_000);
+    let half = plain["figures"]["links_used"].as_f64().unwrap();
+    let quarter = changed["figures"]["links_used"].as_f64().unwrap();
+    assert!(quarter > 0.0 && quarter < half, "{quarter} {half}");
+    let commands = [&plain, &changed].map(|outcome| outcome["command"].as_str().unwrap());
+    assert!(commands[1].starts_with("smt sim run ") && commands[1].contains("--load 0.25"));
+}
+
+#[test]
+fn a_table_is_for_people_and_has_what_the_json_has() {
+    let files = Files::empty();
+    let (path, results) = (files.write("mine.toml", GOOD), files.path("results.json"));
+    let told = smt(&["sim", "run", &path, "--results", &results]);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&results).unwrap()).unwrap();
+    let messages = written["figures"]["messages"].as_u64().unwrap();
+    assert!(messages > 20);
+    let text = told.text();
+    assert!(text.starts_with("mine: four hosts\n"), "{text}");
+    assert!(
+        text.contains(&format!("{messages} messages of 3000 over smt at load 0.5")),
+        "{text}"
+    );
+    let p99 = written["all"]["p99"].as_f64().unwrap();
+    assert!(
+        p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")),
+        "{text}"
+    );
+    assert!(written["samples"].as_array().unwrap().len() <= 500);
+}
+
+#[test]
+fn an_incast_tells_its_rounds_against_the_best_possible() {
+    for transport in ["smt", "stream"] {
+        let outcome = outcome(&["incast-100", "--transport", transport]);
+        let rounds = outcome["rounds"].as_array().unwrap();
+        // The last begins with the last moment.
+        assert_eq!(rounds.len(), 11);
+        for round in rounds {
+            assert_eq!(round["bytes"], 1_000_000);
+            assert_eq!(round["best_ns"], 800_000);
+            assert_eq!(round["unfinished"], 0);
+            let took = round["took_ns"].as_u64().unwrap();
+            assert!((800_000..2_000_000).contains(&took), "{transport}: {took}");
+        }
+        // Nearly all bytes wait at one port.
+        let queue = outcome["figures"]["queue_bytes_max"].as_u64().unwrap();
+        assert!(
+            (900_000..1_200_000).contains(&queue),
+            "{transport}: {queue}"
+        );
+        let samples = outcome["samples"].as_array().unwrap();
+        let sum = |name: &str| {
+            samples
+                .iter()
+                .map(|sample| sample[name].as_u64().unwrap())
+                .sum::<u64>()
+        };
+        // The round that begins last has no time to arrive within the duration.
+        assert_eq!(sum("arrived_bytes"), 10_000_000);
+        let longest = samples
+            .iter()
+            .map(|sample| sample["queue_longest_bytes"].as_u64().unwrap());
+        assert!(longest.max().unwrap() > 900_000);
+    }
+}
+
+#[test]
+fn a_wrong_file_is_told_with_its_line_and_field() {
+    let files = Files::empty();
+    for (from, to, said) in [
+        (
+            "hosts = 4",
+            "hosts = 1",
+            "wrong.toml:7: topology.hosts is 1; permitted: a whole number from 2 to 4096",
+        ),
+        (
+            "load = 0.5",
+            "load = 2",
+            "wrong.toml:10: pattern.load is 2; permitted: a number from 0.001 to 1",
+        ),
+        (
+            "load = 0.5",
+            "lode = 0.5",
+            "wrong.toml:8: pattern.load is missing",
+        ),
+        (
+            "about",
+            "abuot",
+            "wrong.toml:1: abuot is no field; permitted here: about, seed,",
+        ),
+        ("\"rack\"", "\"rack", "wrong.toml:6: this is no TOML"),
+    ] {
+        let path = files.write("wrong.toml", GOOD.replacen(from, to, 1));
+        smt(&["sim", "run", &path]).fails_with(&[said]);
+    }
+    smt(&["sim", "run", &files.path("missing.toml")]).fails_with(&["missing.toml", "No such file"]);
+    smt(&["sim", "run", "homa-w6"]).fails_with(&["\"homa-w6\" is no scenario", "homa-w5"]);
+    smt(&["sim", "run", "incast-100", "--load", "0.5"]).fails_with(&["has no load"]);
+}
