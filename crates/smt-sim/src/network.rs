@@ -171,7 +171,20 @@ impl Network {
 
     /// The longest queue that a port of a switch has had since the last call.
     pub fn take_queue_peak(&mut self) -> u64 {
-        std::mem::take(&mut self.queue_peak)
+        let ports = self.ports.iter().skip(self.hosts as usize);
+        // The next time begins with what waits now, even if it only becomes less.
+        let longest = ports.map(Port::queued).max().unwrap_or_default();
+        std::mem::replace(&mut self.queue_peak, longest)
+    }
+
+    /// Bytes that links have carried to this host, or to all.
+    pub fn bytes_to(&self, host: Option<HostId>) -> u64 {
+        let is_meant = |port: &&Port| match port.to {
+            Node::Host(to) => host.is_none_or(|host| host == to),
+            Node::Switch(_) => false,
+        };
+        let ports = self.ports.iter().filter(is_meant);
+        ports.map(|port| port.statistics.bytes).sum()
     }
 
     /// Plans an alarm for a host.
@@ -381,6 +394,29 @@ mod tests {
         let arrivals = arrivals(&mut network);
         assert_eq!(arrivals[0], (2_662, 2));
         assert_eq!(arrivals[1].0 - arrivals[0].0, 1_230);
+    }
+
+    #[test]
+    fn a_queue_s_peak_is_that_of_the_time_since_the_last_look() {
+        let mut network = rack();
+        (0..4).for_each(|_| network.send(packet(0, 2, 1_472)));
+        (0..4).for_each(|_| network.send(packet(1, 2, 1_472)));
+        // From 1,331 ns on two arrive every 1,231 ns, and one leaves: at 5,022 ns there are 5 before the fourth leaves.
+        let mut look = |at| {
+            while network.next(Time::from_nanos(at)).is_some() {}
+            (
+                network.take_queue_peak() / 1_538,
+                network.switch_bytes() / 1_538,
+            )
+        };
+        assert_eq!(look(1_000), (0, 0));
+        assert_eq!(look(6_000), (5, 4));
+        // Nothing enters any more, but so much was there.
+        assert_eq!(look(9_000), (4, 1));
+        assert_eq!(look(20_000), (1, 0));
+        assert_eq!(network.bytes_to(Some(HostId(2))), 8 * 1_538);
+        assert_eq!(network.bytes_to(Some(HostId(1))), 0);
+        assert_eq!(network.bytes_to(None), 8 * 1_538);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) struct Outcome {
     /// `None` of an incast.
     pub(super) load: Option<f64>,
     pub(super) hosts: u32,
+    /// Of a host's link.
+    pub(super) link_bits_per_s: u64,
     pub(super) duration_ns: u64,
     /// All of the scenario in words: names and values.
     pub(super) parameters: Vec<(String, String)>,
@@ -84,6 +86,7 @@ pub(super) struct SampleTold {
     pub(super) queue_longest_bytes: u64,
     pub(super) queued_bytes: u64,
     pub(super) arrived_bytes: u64,
+    pub(super) carried_bytes: u64,
 }
 
 impl Outcome {
@@ -107,6 +110,7 @@ impl Outcome {
             transport: scenario.transport.to_string(),
             load,
             hosts: scenario.topology.hosts(),
+            link_bits_per_s: scenario.topology.edge.rate,
             duration_ns: scenario.duration.as_nanos() as u64,
             parameters: parameters(scenario),
             figures: Figures::of(results),
@@ -201,6 +205,7 @@ impl From<&Sample> for SampleTold {
             queue_longest_bytes: sample.queue_longest,
             queued_bytes: sample.queued,
             arrived_bytes: sample.arrived,
+            carried_bytes: sample.carried,
         }
     }
 }

@@ -139,6 +139,11 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
         };
         // The round that begins last has no time to arrive within the duration.
         assert_eq!(sum("arrived_bytes"), 10_000_000);
+        let carried = sum("carried_bytes");
+        assert!(
+            (10_500_000..11_500_000).contains(&carried),
+            "{transport}: {carried}"
+        );
         let longest = samples
             .iter()
             .map(|sample| sample["queue_longest_bytes"].as_u64().unwrap());

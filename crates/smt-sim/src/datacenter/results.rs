@@ -18,9 +18,9 @@ pub struct Results {
     pub goodput: f64,
     /// Share of the hosts' links that was used in the counted time.
     pub used: f64,
-    /// Longest queue of any port of a switch, in bytes.
+    /// Longest queue of any port of a switch since messages began, in bytes.
     pub queue_max: u64,
-    /// Packets that switches dropped, trimmed, marked.
+    /// Packets that switches dropped, trimmed, marked since then.
     pub dropped: u64,
     /// See above.
     pub trimmed: u64,
@@ -47,6 +47,8 @@ pub struct Sample {
     pub queued: u64,
     /// Payload of the messages that have become whole meanwhile.
     pub arrived: u64,
+    /// Bytes that links have carried meanwhile to all hosts, or to the receiver of an incast.
+    pub carried: u64,
 }
 
 /// A round of an incast.

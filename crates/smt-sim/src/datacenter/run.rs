@@ -68,6 +68,10 @@ struct Run<'a, M> {
     arrived_bytes: u64,
     /// Of those, what no sample has counted yet.
     arrived_lately: u64,
+    /// What links have carried until the last sample.
+    carried: u64,
+    /// What switches had dropped, trimmed and marked when messages began.
+    before: [u64; 3],
 }
 
 struct Sent {
@@ -103,6 +107,8 @@ impl<'a, M: Messenger> Run<'a, M> {
             messages: Vec::new(),
             arrived_bytes: 0,
             arrived_lately: 0,
+            carried: 0,
+            before: [0; 3],
         };
         run.set_up();
         run
@@ -128,6 +134,8 @@ impl<'a, M: Messenger> Run<'a, M> {
         );
         self.began = self.world.network.now();
         self.world.network.take_queue_peak();
+        self.carried = self.carried();
+        self.before = self.interfered();
     }
 
     fn play(mut self) -> Results {
@@ -231,9 +239,13 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn run_and_sample(&mut self, end: Time) {
         while self.sample_due <= end {
             self.run_until(self.sample_due);
+            let (before, queue_longest) = (self.carried, self.world.network.take_queue_peak());
+            self.carried = self.carried();
+            self.results.queue_max = self.results.queue_max.max(queue_longest);
             self.results.samples.push(Sample {
                 at: self.sample_due - self.began,
-                queue_longest: self.world.network.take_queue_peak(),
+                queue_longest,
+                carried: self.carried - before,
                 queued: self.world.network.switch_bytes(),
                 arrived: std::mem::take(&mut self.arrived_lately),
             });
@@ -286,16 +298,39 @@ impl<'a, M: Messenger> Run<'a, M> {
         let counted = self.began + self.scenario.warm_up;
         let left = self.sent.values().filter(|sent| sent.at >= counted);
         self.results.unfinished = left.count() as u64;
-        self.results.set_messages(self.messages);
+        self.results
+            .set_messages(std::mem::take(&mut self.messages));
         self.results.counts = self.world.network.counts();
         self.results.simulated = self.world.network.now() - Time::default();
-        for port in self.world.network.port_statistics() {
-            self.results.queue_max = self.results.queue_max.max(port.queue_max);
-            self.results.dropped += port.dropped;
-            self.results.trimmed += port.trimmed;
-            self.results.marked += port.marked;
-        }
+        let last_peak = self.world.network.take_queue_peak();
+        self.results.queue_max = self.results.queue_max.max(last_peak);
+        let interfered = self.interfered();
+        let since = |what: usize| interfered[what] - self.before[what];
+        self.results.dropped = since(0);
+        self.results.trimmed = since(1);
+        self.results.marked = since(2);
         self.results
+    }
+
+    /// Packets that switches have dropped, trimmed and marked.
+    fn interfered(&self) -> [u64; 3] {
+        let ports = self.world.network.port_statistics();
+        ports.fold([0; 3], |[dropped, trimmed, marked], port| {
+            [
+                dropped + port.dropped,
+                trimmed + port.trimmed,
+                marked + port.marked,
+            ]
+        })
+    }
+
+    /// Bytes that links have carried to hosts.
+    fn carried(&self) -> u64 {
+        let receiver = match self.scenario.pattern {
+            Pattern::Uniform { .. } => None,
+            Pattern::Incast { .. } => Some(HostId(0)),
+        };
+        self.world.network.bytes_to(receiver)
     }
 
     /// Bytes that the hosts' links have carried.

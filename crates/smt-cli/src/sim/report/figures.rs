@@ -80,34 +80,28 @@ fn queues(outcomes: &[Outcome]) -> Figure {
 }
 
 fn goodput(outcomes: &[Outcome]) -> Figure {
-    let rates: Vec<Vec<(f64, f64)>> = outcomes.iter().map(rates).collect();
-    let highest = rates.iter().flatten().map(|(_, rate)| *rate);
-    let y = Axis::linear("Gb/s", most(highest));
-    let plot = |(outcome, points): (&Outcome, Vec<(f64, f64)>)| {
-        let name = match outcome.rounds.is_empty() {
-            true => "a host",
-            false => "receiver",
-        };
-        Plot {
-            title: format!("goodput over time: {}", outcome.title()),
-            x: time(outcome),
-            y: y.clone(),
-            lines: vec![Line {
-                name: name.to_owned(),
-                points,
-            }],
-        }
+    let link = |outcome: &Outcome| outcome.link_bits_per_s as f64 / 1e9;
+    let y = Axis::linear("Gb/s", most(outcomes.iter().map(link)));
+    let plot = |outcome: &Outcome| Plot {
+        title: format!("goodput over time: {}", outcome.title()),
+        x: time(outcome),
+        y: y.clone(),
+        lines: vec![
+            rates("messages", outcome, |sample| sample.arrived_bytes),
+            rates("links", outcome, |sample| sample.carried_bytes),
+        ],
     };
     Figure {
         title: "Goodput over time",
-        caption: "Payload that arrives at a host on average, or at the receiver of an incast. A message counts when its \
-                  last byte is there, so long ones make peaks.",
-        plots: outcomes.iter().zip(rates).map(plot).collect(),
+        caption: "What arrives at a host on average, or at the receiver of an incast: payload of messages, and all that \
+                  its link carries. A message counts when its last byte is there, so there are peaks; they are cut at \
+                  the link's rate.",
+        plots: outcomes.iter().map(plot).collect(),
     }
 }
 
-/// Times in milliseconds and Gb/s.
-fn rates(outcome: &Outcome) -> Vec<(f64, f64)> {
+/// Times in milliseconds and Gb/s of a host.
+fn rates(name: &str, outcome: &Outcome, of: fn(&SampleTold) -> u64) -> Line {
     // All messages of an incast go to one host, and are of like size.
     let (hosts, together) = match outcome.rounds.is_empty() {
         true => (outcome.hosts.max(1), SAMPLES_TOGETHER),
@@ -118,13 +112,16 @@ fn rates(outcome: &Outcome) -> Vec<(f64, f64)> {
         let end = samples.last().map_or(before, |sample| sample.at_ns);
         let ns = end.saturating_sub(before).max(1);
         before = end;
-        let bytes: u64 = samples.iter().map(|sample| sample.arrived_bytes).sum();
+        let bytes: u64 = samples.iter().map(of).sum();
         (
             millis(end),
             bytes as f64 * 8.0 / ns as f64 / f64::from(hosts),
         )
     };
-    outcome.samples.chunks(together).map(rate).collect()
+    Line {
+        name: name.to_owned(),
+        points: outcome.samples.chunks(together).map(rate).collect(),
+    }
 }
 
 /// A level for each row, as wide as the row has messages.
