@@ -87,12 +87,13 @@ fn play(
     Ok(Outcome::new(name, file.about.clone(), scenario, &results))
 }
 
-/// The scenario's name and its text. What looks like a path is one.
+/// The scenario's name and its text. What looks like a path is one, and what is a file.
 fn read(scenario: &str) -> Result<(String, String), Failure> {
     if let Some(named) = Named::find(scenario) {
         return Ok((named.name.to_owned(), named.text.to_owned()));
     }
-    if !scenario.contains(['/', '.']) {
+    let path = PathBuf::from(scenario);
+    if !scenario.contains(['/', '.']) && !path.exists() {
         let names: Vec<_> = Named::ALL.iter().map(|named| named.name).collect();
         return Err(Failure::new(format!(
             "{scenario:?} is no scenario: give a file, or one of {}",
@@ -100,7 +101,6 @@ fn read(scenario: &str) -> Result<(String, String), Failure> {
         )));
     }
     let text = std::fs::read_to_string(scenario).doing(format!("reading {scenario}"))?;
-    let path = PathBuf::from(scenario);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok((name.into_owned(), text))
 }

@@ -220,7 +220,9 @@ impl<'a, M: Messenger> Run<'a, M> {
         let rate = self.scenario.topology.edge.rate as f64;
         if let Some(round) = self.results.rounds.last_mut() {
             round.bytes += u64::from(length);
-            round.best = Duration::from_secs_f64(round.bytes as f64 * 8.0 / rate);
+            let best = Duration::from_secs_f64(round.bytes as f64 * 8.0 / rate);
+            // A byte takes less at more than 8 Gb/s; ratios need more than nothing.
+            round.best = best.max(Duration::from_nanos(1));
             round.unfinished += 1;
         }
     }
