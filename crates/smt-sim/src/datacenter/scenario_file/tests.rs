@@ -200,6 +200,11 @@ const WRONG: &[(usize, &str, &str)] = &[
     (13, "load = nan", "13: pattern.load is nan; permitted: "),
     (
         13,
+        "load = 0.5\nevery_us = 1",
+        "14: pattern.every_us is no field; permitted here: kind, load, peers",
+    ),
+    (
+        13,
         "load = 0.5\npeers = 0",
         "14: pattern.peers is 0; permitted: a whole number from 1 to 11",
     ),
