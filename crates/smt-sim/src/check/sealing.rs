@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sees every sealing, beneath the code under test: at its cipher library.
+//! Sees every sealing and opening, beneath the code under test: at its cipher library.
 //!
 //! Under one key a record number may be sealed again only with the same bytes (a retransmission, SPEC §5.5), and a
-//! control number never (§3.4). Keys are known by their bytes, so two hosts with one key are seen as well.
+//! control number never (§3.4); nor does a control number open twice, since its window looks before (§4.3). Keys are known by their bytes, so two hosts with one key are seen as well.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
 use smt_wire::TAG_LEN;
@@ -13,10 +13,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{Checker, Failure};
 
-/// What was sealed under which key and number.
+/// What was sealed under which key and number, and which control packets have opened.
 #[derive(Debug, Default)]
 pub struct SealBook {
     sealed: BTreeMap<(u64, u64), u64>,
+    opened: BTreeSet<(u64, u64)>,
     failures: Vec<Failure>,
 }
 
@@ -41,6 +42,13 @@ impl SealBook {
             Some(_) => format!("record number {number:#x} sealed two different plaintexts"),
         };
         self.failures.push(Failure::new(Checker::Sealing, text));
+    }
+
+    fn note_opened(&mut self, key: u64, number: u64) {
+        if !self.opened.insert((key, number)) {
+            let text = format!("control number {number:#x} was believed again");
+            self.failures.push(Failure::new(Checker::Sealing, text));
+        }
     }
 }
 
@@ -76,8 +84,11 @@ struct CheckedAead {
 impl CheckedAead {
     fn note(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
         let digest = digest(&[&[aad], plaintext].concat());
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        book.note(self.name, number, aad, digest);
+        self.book().note(self.name, number, aad, digest);
+    }
+
+    fn book(&self) -> MutexGuard<'_, SealBook> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,7 +120,11 @@ impl Aead for CheckedAead {
         aad: &[u8],
         ciphertext_and_tag: &mut [u8],
     ) -> Result<(), OpenFailed> {
-        self.aead.open_in_place(number, aad, ciphertext_and_tag)
+        self.aead.open_in_place(number, aad, ciphertext_and_tag)?;
+        if aad.len() != RECORD_HEADER_LEN {
+            self.book().note_opened(self.name, number);
+        }
+        Ok(())
     }
 }
 
@@ -153,5 +168,21 @@ mod tests {
     fn a_control_number_is_used_once() {
         assert_eq!(failures(&CONTROL, [1, 1], [b"", b""]), 1);
         assert_eq!(failures(&CONTROL, [1, 2], [b"", b""]), 0);
+    }
+
+    #[test]
+    fn a_control_number_opens_once() {
+        for (aad, expected) in [(&CONTROL[..], 1), (&RECORD, 0)] {
+            let book = Arc::new(Mutex::new(SealBook::default()));
+            let aead =
+                CheckedCipher::new(Arc::clone(&book)).aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
+            let tag = aead.seal(7, aad, &mut []);
+            let forged = [0; TAG_LEN];
+            assert!(aead.open_in_place(7, aad, &mut forged.clone()).is_err());
+            for _ in 0..2 {
+                aead.open_in_place(7, aad, &mut tag.clone()).unwrap();
+            }
+            assert_eq!(book.lock().unwrap().failures().len(), expected);
+        }
     }
 }

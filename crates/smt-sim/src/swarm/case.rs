@@ -32,6 +32,8 @@ pub struct Case {
     pub host_faults: Vec<HostFault>,
     /// When all faults are over.
     pub heals: Time,
+    /// Bytes that certificates have beyond need, so that a server's flight is more than three times a client's.
+    pub certificates_longer_by: usize,
     /// Whether a host's limits are small enough to be reached.
     pub has_small_memory: bool,
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
@@ -122,6 +124,7 @@ impl Case {
             link_faults: Vec::new(),
             host_faults: Vec::new(),
             heals,
+            certificates_longer_by: 0,
             has_small_memory: false,
             has_adversary: false,
             may_end_sessions: false,
@@ -133,6 +136,11 @@ impl Case {
             case.draw_fault(kind, &mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
+        // By generators of their own, so that seeds without them are the cases that they were.
+        let mut random = Random::new(seed ^ CERTIFICATES);
+        if random.chance(250_000) {
+            case.certificates_longer_by = random.between(1_000, 8_000) as usize;
+        }
         case
     }
 
@@ -330,6 +338,9 @@ fn config(random: &mut Random) -> Config {
     }
     config
 }
+
+/// Keeps what certificates draw apart from the rest.
+const CERTIFICATES: u64 = 0xCE27;
 
 /// All suites, beginning with any.
 fn suites(random: &mut Random) -> Vec<Suite> {

@@ -86,7 +86,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(case: &'a Case, observers: Observers) -> Self {
         let mut random = Random::new(case.seed ^ RUN);
-        let credentials = Rc::new(Credentials::new(case.hosts()));
+        let credentials = Rc::new(Credentials::new(case.hosts(), case.certificates_longer_by));
         let strikes = Rc::new(RefCell::new(Strikes::default()));
         let trace = Rc::new(RefCell::new(Trace::new()));
         let bystander = HostId(case.hosts());
