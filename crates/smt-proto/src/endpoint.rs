@@ -22,6 +22,7 @@ use crate::batch::Batch;
 use crate::books::Books;
 use crate::config::Config;
 use crate::connect::Connect;
+use crate::cuts::Cuts;
 use crate::event::{ConnectId, Event};
 use crate::grants::{GrantPolicy, Grants, ShortestRemainingFirst};
 use crate::handshake::{KeyExchangeProvider, TokenMac};
@@ -74,6 +75,8 @@ pub enum TimerReason {
     Handshake,
     /// A session: deadlines, questions, keys, idleness.
     Session,
+    /// Grants that wait for the pace of a policy that pulls ([`crate::Pull`]).
+    Pull,
 }
 
 impl Endpoint {
@@ -94,6 +97,8 @@ impl Endpoint {
             events: VecDeque::new(),
             statistics: Statistics::default(),
             grants: Grants::default(),
+            cuts: Cuts::default(),
+            unasked: 0,
             seal_scratch: crate::outgoing::SealScratch::default(),
             open_scratch: Vec::new(),
             books: Books::default(),
@@ -128,6 +133,7 @@ impl Endpoint {
 
     /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
     pub fn set_grant_policy(&mut self, policy: Box<dyn GrantPolicy>) {
+        self.shared.grants.set_pulling(policy.pulls());
         self.policy = policy;
     }
 
@@ -152,7 +158,7 @@ impl Endpoint {
                 priority: 0,
             });
         }
-        self.decide_grants();
+        self.decide_grants(now);
         let mut batch = Batch::new(buffer, self.shared.config.batch_max);
         while let Some(sender) = self.ready.pop() {
             let path = match sender {
@@ -181,14 +187,17 @@ impl Endpoint {
     /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before, and what for.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
-        self.timers.first().map(|(time, sender)| {
+        let first = self.timers.first().map(|(time, sender)| {
             let reason = if matches!(sender, Sender::Session(_)) {
                 TimerReason::Session
             } else {
                 TimerReason::Handshake
             };
             (*time, reason)
-        })
+        });
+        let pull = self.policy.next_timeout();
+        let pull = pull.map(|time| (time, TimerReason::Pull));
+        first.into_iter().chain(pull).min_by_key(|(time, _)| *time)
     }
 
     /// What was counted so far.
@@ -224,17 +233,51 @@ impl Endpoint {
         })
     }
 
-    fn decide_grants(&mut self) {
+    fn decide_grants(&mut self, now: Time) {
+        if self.is_pull_due(now) && self.policy.may_pull(now) {
+            self.shared.grants.wake();
+        }
+        let unasked = std::mem::take(&mut self.shared.unasked);
+        if unasked > 0 {
+            self.policy.spend(now, unasked);
+        }
+        if !self.ask_for_cuts(now) {
+            return;
+        }
         let config = &self.shared.config;
         let is_full = self.shared.books.are_full(config.memory_max);
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(self.policy.as_mut(), config.incoming_max, is_full) {
+        for granted in grants.decide(now, self.policy.as_mut(), config.incoming_max, is_full) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                session.grant(granted, &mut self.shared);
+                let bytes = session.grant(granted, &mut self.shared);
+                self.policy.spend(now, bytes);
                 self.settle(index);
             }
         }
+    }
+
+    /// Whether what has waited for the policy's pace may go.
+    fn is_pull_due(&self, now: Time) -> bool {
+        self.policy.next_timeout().is_some_and(|due| due <= now)
+    }
+
+    /// Asks for what was cut on the way, at the policy's pace. Whether nothing of it waits any longer.
+    fn ask_for_cuts(&mut self, now: Time) -> bool {
+        while let Some(cut) = self.shared.cuts.first() {
+            let index = cut.rpc.session;
+            if let Some(session) = self.sessions.get_mut(index.0) {
+                let question = session.question_about(&cut);
+                if question.is_some() && !self.policy.may_pull(now) {
+                    return false;
+                }
+                let bytes = session.cut_is_over(&cut, question, &mut self.shared);
+                self.policy.spend(now, bytes);
+                self.settle(index);
+            }
+            self.shared.cuts.pop();
+        }
+        true
     }
 
     fn write_session(

@@ -3,13 +3,15 @@
 //!
 //! [`Grants`] holds every opened message of the endpoint that is longer than its unscheduled bytes; a
 //! [`GrantPolicy`] decides. The default is Homa's: shortest remaining first, a few at once, and a small share
-//! for the oldest, so that long messages are not starved by ever new short ones.
+//! for the oldest, so that long messages are not starved by ever new short ones. NDP's is in `pull`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use crate::event::RpcId;
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
+use crate::pull::PullOrder;
+use crate::time::Time;
 
 /// A message that needs grants. Offsets count in its record stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,7 +56,27 @@ impl GrantBudget {
     }
 }
 
-/// Decides which messages may send more. Called whenever something has changed.
+/// What a policy that pulls wants to be shown (SPEC §9.10).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pulling {
+    /// Bytes of a message that are to be on their way.
+    pub window: u32,
+    /// Which message comes first.
+    pub order: PullOrder,
+}
+
+impl Pulling {
+    /// Whether more of a message is to be on its way.
+    #[must_use]
+    pub fn is_hungry(&self, message: &Grantable) -> bool {
+        let most = message.arrived.saturating_add(self.window.max(1));
+        message.granted < message.length.min(most)
+    }
+}
+
+/// Decides which messages may send more. Called whenever something has changed, or when its own time has come.
+///
+/// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no use for time.
 pub trait GrantPolicy: Send {
     /// How many messages it chooses among: it sees so many of those with the fewest bytes left, and the oldest one.
     /// A look costs time for each, however many wait.
@@ -64,7 +86,32 @@ pub trait GrantPolicy: Send {
 
     /// Appends decisions. To stay within the budget is the policy's own affair, and so is going beyond it where
     /// else a message would wait for one that is slow.
-    fn grant(&mut self, messages: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>);
+    fn grant(
+        &mut self,
+        now: Time,
+        messages: &[Grantable],
+        budget: GrantBudget,
+        decisions: &mut Vec<Granted>,
+    );
+
+    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network has cut is asked
+    /// for again at its pace.
+    fn pulls(&self) -> Option<Pulling> {
+        None
+    }
+
+    /// Whether its pace lets something go now. If not, [`Self::next_timeout`] says when.
+    fn may_pull(&mut self, _now: Time) -> bool {
+        false
+    }
+
+    /// So many bytes were let go, by a decision (to the end of a record) or by asking again, or have come unasked.
+    fn spend(&mut self, _now: Time, _bytes: u32) {}
+
+    /// When something that waits may go. Nothing waits: no time.
+    fn next_timeout(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// Homa's policy.
@@ -104,7 +151,13 @@ impl GrantPolicy for ShortestRemainingFirst {
         self.overcommit.max(1)
     }
 
-    fn grant(&mut self, messages: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>) {
+    fn grant(
+        &mut self,
+        _now: Time,
+        messages: &[Grantable],
+        budget: GrantBudget,
+        decisions: &mut Vec<Granted>,
+    ) {
         let mut order: Vec<&Grantable> = messages.iter().collect();
         order.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
         let active = order.len().min(self.overcommit.max(1));
@@ -175,6 +228,10 @@ pub(crate) struct Grants {
     /// Those that need grants: by bytes left, and by age.
     by_left: BTreeSet<(u32, u64, RpcId)>,
     by_age: BTreeSet<(u64, RpcId)>,
+    /// For a policy that pulls: what it wants, and the messages of which more is to be on its way, in its order.
+    pulling: Option<Pulling>,
+    hungry: BTreeSet<(u64, u64, RpcId)>,
+    turn: u64,
     /// Bytes granted and not arrived, of all messages.
     outstanding: u64,
     order: u64,
@@ -186,6 +243,8 @@ struct Entry {
     message: Grantable,
     /// End of what it could send without a grant.
     free: u32,
+    /// Since when it is hungry.
+    turn: u64,
 }
 
 impl Entry {
@@ -202,9 +261,50 @@ impl Entry {
     fn by_age(&self) -> (u64, RpcId) {
         (self.message.order, self.message.rpc)
     }
+
+    /// Its place among the hungry.
+    fn by_turn(&self, order: PullOrder) -> (u64, u64, RpcId) {
+        let (left, age, rpc) = self.by_left();
+        match order {
+            PullOrder::RoundRobin => (self.turn, age, rpc),
+            PullOrder::ShortestFirst => (u64::from(left), age, rpc),
+        }
+    }
 }
 
 impl Grants {
+    /// From now on a policy decides that pulls like this, or does not pull.
+    pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
+        self.pulling = pulling;
+        self.hungry.clear();
+        let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
+        for rpc in rpcs {
+            if let Some(mut entry) = self.messages.get(&rpc).copied() {
+                self.seat(&mut entry);
+                self.messages.insert(rpc, entry);
+            }
+        }
+        self.is_dirty = true;
+    }
+
+    pub(crate) fn pulling(&self) -> Option<Pulling> {
+        self.pulling
+    }
+
+    /// Something may have changed that [`Self::decide`] does not know of: the policy's time has come.
+    pub(crate) fn wake(&mut self) {
+        self.is_dirty = true;
+    }
+
+    /// Puts a message behind the other hungry ones, if it is hungry.
+    fn seat(&mut self, entry: &mut Entry) {
+        if let Some(pulling) = self.pulling.filter(|p| p.is_hungry(&entry.message)) {
+            self.turn += 1;
+            entry.turn = self.turn;
+            self.hungry.insert(entry.by_turn(pulling.order));
+        }
+    }
+
     /// A message has begun, or more of it has arrived.
     pub(crate) fn update(&mut self, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
         let mut entry = match self.messages.get(&rpc) {
@@ -218,9 +318,15 @@ impl Grants {
             None if granted >= length => return,
             None => self.first_sight(rpc, length, granted),
         };
+        let is_in_line = self.is_seated(&entry) && entry.message.granted == granted;
         self.remove(rpc);
         entry.message.arrived = arrived;
         entry.message.granted = granted;
+        if is_in_line && let Some(pulling) = self.pulling {
+            self.hungry.insert(entry.by_turn(pulling.order));
+        } else {
+            self.seat(&mut entry);
+        }
         self.outstanding += entry.outstanding();
         if granted < length {
             self.by_left.insert(entry.by_left());
@@ -242,7 +348,13 @@ impl Grants {
         Entry {
             message,
             free: granted,
+            turn: 0,
         }
+    }
+
+    fn is_seated(&self, entry: &Entry) -> bool {
+        self.pulling
+            .is_some_and(|pulling| self.hungry.contains(&entry.by_turn(pulling.order)))
     }
 
     /// A message needs no more grants, or does not use those it has.
@@ -251,6 +363,9 @@ impl Grants {
             self.outstanding -= entry.outstanding();
             self.by_left.remove(&entry.by_left());
             self.by_age.remove(&entry.by_age());
+            if let Some(pulling) = self.pulling {
+                self.hungry.remove(&entry.by_turn(pulling.order));
+            }
             self.is_dirty = true;
         }
     }
@@ -259,6 +374,7 @@ impl Grants {
     /// memory `is_full` only the shortest message gets on, so that memory becomes free again.
     pub(crate) fn decide(
         &mut self,
+        now: Time,
         policy: &mut dyn GrantPolicy,
         limit: u32,
         is_full: bool,
@@ -274,16 +390,30 @@ impl Grants {
             limit,
             outstanding: self.outstanding,
         };
-        policy.grant(&candidates, budget, &mut decisions);
+        policy.grant(now, &candidates, budget, &mut decisions);
         decisions
     }
 
-    /// The messages with the fewest bytes left, and the oldest.
+    /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
     fn candidates(&self, most: usize, is_full: bool) -> Vec<Grantable> {
+        if self.pulling.is_some() && !is_full {
+            return self.hungry_candidates(most);
+        }
         let shortest = self.by_left.iter().take(most).map(|(_, _, rpc)| *rpc);
         let mut rpcs: Vec<RpcId> = shortest.collect();
         let oldest = self.by_age.first().map(|(_, rpc)| *rpc);
         rpcs.extend(oldest.filter(|oldest| !is_full && !rpcs.contains(oldest)));
+        let messages = rpcs.iter().filter_map(|rpc| self.messages.get(rpc));
+        messages.map(|entry| entry.message).collect()
+    }
+}
+
+impl Grants {
+    fn hungry_candidates(&self, most: usize) -> Vec<Grantable> {
+        let first = self.hungry.iter().take(most).map(|(_, _, rpc)| *rpc);
+        let mut rpcs: Vec<RpcId> = first.collect();
+        let oldest = self.by_age.first().map(|(_, rpc)| *rpc);
+        rpcs.extend(oldest.filter(|oldest| !rpcs.contains(oldest)));
         let messages = rpcs.iter().filter_map(|rpc| self.messages.get(rpc));
         messages.map(|entry| entry.message).collect()
     }
@@ -319,7 +449,7 @@ mod tests {
             limit: LIMIT,
             outstanding: 0,
         };
-        policy.grant(messages, budget, &mut decisions);
+        policy.grant(Time::default(), messages, budget, &mut decisions);
         decisions
     }
 
@@ -372,7 +502,7 @@ mod tests {
             let rpc = message(id as u64, 0, 0, 0).rpc;
             grants.update(rpc, length, 1_000, FREE);
             ends.insert(rpc, (length, FREE));
-            for granted in grants.decide(policy, LIMIT, false) {
+            for granted in grants.decide(Time::default(), policy, LIMIT, false) {
                 let (length, end) = ends.get_mut(&granted.rpc).unwrap();
                 assert!(granted.end > *end && granted.end <= *length);
                 *end = granted.end;
@@ -421,10 +551,10 @@ mod tests {
         let mut on_its_way = message(1, 1_000_000, 2_499, 1);
         on_its_way.granted = 10_000;
         let mut decisions = Vec::new();
-        policy.grant(&[on_its_way], used_up, &mut decisions);
+        policy.grant(Time::default(), &[on_its_way], used_up, &mut decisions);
         assert_eq!(decisions, []);
         on_its_way.arrived = 2_500;
-        policy.grant(&[on_its_way], used_up, &mut decisions);
+        policy.grant(Time::default(), &[on_its_way], used_up, &mut decisions);
         assert_eq!(decisions[0].end, 12_500);
     }
 
@@ -435,8 +565,17 @@ mod tests {
             grants.update(message(id, 0, 0, 0).rpc, 400_000, FREE, FREE);
         }
         let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
-        assert_eq!(grants.decide(&mut policy, LIMIT, false).len(), 100);
-        assert!(grants.decide(&mut policy, LIMIT, false).is_empty());
+        assert_eq!(
+            grants
+                .decide(Time::default(), &mut policy, LIMIT, false)
+                .len(),
+            100
+        );
+        assert!(
+            grants
+                .decide(Time::default(), &mut policy, LIMIT, false)
+                .is_empty()
+        );
     }
 
     /// Grants nothing; notes how many messages it was shown.
@@ -444,7 +583,7 @@ mod tests {
     struct Shown(Vec<usize>);
 
     impl GrantPolicy for Shown {
-        fn grant(&mut self, messages: &[Grantable], _: GrantBudget, _: &mut Vec<Granted>) {
+        fn grant(&mut self, _: Time, messages: &[Grantable], _: GrantBudget, _: &mut Vec<Granted>) {
             self.0.push(messages.len());
         }
     }
@@ -487,6 +626,40 @@ mod tests {
         grants.remove(rpc);
         assert_eq!(grants.outstanding, 0);
         assert!(grants.by_left.is_empty() && grants.by_age.is_empty());
+    }
+
+    #[test]
+    fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
+        let mut grants = Grants::default();
+        let pulling = |order| Pulling {
+            window: 10_000,
+            order,
+        };
+        grants.set_pulling(Some(pulling(PullOrder::RoundRobin)));
+        for id in 0..4u64 {
+            let length = 400_000 - 10 * id as u32;
+            grants.update(message(id, 0, 0, 0).rpc, length, 60_000, FREE);
+        }
+        let rpc = |id| message(id, 0, 0, 0).rpc;
+        let shown = |grants: &Grants| {
+            let shown = grants.hungry_candidates(8).into_iter();
+            shown.map(|message| message.rpc.id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&grants), [0, 1, 2, 3]);
+        // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which is always
+        // shown), and what merely arrives keeps its place.
+        grants.update(rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
+        grants.update(rpc(2), 400_000 - 20, 61_000, FREE);
+        grants.update(rpc(0), 400_000, 60_000, FREE + 10_000);
+        assert_eq!(shown(&grants), [2, 3, 1, 0]);
+        grants.set_pulling(Some(pulling(PullOrder::ShortestFirst)));
+        assert_eq!(shown(&grants), [2, 3, 1, 0]);
+        grants.update(rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
+        assert_eq!(shown(&grants), [1, 2, 3, 0]);
+        grants.set_pulling(None);
+        assert!(grants.hungry.is_empty());
+        (0..4).for_each(|id| grants.remove(rpc(id)));
+        assert!(grants.hungry.is_empty() && grants.by_left.is_empty());
     }
 
     /// The default of `incoming_max`.

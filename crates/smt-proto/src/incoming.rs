@@ -15,6 +15,7 @@ use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::assemblies::Assemblies;
+use crate::cuts::CutRanges;
 use crate::ranges::Range;
 use crate::record_set::RecordSet;
 use crate::statistics::Statistics;
@@ -34,6 +35,10 @@ pub(crate) struct Incoming {
     /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
     allowed: u32,
     priority: u8,
+    /// End of what needed no grant.
+    free: u32,
+    /// What of it was cut on the way, if anything.
+    cuts: Option<Box<CutRanges>>,
     /// Bytes of the record stream in records that have opened.
     arrived: u32,
 }
@@ -97,6 +102,8 @@ impl Incoming {
             assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,
+            free: 0,
+            cuts: None,
             arrived: record.len() as u32,
         })
     }
@@ -128,8 +135,68 @@ impl Incoming {
     /// Raises the end of what the peer may send.
     pub(crate) fn allow(&mut self, end: u32, priority: u8) {
         let end = record_end(self.geometry, self.header.padded_length, end);
+        if self.allowed == 0 {
+            self.free = end;
+        }
         self.allowed = self.allowed.max(end);
         self.priority = priority;
+    }
+
+    /// Whether nothing of it was granted: what comes, comes unasked.
+    pub(crate) fn is_ungranted(&self) -> bool {
+        self.allowed <= self.free
+    }
+
+    /// What of it was cut.
+    pub(crate) fn cuts_mut(&mut self) -> &mut CutRanges {
+        self.cuts.get_or_insert_default()
+    }
+
+    /// Whether questions for what was cut wait here.
+    pub(crate) fn has_cuts_waiting(&self) -> bool {
+        self.cuts.as_ref().is_some_and(|cuts| cuts.waiting > 0)
+    }
+
+    /// How many of these bytes, which have come, were not asked for again.
+    pub(crate) fn unasked(&mut self, bytes: u32) -> u32 {
+        self.cuts.as_mut().map_or(bytes, |cuts| cuts.came(bytes))
+    }
+
+    /// End of record 0.
+    pub(crate) fn first_end(&self) -> u32 {
+        stream_end(&self.place(0))
+    }
+
+    /// What is missing of a range from its beginning on; nothing if its first byte is there, or beyond what the peer
+    /// may send.
+    pub(crate) fn gap_in(&self, range: Range) -> Option<Range> {
+        let most = range.end.min(self.allowed).min(self.length);
+        let mut end = range.start;
+        while end < most {
+            let place = self.place(self.geometry.record_at(end));
+            if self.opened.contains(place.index) {
+                break;
+            }
+            let within = end - place.stream_start;
+            let parts = self
+                .assemblies
+                .gaps(place.index, place.stream_len() as u32, GAPS_SEARCHED);
+            let Some(gap) = parts
+                .iter()
+                .find(|gap| gap.start <= within && within < gap.end)
+            else {
+                break;
+            };
+            end = place.stream_start + gap.end;
+            if end < stream_end(&place) {
+                break;
+            }
+        }
+        let end = end.min(most);
+        (range.start < end).then_some(Range {
+            start: range.start,
+            end,
+        })
     }
 
     /// The GRANT that says how far the peer may send, and how far its message has opened.
@@ -330,6 +397,8 @@ fn stream_end(place: &Record) -> u32 {
     place.stream_start + u32::from(place.extent) + RECORD_OVERHEAD as u32
 }
 
+/// Parts of a record among which the place of a packet is looked for.
+const GAPS_SEARCHED: usize = 64;
 /// Records in parts that one question looks at: a window of 512 KiB has 32 of the default size.
 const ASSEMBLIES_ASKED: usize = 64;
 
@@ -366,6 +435,8 @@ mod tests {
             assemblies: Assemblies::default(),
             allowed: u32::MAX,
             priority: 0,
+            free: 0,
+            cuts: None,
             arrived: 0,
         }
     }
@@ -401,6 +472,21 @@ mod tests {
         incoming.allowed = 3 * 86;
         assert_eq!(incoming.missing(16), [range(2 * 86, 3 * 86)]);
         assert_eq!(incoming.received(), 2 * 86);
+    }
+
+    #[test]
+    fn the_gap_in_a_range_ends_where_something_is() {
+        let mut incoming = message(10, [0, 4].into_iter());
+        incoming.assemblies.entry((2, 0), 86).write(10, &[1; 20]);
+        let gap = |start, end| incoming.gap_in(range(start, end));
+        assert_eq!(gap(86, 1_000), Some(range(86, 2 * 86 + 10)));
+        assert_eq!(gap(2 * 86 + 10, 1_000), None);
+        assert_eq!(gap(2 * 86 + 40, 3 * 86), Some(range(2 * 86 + 40, 3 * 86)));
+        assert_eq!(gap(2 * 86 + 40, 1_000), Some(range(2 * 86 + 40, 4 * 86)));
+        assert_eq!(gap(4 * 86, 1_000), None);
+        assert_eq!(gap(9 * 86, u32::MAX), Some(range(9 * 86, 10 * 86)));
+        assert_eq!(gap(10 * 86, u32::MAX), None);
+        assert_eq!(gap(u32::MAX - 1, u32::MAX), None);
     }
 
     #[test]

@@ -5,14 +5,16 @@
 //! a simulator and against a NIC model.
 //!
 //! # Contract
-//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`] or a
+//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or [`Endpoint::handle_trimmed`]),
+//! [`Endpoint::handle_timeout`] or a
 //! command ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and
 //! [`Endpoint::poll_event`]. Then wait for a datagram, or until [`Endpoint::poll_timeout`]. Output goes into
 //! a buffer that the caller owns, as datagrams of equal size, ready for segmentation offload.
 //!
 //! # A message's way
 //! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals records as they
-//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers.
+//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers; `cuts` is
+//! what the network has cut on the way.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +29,7 @@ mod call;
 mod config;
 mod connect;
 mod control_queue;
+mod cuts;
 mod discovery;
 mod early;
 mod endpoint;
@@ -38,7 +41,9 @@ pub mod handshake;
 mod incoming;
 mod limits;
 mod outgoing;
+mod pace;
 mod patience;
+mod pull;
 mod question;
 mod ranges;
 mod rate;
@@ -60,6 +65,7 @@ pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
 };
 pub use event::{ConnectId, Event, RpcId};
-pub use grants::{GrantBudget, GrantPolicy, Grantable, Granted, ShortestRemainingFirst};
+pub use grants::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling, ShortestRemainingFirst};
+pub use pull::{Pull, PullOrder};
 pub use statistics::Statistics;
 pub use time::Time;

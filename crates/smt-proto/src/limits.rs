@@ -88,6 +88,16 @@ pub(crate) const EARLY_BYTES_PER_SESSION: usize = 256 * 1024;
 pub(crate) const EARLY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Packets before record 0 are kept for this time: record 0 is asked for many times meanwhile.
 pub(crate) const EARLY_LIFE: Duration = Duration::from_secs(1);
+/// Questions about packets that were cut, waiting for the pace of pulls, over all sessions (NDP): 5 ms of 10 Gb/s.
+pub(crate) const CUTS_MAX: usize = 4_096;
+/// Those of one session: who forges them for one session leaves room for others.
+pub(crate) const CUTS_PER_SESSION: usize = 1_024;
+/// Ranges of one message that are asked for because they were cut, in a resend interval; others are left to timers.
+pub(crate) const CUT_RANGES_MAX: usize = 256;
+/// Ids of one session whose record 0 was cut.
+pub(crate) const UNOPENED_MAX: usize = 1_024;
+/// Ids of one session that are asked about because record 0 was cut, a second: 12 MB of answers.
+pub(crate) const UNOPENED_PER_SECOND: u32 = 10_000;
 /// Messages granted at once (Homa: `max_overcommit`).
 pub(crate) const OVERCOMMIT: usize = 8;
 /// Unanswered questions about a message after which it keeps no place among those granted: a dead sender

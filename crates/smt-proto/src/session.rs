@@ -6,7 +6,8 @@
 //! 2. `transmit`: its records are sealed as they leave.
 //! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
 //! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
-//! 5. `timers`: questions of our own, deadlines, key epochs, death.
+//! 5. `trimmed`: headers of packets that the network has cut.
+//! 6. `timers`: questions of our own, deadlines, key epochs, death.
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
@@ -18,6 +19,7 @@ mod keys;
 mod replies;
 mod timers;
 mod transmit;
+mod trimmed;
 
 pub(crate) use commands::CallKind;
 
@@ -35,6 +37,7 @@ use crate::books::Books;
 use crate::call::Call;
 use crate::config::Config;
 use crate::control_queue::ControlQueue;
+use crate::cuts::{Cuts, UnopenedIds};
 use crate::discovery::Discovery;
 use crate::early::EarlyPackets;
 use crate::error::SessionEnd;
@@ -59,6 +62,9 @@ pub(crate) struct Shared {
     pub(crate) events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
     pub(crate) grants: Grants,
+    /// What was cut on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
+    pub(crate) cuts: Cuts,
+    pub(crate) unasked: u32,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
     /// Memory of incomplete messages; beside it, bytes held by early packets.
@@ -73,6 +79,13 @@ impl Shared {
     pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
         self.books.leave(incoming);
         self.grants.remove(rpc);
+    }
+
+    /// So many bytes of a message have opened.
+    pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
+        if self.grants.pulling().is_some() && incoming.is_ungranted() {
+            self.unasked = self.unasked.saturating_add(incoming.unasked(bytes));
+        }
     }
 
     /// More of a message has opened, or may be sent: it may want grants.
@@ -121,6 +134,13 @@ pub(crate) struct Session {
     calls: Table<Call>,
     served: Table<Served>,
     early: EarlyPackets,
+    /// Ids whose record 0 was cut, and how many more may be asked about.
+    unopened: UnopenedIds,
+    unopened_rate: Rate,
+    /// Questions of this session that wait for the pace.
+    cuts_waiting: usize,
+    /// Longest payload of the peer's packets, of those from which a record has opened.
+    payload_max: u32,
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
     sendable: BinaryHeap<Reverse<(u32, MessageId)>>,
@@ -210,6 +230,10 @@ impl Session {
             calls: Table::new(),
             served: Table::new(),
             early: EarlyPackets::default(),
+            unopened: UnopenedIds::default(),
+            unopened_rate: Rate::new(limits::UNOPENED_PER_SECOND),
+            cuts_waiting: 0,
+            payload_max: 0,
             control: ControlQueue::default(),
             sendable: BinaryHeap::new(),
             due: Some(now),

@@ -10,7 +10,7 @@ use crate::error::ParseError;
 use crate::field::{put, u32_at, u64_at};
 use crate::ids::{MessageId, SessionIndex};
 use crate::packet_type::PacketType;
-use crate::prefix::Prefix;
+use crate::prefix::{Prefix, header_words};
 
 /// The 36 bytes before a DATA packet's payload.
 ///
@@ -52,6 +52,39 @@ impl DataHeader {
         assert!(payload_len > 0, "DATA carries at least one byte");
         let length = u16::try_from(Self::LEN + payload_len).expect("DATA is at most 65,535 bytes");
         self.write(version, length, out);
+    }
+
+    /// Reads the header of a DATA packet that the network has cut (SPEC §9.10): its first bytes, at least these 36.
+    /// What else is left is not looked at.
+    ///
+    /// # Errors
+    /// The bytes are not the beginning of a DATA packet of this version, or too few.
+    pub fn of_trimmed(version: u8, bytes: &[u8]) -> Result<Self, ParseError> {
+        let Some(bytes) = bytes.first_chunk::<{ Self::LEN }>() else {
+            return Err(ParseError::Truncated);
+        };
+        let prefix = bytes.first_chunk().ok_or(ParseError::Truncated)?;
+        let prefix = Prefix::read(prefix);
+        if prefix.version != version {
+            return Err(ParseError::UnknownVersion(prefix.version));
+        }
+        if prefix.ty != PacketType::Data as u8
+            || prefix.header_words != header_words(PacketType::Data)
+        {
+            return Err(ParseError::Malformed("a trimmed packet that is not DATA"));
+        }
+        Ok(Self::read(&prefix, bytes))
+    }
+
+    fn read(prefix: &Prefix, bytes: &[u8; Self::LEN]) -> Self {
+        Self {
+            epoch: prefix.epoch,
+            retransmit: prefix.flags & Prefix::RETRANSMIT != 0,
+            session: SessionIndex(u64_at(bytes, field::SESSION)),
+            id: MessageId(u64_at(bytes, field::ID)),
+            message_length: u32_at(bytes, field::MESSAGE_LENGTH),
+            offset: u32_at(bytes, field::OFFSET),
+        }
     }
 
     fn write(&self, version: u8, length: u16, out: &mut [u8; Self::LEN]) {
@@ -96,14 +129,7 @@ impl<'a> Data<'a> {
         if payload.is_empty() {
             return Err(ParseError::Malformed("DATA without a payload"));
         }
-        let header = DataHeader {
-            epoch: prefix.epoch,
-            retransmit: prefix.flags & Prefix::RETRANSMIT != 0,
-            session: SessionIndex(u64_at(bytes, field::SESSION)),
-            id: MessageId(u64_at(bytes, field::ID)),
-            message_length: u32_at(bytes, field::MESSAGE_LENGTH),
-            offset: u32_at(bytes, field::OFFSET),
-        };
+        let header = DataHeader::read(prefix, bytes);
         Ok(Self { header, payload })
     }
 }
@@ -266,6 +292,32 @@ mod tests {
             let mut datagram = datagram(b"abc");
             datagram[7] = 36;
             assert_eq!(parse(VERSION, &datagram), refused);
+        }
+    }
+
+    mod of_trimmed {
+        use super::*;
+
+        #[test]
+        fn the_header_is_enough_and_what_follows_is_not_looked_at() {
+            assert_eq!(DataHeader::of_trimmed(VERSION, &BYTES), Ok(HEADER));
+            let mut longer = [&BYTES[..], b"abc"].concat();
+            longer[6..8].copy_from_slice(&1_472_u16.to_be_bytes());
+            assert_eq!(DataHeader::of_trimmed(VERSION, &longer), Ok(HEADER));
+        }
+
+        #[test]
+        fn nothing_else_is_taken_for_one() {
+            let short = DataHeader::of_trimmed(VERSION, &BYTES[..35]);
+            assert_eq!(short, Err(ParseError::Truncated));
+            let other = DataHeader::of_trimmed(0xF1, &BYTES);
+            assert_eq!(other, Err(ParseError::UnknownVersion(VERSION)));
+            for (place, value) in [(1, PacketType::Grant as u8), (4, 0x50)] {
+                let mut bytes = BYTES;
+                bytes[place] = value;
+                let refused = DataHeader::of_trimmed(VERSION, &bytes);
+                assert!(matches!(refused, Err(ParseError::Malformed(_))));
+            }
         }
     }
 

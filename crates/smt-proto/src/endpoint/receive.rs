@@ -8,7 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use smt_carrier::Path;
-use smt_wire::{Control, Data, Handshake, Packet, ParseError, Reset, SessionIndex, parse};
+use smt_wire::{
+    Control, Data, DataHeader, Handshake, Packet, ParseError, Reset, SessionIndex, parse,
+};
 
 use super::{Endpoint, Sender};
 use crate::accept::Accept;
@@ -49,6 +51,25 @@ impl Endpoint {
                 }
             }
         }
+    }
+
+    /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can tell: by a DSCP
+    /// code point, for example (SPEC §9.10). At least the DATA header must be left; what stands behind it is not
+    /// looked at. It is a hint and changes nothing but when bytes are asked for, and only under a policy that pulls.
+    pub fn handle_trimmed(&mut self, now: Time, path: Path, datagram: &[u8]) {
+        self.shared.statistics.datagrams_received += 1;
+        let Ok(header) = DataHeader::of_trimmed(self.shared.config.version, datagram) else {
+            self.shared.statistics.packets_malformed += 1;
+            return;
+        };
+        let index = header.session;
+        let session = self.sessions.get_mut(index.0);
+        let Some(session) = session.filter(|session| is_on(session.path, path)) else {
+            self.shared.statistics.packets_alien += 1;
+            return;
+        };
+        session.handle_trimmed(now, &header, &mut self.shared);
+        self.settle(index);
     }
 
     /// The carrier reports that a peer is unreachable. A hint: it ends a connect that nothing has answered,

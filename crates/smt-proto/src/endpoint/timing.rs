@@ -15,7 +15,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((due, sender)) = self.timers.first().copied() {
             if due > now {
-                return;
+                break;
             }
             self.timers.pop_first();
             match sender {
@@ -23,6 +23,9 @@ impl Endpoint {
                 Sender::Connect(id) => self.time_connect(now, id),
                 Sender::Accept(index) => self.remove_accept(index),
             }
+        }
+        if self.is_pull_due(now) {
+            self.decide_grants(now);
         }
     }
 

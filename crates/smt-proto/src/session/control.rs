@@ -12,6 +12,7 @@ use crate::acks::ack_of;
 use crate::call::Call;
 use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
+use crate::incoming::Incoming;
 use crate::limits;
 use crate::outgoing::Outgoing;
 use crate::served::{Served, ServedState};
@@ -147,6 +148,11 @@ impl Session {
 
     /// RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
     fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
+        if self.is_unissued(resend.id) && resend.offset == 0 {
+            // The peer has seen a header that somebody forged (SPEC §9.10).
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
         let Some(parts) = self.checked(resend.id, shared) else {
             return;
         };
@@ -156,7 +162,8 @@ impl Session {
         }
         match self.calls.get_mut(resend.id.0) {
             Some(Call::Live(live)) => {
-                live.is_seen = true;
+                // Who asks for record 0 has not opened it.
+                live.is_seen |= resend.offset > 0;
                 live.question.heard(now);
                 let Some(outgoing) = live.outgoing.as_mut() else {
                     return;
@@ -181,7 +188,8 @@ impl Session {
         };
         match &mut served.state {
             ServedState::Receiving { incoming, .. } => {
-                let is_moving = now.since(served.question.since) < self.patience.interval();
+                let is_moving = now.since(served.question.since) < self.patience.interval()
+                    || incoming.has_cuts_waiting();
                 self.control.progress(id, incoming, is_moving);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
@@ -280,7 +288,11 @@ impl Session {
                 Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
                 Some(Call::Live(live)) => {
                     let waited = now.since(live.question.since);
-                    let is_moving = waited < self.patience.interval();
+                    let is_moving = waited < self.patience.interval()
+                        || live
+                            .incoming
+                            .as_ref()
+                            .is_some_and(Incoming::has_cuts_waiting);
                     self.control
                         .reply_progress(id, live.incoming.as_ref(), is_moving);
                 }
@@ -290,7 +302,8 @@ impl Session {
         }
         if let Some(served) = self.served.get(id.0) {
             if let ServedState::Receiving { incoming, .. } = &served.state {
-                let is_moving = now.since(served.question.since) < self.patience.interval();
+                let is_moving = now.since(served.question.since) < self.patience.interval()
+                    || incoming.has_cuts_waiting();
                 self.control.progress(id, incoming, is_moving);
             }
             return;
@@ -313,6 +326,14 @@ impl Session {
         if self.blocked.take().is_some() {
             shared.events.push_back(Event::Unblocked(self.index));
         }
+    }
+
+    /// Whether it is an id of ours that no message has had yet.
+    fn is_unissued(&self, id: MessageId) -> bool {
+        self.agreement.layout.split(id).is_some_and(|parts| {
+            let counter = self.stripes[usize::from(parts.stripe)].allocator.counter();
+            parts.initiator == self.agreement.side && parts.counter >= counter
+        })
     }
 
     /// The parts of an id that either side may have issued; an id of ours must have been.

@@ -8,9 +8,10 @@
 
 use bytes::Bytes;
 use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys};
-use smt_wire::{Data, InnerHeader, Kind, MessageId};
+use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
+use crate::cuts::Trimmed;
 use crate::early::EarlyPacket;
 use crate::event::Event;
 use crate::incoming::{Incoming, Opener, Piece, record_end};
@@ -76,9 +77,11 @@ impl Session {
         let bits = self.agreement.receive_bits;
         let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
         if has_opened {
+            let length = piece.payload.len();
             let retransmit = piece.retransmit;
             served.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
+            self.payload_opened(length);
         }
         has_opened
     }
@@ -121,14 +124,21 @@ impl Session {
         };
         self.heard(now);
         incoming.allow(shared.config.unscheduled, 0);
+        self.first_came(&mut incoming, data, shared);
         shared.books.enter(&incoming);
         let header = *incoming.header();
         self.insert_served(now, incoming, sight);
         self.take_ride(now, id, &header, shared);
         self.take_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
-            self.take_data(now, id, early_piece(&packet), shared);
+            match packet.payload.is_empty() {
+                true => self.note_cut(now, Trimmed::new(&packet.header, self.payload_max), shared),
+                false => {
+                    self.take_data(now, id, early_piece(&packet), shared);
+                }
+            }
         }
+        self.first_has_opened(now, id, shared);
         self.finish_receiving(now, id, shared);
         self.tell_window(stripe);
     }
@@ -216,7 +226,7 @@ impl Session {
         shared: &mut Shared,
     ) -> Option<Incoming> {
         if data.header.offset != 0 {
-            self.keep_early(now, data, shared);
+            self.keep_early(now, &data.header, data.payload, shared);
             return None;
         }
         let mut opener = Opener {
@@ -229,9 +239,16 @@ impl Session {
         Incoming::begin(piece(data), self.agreement.geometry, &mut opener)
     }
 
-    fn keep_early(&mut self, now: Time, data: &Data<'_>, shared: &mut Shared) {
-        let end = data.header.offset as usize + data.payload.len();
-        let padded = data.header.message_length;
+    /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has opened.
+    pub(super) fn keep_early(
+        &mut self,
+        now: Time,
+        header: &DataHeader,
+        payload: &[u8],
+        shared: &mut Shared,
+    ) {
+        let end = header.offset as usize + payload.len().max(1);
+        let padded = header.message_length;
         let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
         if end > most as usize {
             shared.statistics.packets_contradicting += 1;
@@ -242,8 +259,8 @@ impl Session {
         self.early.keep(
             EarlyPacket {
                 at: now,
-                header: data.header,
-                payload: data.payload.to_vec(),
+                header: *header,
+                payload: payload.to_vec(),
             },
             room,
         );
@@ -285,7 +302,7 @@ impl Session {
         }
     }
 
-    fn is_acceptable_length(&self, padded: u32, shared: &Shared) -> bool {
+    pub(super) fn is_acceptable_length(&self, padded: u32, shared: &Shared) -> bool {
         let header = InnerHeader::LEN as u32;
         let by_index = self
             .agreement
@@ -326,7 +343,9 @@ pub(super) fn accept(
     shared.books.change(incoming, |incoming| {
         incoming.accept(piece, &mut opener);
     });
-    incoming.arrived() != before
+    let more = incoming.arrived() - before;
+    shared.opened(incoming, more);
+    more > 0
 }
 
 pub(super) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {

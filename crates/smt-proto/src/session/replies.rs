@@ -10,6 +10,7 @@ use smt_wire::{Data, Kind, MessageId};
 use super::data::{accept, early_piece, piece};
 use super::{Session, Shared};
 use crate::call::{Call, LiveCall};
+use crate::cuts::Trimmed;
 use crate::event::Event;
 use crate::incoming::Piece;
 use crate::outgoing::Outgoing;
@@ -35,8 +36,16 @@ impl Session {
         let has_opened = self.take_reply_data(now, id, piece(data), shared);
         if !has_begun {
             for packet in self.take_early(id, shared) {
-                self.take_reply_data(now, id, early_piece(&packet), shared);
+                match packet.payload.is_empty() {
+                    true => {
+                        self.note_cut(now, Trimmed::new(&packet.header, self.payload_max), shared)
+                    }
+                    false => {
+                        self.take_reply_data(now, id, early_piece(&packet), shared);
+                    }
+                }
             }
+            self.first_has_opened(now, id, shared);
         }
         // Only what opens earns the reply a place among the messages that are granted.
         if has_opened || !has_begun {
@@ -64,7 +73,12 @@ impl Session {
             return false;
         }
         incoming.allow(live.reply_unscheduled, 0);
-        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+        let is_large_request = live.outgoing.as_ref().is_some_and(Outgoing::is_large);
+        self.first_came(&mut incoming, data, shared);
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        if is_large_request {
             self.discovery.progressed();
         }
         shared.books.enter(&incoming);
@@ -95,9 +109,10 @@ impl Session {
         let bits = self.agreement.receive_bits;
         let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
         if has_opened {
-            let retransmit = piece.retransmit;
+            let (retransmit, length) = (piece.retransmit, piece.payload.len());
             live.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
+            self.payload_opened(length);
         }
         has_opened
     }

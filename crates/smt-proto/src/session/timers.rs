@@ -34,6 +34,7 @@ impl Session {
         self.repeat_session_questions(now);
         self.probe_sizes(now);
         self.expire_early(now, shared);
+        self.expire_unopened(now);
         if let Some(silent) = self.is_dead(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
             return;
@@ -184,8 +185,8 @@ impl Session {
         }
         match &live.incoming {
             _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
-            Some(incoming) if incoming.missing(1).is_empty() => {
-                // The peer waits for our grants.
+            Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
+                // The peer waits for our grants, or for questions that wait for their turn.
                 live.question.waits_here(now);
                 return;
             }
@@ -240,8 +241,8 @@ impl Session {
         match state {
             ServedState::Receiving { incoming, .. } => {
                 question.ask(now, RESEND_INTERVAL_MAX);
-                if incoming.missing(1).is_empty() {
-                    // The peer waits for our grants.
+                if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() {
+                    // The peer waits for our grants, or for questions that wait for their turn.
                     question.waits_here(now);
                 } else {
                     shared.statistics.resends_asked += 1;

@@ -71,23 +71,20 @@ impl Session {
             || self.ended.is_none() && !self.sendable.is_empty()
     }
 
-    /// Lets the peer send more of a message (the endpoint's grant policy decided).
-    pub(crate) fn grant(&mut self, granted: Granted, shared: &mut Shared) {
+    /// Lets the peer send more of a message (the endpoint's grant policy decided). How much more.
+    pub(crate) fn grant(&mut self, granted: Granted, shared: &mut Shared) -> u32 {
         let id = granted.rpc.id;
-        let incoming = match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => live.incoming.as_mut(),
-            Some(Call::Cancelling(_)) => None,
-            None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
-                Some(ServedState::Receiving { incoming, .. }) => Some(incoming),
-                _ => None,
-            },
+        let Some(incoming) = self.incoming_mut(id) else {
+            return 0;
         };
-        let Some(incoming) = incoming else { return };
+        let before = incoming.allowed();
         shared.books.change(incoming, |incoming| {
             incoming.allow(granted.end, granted.priority);
         });
         shared.seek_grants(granted.rpc, incoming);
-        self.control.grant(incoming.grant(id));
+        let (grant, more) = (incoming.grant(id), incoming.allowed() - before);
+        self.control.grant(grant);
+        more
     }
 
     /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.

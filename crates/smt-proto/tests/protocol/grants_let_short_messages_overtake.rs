@@ -205,6 +205,7 @@ struct Loud;
 impl smt_proto::GrantPolicy for Loud {
     fn grant(
         &mut self,
+        _now: smt_proto::Time,
         messages: &[smt_proto::Grantable],
         _budget: smt_proto::GrantBudget,
         decisions: &mut Vec<smt_proto::Granted>,

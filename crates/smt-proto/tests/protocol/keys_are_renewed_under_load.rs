@@ -210,6 +210,7 @@ struct Miser;
 impl GrantPolicy for Miser {
     fn grant(
         &mut self,
+        _now: smt_proto::Time,
         _messages: &[Grantable],
         _budget: GrantBudget,
         _decisions: &mut Vec<Granted>,

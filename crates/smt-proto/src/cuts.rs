@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the network has cut on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
+//!
+//! 1. A trimmed DATA packet is a hint that anybody can forge. [`CutRanges`] of its message, or [`UnopenedIds`] of its
+//!    session if record 0 has not opened, let each range through once in a resend interval.
+//! 2. What got through waits in [`Cuts`] of the endpoint until the policy's pace lets a question go.
+//!
+//! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
+//! claim (`session/trimmed`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use smt_wire::{DataHeader, MessageId};
+
+use crate::event::RpcId;
+use crate::limits::{CUT_RANGES_MAX, CUTS_MAX, UNOPENED_MAX};
+use crate::ranges::{Range, Ranges};
+use crate::time::Time;
+
+/// Something that waits to be asked for again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Cut {
+    pub(crate) rpc: RpcId,
+    pub(crate) missing: Missing,
+}
+
+/// What of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Missing {
+    /// Record 0, which nobody here has seen.
+    First,
+    Range(Range),
+}
+
+/// All that waits, over all sessions: lowest rank first, and in order.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    waiting: BTreeMap<(u32, u64), Cut>,
+    serial: u64,
+}
+
+impl Cuts {
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= CUTS_MAX
+    }
+
+    pub(crate) fn push(&mut self, rank: u32, cut: Cut) {
+        self.serial += 1;
+        self.waiting.insert((rank, self.serial), cut);
+    }
+
+    pub(crate) fn first(&self) -> Option<Cut> {
+        self.waiting.first_key_value().map(|(_, cut)| *cut)
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.waiting.pop_first();
+    }
+}
+
+/// Ranges of a message that were cut, since a while.
+#[derive(Debug, Default)]
+pub(crate) struct CutRanges {
+    noted: Ranges,
+    count: usize,
+    since: Time,
+    /// Those that wait in [`Cuts`].
+    pub(crate) waiting: u32,
+    /// Bytes asked for that have not come: they were let go already.
+    pub(crate) owed: u32,
+}
+
+impl CutRanges {
+    /// Notes a range that is missing. What is to be asked for of it: what was not noted within the interval, and is
+    /// more than a crumb. Packets do not overlap; who claims that they do is asked about a few times more at most.
+    pub(crate) fn note(&mut self, now: Time, cut: Range, interval: Duration) -> Option<Range> {
+        if now.since(self.since) >= interval {
+            self.noted.clear();
+            self.count = 0;
+            self.since = now;
+        }
+        if self.count >= CUT_RANGES_MAX {
+            return None;
+        }
+        let is_around = |gap: &Range| gap.start <= cut.start && cut.start < gap.end;
+        let gap = self.noted.gaps(u32::MAX).find(is_around)?;
+        let end = cut.end.min(gap.end);
+        let crumb = (cut.end - cut.start) / 4;
+        if end < cut.end && end - cut.start < crumb {
+            return None;
+        }
+        let range = Range {
+            start: cut.start,
+            end,
+        };
+        self.count += 1;
+        self.noted.insert(range);
+        Some(range)
+    }
+
+    /// So many bytes have come. How many of them were not asked for again.
+    pub(crate) fn came(&mut self, bytes: u32) -> u32 {
+        let asked = bytes.min(self.owed);
+        self.owed -= asked;
+        bytes - asked
+    }
+}
+
+/// Ids whose record 0 was cut, with the time.
+#[derive(Debug, Default)]
+pub(crate) struct UnopenedIds(BTreeMap<MessageId, Time>);
+
+impl UnopenedIds {
+    /// Notes an id. Whether it is to be asked about: not within the interval, and not if there are too many.
+    pub(crate) fn note(&mut self, now: Time, id: MessageId, interval: Duration) -> bool {
+        if let Some(at) = self.0.get_mut(&id) {
+            let is_old = now.since(*at) >= interval;
+            if is_old {
+                *at = now;
+            }
+            return is_old;
+        }
+        if self.0.len() >= UNOPENED_MAX {
+            self.expire(now, interval);
+        }
+        let has_room = self.0.len() < UNOPENED_MAX;
+        if has_room {
+            self.0.insert(id, now);
+        }
+        has_room
+    }
+
+    /// Its record 0 has opened. Whether it was noted.
+    pub(crate) fn remove(&mut self, id: MessageId) -> bool {
+        self.0.remove(&id).is_some()
+    }
+
+    pub(crate) fn contains(&self, id: MessageId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// Forgets what was noted longer ago than this.
+    pub(crate) fn expire(&mut self, now: Time, life: Duration) {
+        self.0.retain(|_, at| now.since(*at) < life);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Where a packet of which only the header is left was to go: its message, the claimed padded length, and the bytes
+/// that it may have had.
+#[derive(Clone, Copy)]
+pub(crate) struct Trimmed {
+    pub(crate) id: MessageId,
+    pub(crate) message_length: u32,
+    pub(crate) range: Range,
+}
+
+impl Trimmed {
+    /// By its header; its length is not known, but at most this.
+    pub(crate) fn new(header: &DataHeader, most: u32) -> Self {
+        let range = Range {
+            start: header.offset,
+            end: header.offset.saturating_add(most),
+        };
+        Self {
+            id: header.id,
+            message_length: header.message_length,
+            range,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(5);
+    const NOW: Time = Time::from_nanos(1_000_000_000);
+
+    fn range(start: u32, end: u32) -> Range {
+        Range { start, end }
+    }
+
+    mod note {
+        use super::*;
+
+        #[test]
+        fn a_range_is_asked_for_once_in_an_interval() {
+            let mut cuts = CutRanges::default();
+            let cut = range(1_000, 2_400);
+            assert_eq!(cuts.note(NOW, cut, INTERVAL), Some(cut));
+            assert_eq!(cuts.note(NOW, cut, INTERVAL), None);
+            let within = range(1_500, 2_900);
+            assert_eq!(cuts.note(NOW, within, INTERVAL), None);
+            assert_eq!(cuts.note(NOW + INTERVAL, cut, INTERVAL), Some(cut));
+        }
+
+        #[test]
+        fn what_overlaps_the_next_one_is_shortened() {
+            let mut cuts = CutRanges::default();
+            cuts.note(NOW, range(2_000, 3_400), INTERVAL);
+            let shortened = cuts.note(NOW, range(1_000, 2_400), INTERVAL);
+            assert_eq!(shortened, Some(range(1_000, 2_000)));
+        }
+
+        #[test]
+        fn crumbs_are_not_asked_for() {
+            let mut cuts = CutRanges::default();
+            let asked = (1_000..10_000u32).rev().filter(|start| {
+                let cut = range(*start, start + 1_400);
+                cuts.note(NOW, cut, INTERVAL).is_some()
+            });
+            assert!(asked.count() <= 1 + 9_000 / 350);
+        }
+
+        #[test]
+        fn many_ranges_are_left_to_the_timers() {
+            let mut cuts = CutRanges::default();
+            let noted = (0..10_000).filter(|at| {
+                let cut = range(at * 2_000, at * 2_000 + 1_400);
+                cuts.note(NOW, cut, INTERVAL).is_some()
+            });
+            assert_eq!(noted.count(), CUT_RANGES_MAX);
+        }
+    }
+
+    mod came {
+        use super::*;
+
+        #[test]
+        fn what_was_asked_for_again_is_not_unasked() {
+            let mut cuts = CutRanges {
+                owed: 1_000,
+                ..CutRanges::default()
+            };
+            assert_eq!(
+                (cuts.came(700), cuts.came(700), cuts.came(700)),
+                (0, 400, 700)
+            );
+        }
+    }
+
+    mod unopened_ids {
+        use super::*;
+
+        #[test]
+        fn an_id_is_asked_about_once_in_an_interval_and_they_are_bounded() {
+            let mut ids = UnopenedIds::default();
+            let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
+                let number = number % (2 * UNOPENED_MAX as u64);
+                ids.note(NOW, MessageId(number), INTERVAL)
+            });
+            assert_eq!(asked.count(), UNOPENED_MAX);
+            assert!(ids.note(NOW + INTERVAL, MessageId(0), INTERVAL));
+            // The others are old enough to make room.
+            assert!(ids.note(NOW + INTERVAL, MessageId(u64::MAX), INTERVAL));
+            assert!(ids.remove(MessageId(0)) && !ids.remove(MessageId(0)));
+            ids.expire(NOW + 3 * INTERVAL, INTERVAL);
+            assert!(ids.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_lowest_rank_comes_first_and_equals_in_order() {
+        let cut = |id| Cut {
+            rpc: RpcId {
+                session: smt_wire::SessionIndex(1),
+                id: MessageId(id),
+            },
+            missing: Missing::First,
+        };
+        let mut cuts = Cuts::default();
+        for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {
+            cuts.push(rank, cut(id));
+        }
+        let mut order = Vec::new();
+        while let Some(first) = cuts.first() {
+            order.push(first.rpc.id.0);
+            cuts.pop();
+        }
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+}
