@@ -2,7 +2,8 @@
 //! What the network has cut on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
 //!
 //! 1. A trimmed DATA packet is a hint that anybody can forge. [`CutRanges`] of its message, or [`UnopenedIds`] of its
-//!    session if record 0 has not opened, let each range through once in a resend interval.
+//!    session if record 0 has not opened, let each range through once in a resend interval; and again if the answer
+//!    seems to have been cut too, three times in all.
 //! 2. What got through waits in [`Cuts`] of the endpoint until the policy's pace lets a question go.
 //!
 //! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
@@ -14,7 +15,7 @@ use std::time::Duration;
 use smt_wire::{DataHeader, MessageId};
 
 use crate::event::RpcId;
-use crate::limits::{CUT_RANGES_MAX, CUTS_MAX, UNOPENED_MAX};
+use crate::limits::{CUT_RANGES_MAX, CUT_TRIES, CUTS_MAX, UNOPENED_MAX};
 use crate::ranges::{Range, Ranges};
 use crate::time::Time;
 
@@ -62,7 +63,8 @@ impl Cuts {
 /// Ranges of a message that were cut, since a while.
 #[derive(Debug, Default)]
 pub(crate) struct CutRanges {
-    noted: Ranges,
+    /// Those asked for once, twice ..
+    noted: [Ranges; CUT_TRIES],
     count: usize,
     since: Time,
     /// Those that wait in [`Cuts`].
@@ -72,30 +74,28 @@ pub(crate) struct CutRanges {
 }
 
 impl CutRanges {
-    /// Notes a range that is missing. What is to be asked for of it: what was not noted within the interval, and is
-    /// more than a crumb. Packets do not overlap; who claims that they do is asked about a few times more at most.
-    pub(crate) fn note(&mut self, now: Time, cut: Range, interval: Duration) -> Option<Range> {
+    /// Notes a range that is missing; `is_again`: what was cut was a repetition. What is to be asked for of it: what
+    /// was not noted within the interval (or not so often), and is more than a crumb. Packets do not overlap; who
+    /// claims that they do is asked about a few times more at most.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        (cut, is_again): (Range, bool),
+        interval: Duration,
+    ) -> Option<Range> {
         if now.since(self.since) >= interval {
-            self.noted.clear();
+            self.noted.iter_mut().for_each(Ranges::clear);
             self.count = 0;
             self.since = now;
         }
         if self.count >= CUT_RANGES_MAX {
             return None;
         }
-        let is_around = |gap: &Range| gap.start <= cut.start && cut.start < gap.end;
-        let gap = self.noted.gaps(u32::MAX).find(is_around)?;
-        let end = cut.end.min(gap.end);
-        let crumb = (cut.end - cut.start) / 4;
-        if end < cut.end && end - cut.start < crumb {
-            return None;
-        }
-        let range = Range {
-            start: cut.start,
-            end,
-        };
+        let tries = if is_again { CUT_TRIES } else { 1 };
+        let range = self.noted[..tries]
+            .iter_mut()
+            .find_map(|noted| note_new(noted, cut))?;
         self.count += 1;
-        self.noted.insert(range);
         Some(range)
     }
 
@@ -107,26 +107,51 @@ impl CutRanges {
     }
 }
 
-/// Ids whose record 0 was cut, with the time.
+/// Adds what is new of a range, if that is more than a crumb.
+fn note_new(noted: &mut Ranges, cut: Range) -> Option<Range> {
+    let is_around = |gap: &Range| gap.start <= cut.start && cut.start < gap.end;
+    let gap = noted.gaps(u32::MAX).find(is_around)?;
+    let end = cut.end.min(gap.end);
+    let crumb = (cut.end - cut.start) / 4;
+    if end < cut.end && end - cut.start < crumb {
+        return None;
+    }
+    let range = Range {
+        start: cut.start,
+        end,
+    };
+    noted.insert(range);
+    Some(range)
+}
+
+/// Ids whose record 0 was cut, with the time and how often since.
 #[derive(Debug, Default)]
-pub(crate) struct UnopenedIds(BTreeMap<MessageId, Time>);
+pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
-    /// Notes an id. Whether it is to be asked about: not within the interval, and not if there are too many.
-    pub(crate) fn note(&mut self, now: Time, id: MessageId, interval: Duration) -> bool {
-        if let Some(at) = self.0.get_mut(&id) {
-            let is_old = now.since(*at) >= interval;
-            if is_old {
-                *at = now;
+    /// Notes an id; `is_again`: what was cut was a repetition. Whether it is to be asked about: as seldom as a range,
+    /// and not if there are too many.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        (id, is_again): (MessageId, bool),
+        interval: Duration,
+    ) -> bool {
+        if let Some((at, tries)) = self.0.get_mut(&id) {
+            if now.since(*at) >= interval {
+                (*at, *tries) = (now, 0);
             }
-            return is_old;
+            let most = if is_again { CUT_TRIES } else { 1 };
+            let is_asked = *tries < most;
+            *tries += usize::from(is_asked);
+            return is_asked;
         }
         if self.0.len() >= UNOPENED_MAX {
             self.expire(now, interval);
         }
         let has_room = self.0.len() < UNOPENED_MAX;
         if has_room {
-            self.0.insert(id, now);
+            self.0.insert(id, (now, 1));
         }
         has_room
     }
@@ -142,7 +167,7 @@ impl UnopenedIds {
 
     /// Forgets what was noted longer ago than this.
     pub(crate) fn expire(&mut self, now: Time, life: Duration) {
-        self.0.retain(|_, at| now.since(*at) < life);
+        self.0.retain(|_, (at, _)| now.since(*at) < life);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -157,6 +182,8 @@ pub(crate) struct Trimmed {
     pub(crate) id: MessageId,
     pub(crate) message_length: u32,
     pub(crate) range: Range,
+    /// It was a repetition.
+    pub(crate) is_again: bool,
 }
 
 impl Trimmed {
@@ -170,6 +197,7 @@ impl Trimmed {
             id: header.id,
             message_length: header.message_length,
             range,
+            is_again: header.retransmit,
         }
     }
 }
@@ -192,18 +220,33 @@ mod tests {
         fn a_range_is_asked_for_once_in_an_interval() {
             let mut cuts = CutRanges::default();
             let cut = range(1_000, 2_400);
-            assert_eq!(cuts.note(NOW, cut, INTERVAL), Some(cut));
-            assert_eq!(cuts.note(NOW, cut, INTERVAL), None);
+            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), Some(cut));
+            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), None);
             let within = range(1_500, 2_900);
-            assert_eq!(cuts.note(NOW, within, INTERVAL), None);
-            assert_eq!(cuts.note(NOW + INTERVAL, cut, INTERVAL), Some(cut));
+            assert_eq!(cuts.note(NOW, (within, false), INTERVAL), None);
+            assert_eq!(cuts.note(NOW + INTERVAL, (cut, false), INTERVAL), Some(cut));
+        }
+
+        #[test]
+        fn a_repetition_that_is_cut_is_asked_for_again_a_few_times() {
+            let mut cuts = CutRanges::default();
+            let cut = range(1_000, 2_400);
+            let again = |cuts: &mut CutRanges, now| {
+                let asked = (0..10).filter(|_| cuts.note(now, (cut, true), INTERVAL).is_some());
+                asked.count()
+            };
+            assert_eq!(again(&mut cuts, NOW), CUT_TRIES);
+            assert_eq!(again(&mut cuts, NOW + INTERVAL), CUT_TRIES);
+            let mut first = CutRanges::default();
+            first.note(NOW, (cut, false), INTERVAL);
+            assert_eq!(again(&mut first, NOW), CUT_TRIES - 1);
         }
 
         #[test]
         fn what_overlaps_the_next_one_is_shortened() {
             let mut cuts = CutRanges::default();
-            cuts.note(NOW, range(2_000, 3_400), INTERVAL);
-            let shortened = cuts.note(NOW, range(1_000, 2_400), INTERVAL);
+            cuts.note(NOW, (range(2_000, 3_400), false), INTERVAL);
+            let shortened = cuts.note(NOW, (range(1_000, 2_400), false), INTERVAL);
             assert_eq!(shortened, Some(range(1_000, 2_000)));
         }
 
@@ -212,7 +255,7 @@ mod tests {
             let mut cuts = CutRanges::default();
             let asked = (1_000..10_000u32).rev().filter(|start| {
                 let cut = range(*start, start + 1_400);
-                cuts.note(NOW, cut, INTERVAL).is_some()
+                cuts.note(NOW, (cut, false), INTERVAL).is_some()
             });
             assert!(asked.count() <= 1 + 9_000 / 350);
         }
@@ -222,7 +265,7 @@ mod tests {
             let mut cuts = CutRanges::default();
             let noted = (0..10_000).filter(|at| {
                 let cut = range(at * 2_000, at * 2_000 + 1_400);
-                cuts.note(NOW, cut, INTERVAL).is_some()
+                cuts.note(NOW, (cut, false), INTERVAL).is_some()
             });
             assert_eq!(noted.count(), CUT_RANGES_MAX);
         }
@@ -252,12 +295,12 @@ mod tests {
             let mut ids = UnopenedIds::default();
             let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
                 let number = number % (2 * UNOPENED_MAX as u64);
-                ids.note(NOW, MessageId(number), INTERVAL)
+                ids.note(NOW, (MessageId(number), false), INTERVAL)
             });
             assert_eq!(asked.count(), UNOPENED_MAX);
-            assert!(ids.note(NOW + INTERVAL, MessageId(0), INTERVAL));
+            assert!(ids.note(NOW + INTERVAL, (MessageId(0), false), INTERVAL));
             // The others are old enough to make room.
-            assert!(ids.note(NOW + INTERVAL, MessageId(u64::MAX), INTERVAL));
+            assert!(ids.note(NOW + INTERVAL, (MessageId(u64::MAX), false), INTERVAL));
             assert!(ids.remove(MessageId(0)) && !ids.remove(MessageId(0)));
             ids.expire(NOW + 3 * INTERVAL, INTERVAL);
             assert!(ids.is_empty());

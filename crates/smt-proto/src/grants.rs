@@ -380,7 +380,8 @@ impl Grants {
         is_full: bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
-        if !std::mem::take(&mut self.is_dirty) || self.by_left.is_empty() {
+        let is_idle = self.by_left.is_empty() && self.pulling.is_none();
+        if !std::mem::take(&mut self.is_dirty) || is_idle {
             return decisions;
         }
         self.is_dirty = is_full;

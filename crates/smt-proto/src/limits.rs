@@ -94,6 +94,11 @@ pub(crate) const CUTS_MAX: usize = 4_096;
 pub(crate) const CUTS_PER_SESSION: usize = 1_024;
 /// Ranges of one message that are asked for because they were cut, in a resend interval; others are left to timers.
 pub(crate) const CUT_RANGES_MAX: usize = 256;
+/// Questions about one range in a resend interval: more only if the answers were cut, too. With four in a row a peer
+/// would take the path for a black hole (SPEC §9.8), and headers can be forged.
+pub(crate) const CUT_TRIES: usize = 3;
+/// What a trimmed packet takes of the link, in bytes of a record stream: as one of 66 + 36 among frames of 1,538.
+pub(crate) const TRIMMED_COST: u32 = 95;
 /// Ids of one session whose record 0 was cut.
 pub(crate) const UNOPENED_MAX: usize = 1_024;
 /// Ids of one session that are asked about because record 0 was cut, a second: 12 MB of answers.

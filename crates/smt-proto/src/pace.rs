@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! When a link is free again for what is asked to come over it.
 //!
-//! Each byte that is let go takes its time on the link. Whoever is late, because timers are coarse or nothing was
-//! asked for, may catch up a little and no more. In picoseconds: a byte at 400 Gb/s takes 20.
+//! Each byte that is let go takes its time on the link. Who waited for the link and is late, because timers are
+//! coarse, may catch up a little; who had nothing to let go may not. In picoseconds: a byte at 400 Gb/s takes 20.
 
 use crate::time::Time;
 
@@ -34,9 +34,10 @@ impl Pace {
         self.free_at <= picos(now)
     }
 
-    /// So many bytes are let go.
-    pub(crate) fn spend(&mut self, now: Time, bytes: u32) {
-        let earliest = picos(now).saturating_sub(self.slack);
+    /// So many bytes are let go, by one who `has_waited` for it.
+    pub(crate) fn spend(&mut self, now: Time, bytes: u32, has_waited: bool) {
+        let slack = if has_waited { self.slack } else { 0 };
+        let earliest = picos(now).saturating_sub(slack);
         self.free_at = self.free_at.max(earliest) + self.time_of(bytes);
     }
 
@@ -64,11 +65,12 @@ mod tests {
     use std::time::Duration;
 
     /// Lets packets of 1,250 bytes go whenever that is free, looking every `grain`; how many in a millisecond.
-    fn packets(pace: &mut Pace, began: Time, grain: Duration) -> u32 {
+    fn packets(pace: &mut Pace, grain: Duration, has_waited: bool) -> u32 {
+        let began = Time::from_nanos(5_000_000_000);
         let (mut now, mut count) = (began, 0);
         while now < began + Duration::from_millis(1) {
             while pace.is_free(now) {
-                pace.spend(now, 1_250);
+                pace.spend(now, 1_250, has_waited);
                 count += 1;
             }
             now = now + grain;
@@ -79,19 +81,17 @@ mod tests {
     #[test]
     fn a_link_is_filled_and_not_more() {
         let mut pace = Pace::new(10_000_000_000, 0);
-        let began = Time::from_nanos(5_000_000_000);
-        assert_eq!(packets(&mut pace, began, Duration::from_nanos(10)), 1_000);
+        assert_eq!(packets(&mut pace, Duration::from_nanos(10), true), 1_000);
     }
 
     #[test]
     fn coarse_timers_catch_up_what_the_slack_permits() {
-        let began = Time::from_nanos(5_000_000_000);
         let grain = Duration::from_micros(10);
         let mut pace = Pace::new(10_000_000_000, 12_500);
-        let count = packets(&mut pace, began, grain);
+        let count = packets(&mut pace, grain, true);
         assert!((1_000..=1_011).contains(&count), "{count}");
-        let mut strict = Pace::new(10_000_000_000, 0);
-        assert_eq!(packets(&mut strict, began, grain), 100);
+        let mut idle = Pace::new(10_000_000_000, 12_500);
+        assert_eq!(packets(&mut idle, grain, false), 100);
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         let mut now = Time::from_nanos(77);
         for bytes in 1..1_000 {
             assert!(pace.is_free(now));
-            pace.spend(now, bytes);
+            pace.spend(now, bytes, false);
             let due = pace.free_at();
             assert!(due > now && !pace.is_free(now));
             now = due;

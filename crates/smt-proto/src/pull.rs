@@ -19,8 +19,9 @@ pub struct Pull {
     pulling: Pulling,
     /// Pulls since the oldest message had one out of its turn.
     since_oldest: u32,
-    /// Something waits for the pace.
+    /// Something waits for the pace; and it has done so since the last time that nothing did.
     is_waiting: bool,
+    has_waited: bool,
 }
 
 /// Whose turn it is.
@@ -47,6 +48,7 @@ impl Pull {
             pulling: Pulling { window, order },
             since_oldest: 0,
             is_waiting: false,
+            has_waited: false,
         }
     }
 
@@ -97,8 +99,11 @@ impl GrantPolicy for Pull {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     ) {
-        let is_waiting = messages.iter().any(|one| self.pulling.is_hungry(one));
-        if !is_waiting || !self.may_pull(now) {
+        if !messages.iter().any(|one| self.pulling.is_hungry(one)) {
+            self.has_waited = false;
+            return;
+        }
+        if !self.may_pull(now) {
             return;
         }
         decisions.extend(self.choose(messages, budget).map(|message| Granted {
@@ -111,11 +116,12 @@ impl GrantPolicy for Pull {
 
     fn may_pull(&mut self, now: Time) -> bool {
         self.is_waiting = !self.pace.is_free(now);
+        self.has_waited |= self.is_waiting;
         !self.is_waiting
     }
 
     fn spend(&mut self, now: Time, bytes: u32) {
-        self.pace.spend(now, bytes);
+        self.pace.spend(now, bytes, self.has_waited);
     }
 
     fn next_timeout(&self) -> Option<Time> {

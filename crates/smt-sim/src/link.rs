@@ -63,6 +63,8 @@ pub(crate) struct Port {
     /// Which queues hold something, one bit each.
     occupied: u8,
     queued: u64,
+    /// Of these, the most urgent.
+    urgent: u64,
     /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20.
     free_at: u64,
     in_flight: VecDeque<(Packet, Time)>,
@@ -80,6 +82,7 @@ impl Port {
             queues: std::array::from_fn(|_| VecDeque::new()),
             occupied: 0,
             queued: 0,
+            urgent: 0,
             free_at: 0,
             in_flight: VecDeque::new(),
             is_woken: false,
@@ -90,6 +93,9 @@ impl Port {
     pub(crate) fn enqueue(&mut self, packet: Packet) {
         let level = usize::from(packet.priority).min(PRIORITIES - 1);
         self.queued += packet.wire_len();
+        if level == PRIORITIES - 1 {
+            self.urgent += packet.wire_len();
+        }
         self.statistics.queue_max = self.statistics.queue_max.max(self.queued);
         self.occupied |= 1 << level;
         self.queues[level].push_back(packet);
@@ -98,6 +104,11 @@ impl Port {
     /// Bytes that wait.
     pub(crate) fn queued(&self) -> u64 {
         self.queued
+    }
+
+    /// Bytes that wait below the highest priority.
+    pub(crate) fn queued_below(&self) -> u64 {
+        self.queued - self.urgent
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -122,6 +133,9 @@ impl Port {
         }
         let length = packet.wire_len();
         self.queued -= length;
+        if level == PRIORITIES - 1 {
+            self.urgent -= length;
+        }
         self.statistics.packets += 1;
         self.statistics.bytes += length;
         // Events are in whole nanoseconds: whoever waited for the cable begins when it was free, not up to 1 ns later.
@@ -192,6 +206,7 @@ mod tests {
             .map(|(packet, _)| packet.bytes.len())
             .collect();
         assert_eq!(order, [200, 400, 100, 300]);
+        assert_eq!(port.queued_below(), 0);
         assert_eq!(port.queued(), 0);
     }
 

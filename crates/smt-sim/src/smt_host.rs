@@ -71,7 +71,11 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
-        self.endpoint.handle_datagram(now, path, &packet.bytes);
+        if packet.is_trimmed {
+            self.endpoint.handle_trimmed(now, path, &packet.bytes);
+        } else {
+            self.endpoint.handle_datagram(now, path, &packet.bytes);
+        }
         self.take_events(now);
     }
 

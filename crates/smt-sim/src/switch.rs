@@ -20,7 +20,8 @@ pub struct SwitchPolicy {
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
     pub mark_above: Option<u64>,
-    /// A queue longer than this cuts what enters it to [`TRIMMED_LEN`] bytes at the highest priority (NDP).
+    /// A queue longer than this, the highest priority not counted, cuts what enters it to [`TRIMMED_LEN`] bytes at the
+    /// highest priority (NDP). What has that priority already is control and headers, and is not cut.
     pub trim_above: Option<u64>,
     /// How equal paths are chosen.
     pub spreading: Spreading,
@@ -104,10 +105,12 @@ impl Switch {
             packet.is_marked = true;
             port.statistics.marked += 1;
         }
-        if is_over(self.policy.trim_above) && packet.bytes.len() > TRIMMED_LEN {
+        let is_data = packet.priority < HIGHEST && packet.bytes.len() > TRIMMED_LEN;
+        let waiting = port.queued_below();
+        if is_data && self.policy.trim_above.is_some_and(|limit| waiting > limit) {
             packet.bytes.truncate(TRIMMED_LEN);
             packet.is_trimmed = true;
-            packet.priority = 7;
+            packet.priority = HIGHEST;
             port.statistics.trimmed += 1;
         }
         if self.buffered + packet.wire_len() > self.policy.buffer {
@@ -120,6 +123,8 @@ impl Switch {
     }
 }
 
+/// The highest priority.
+const HIGHEST: u8 = 7;
 /// What is left of a trimmed packet: the DATA header (SPEC §3.3), so that the receiver knows what it missed.
 pub const TRIMMED_LEN: usize = 36;
 
@@ -209,6 +214,30 @@ mod tests {
         assert!(trimmed.is_trimmed && trimmed.bytes.len() == TRIMMED_LEN);
         assert!(!left[1].is_marked && !left[1].is_trimmed);
         assert!(left[2].is_marked && !left[2].is_trimmed);
+    }
+
+    #[test]
+    fn headers_and_control_packets_are_not_cut_and_do_not_count() {
+        let mut switch = switch(SwitchPolicy {
+            trim_above: Some(1_500),
+            ..SwitchPolicy::default()
+        });
+        let mut port = port();
+        let urgent = Packet {
+            priority: 7,
+            ..packet(1_000, 0)
+        };
+        (0..5).for_each(|_| {
+            switch.admit(urgent.clone(), &mut port);
+        });
+        (0..2).for_each(|_| {
+            switch.admit(packet(1_000, 0), &mut port);
+        });
+        assert_eq!(port.statistics.trimmed, 0);
+        switch.admit(packet(1_000, 0), &mut port);
+        assert_eq!(port.statistics.trimmed, 1);
+        switch.admit(urgent, &mut port);
+        assert_eq!(port.statistics.trimmed, 1);
     }
 
     use smt_proto::Time;

@@ -11,7 +11,6 @@ use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
-use crate::cuts::Trimmed;
 use crate::early::EarlyPacket;
 use crate::event::Event;
 use crate::incoming::{Incoming, Opener, Piece, record_end};
@@ -132,7 +131,7 @@ impl Session {
         self.take_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
             match packet.payload.is_empty() {
-                true => self.note_cut(now, Trimmed::new(&packet.header, self.payload_max), shared),
+                true => self.note_cut(now, self.trimmed(&packet.header), shared),
                 false => {
                     self.take_data(now, id, early_piece(&packet), shared);
                 }

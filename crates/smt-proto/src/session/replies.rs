@@ -10,7 +10,6 @@ use smt_wire::{Data, Kind, MessageId};
 use super::data::{accept, early_piece, piece};
 use super::{Session, Shared};
 use crate::call::{Call, LiveCall};
-use crate::cuts::Trimmed;
 use crate::event::Event;
 use crate::incoming::Piece;
 use crate::outgoing::Outgoing;
@@ -37,9 +36,7 @@ impl Session {
         if !has_begun {
             for packet in self.take_early(id, shared) {
                 match packet.payload.is_empty() {
-                    true => {
-                        self.note_cut(now, Trimmed::new(&packet.header, self.payload_max), shared)
-                    }
+                    true => self.note_cut(now, self.trimmed(&packet.header), shared),
                     false => {
                         self.take_reply_data(now, id, early_piece(&packet), shared);
                     }

@@ -36,8 +36,9 @@ impl Session {
         if shared.grants.pulling().is_none() {
             return;
         }
+        shared.unasked = shared.unasked.saturating_add(limits::TRIMMED_COST);
         if self.incoming_mut(header.id).is_some() {
-            let trimmed = Trimmed::new(header, self.payload_max);
+            let trimmed = self.trimmed(header);
             self.note_cut(now, trimmed, shared);
         } else if self.may_begin(header.id, parts, shared) {
             self.note_unopened(now, header, shared);
@@ -90,7 +91,11 @@ impl Session {
         let is_known = self.unopened.contains(id);
         let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
         let may_ask = (is_known || self.unopened_rate.take(now)) && has_room;
-        if !may_ask || !self.unopened.note(now, id, self.patience.interval()) {
+        if !may_ask
+            || !self
+                .unopened
+                .note(now, (id, header.retransmit), self.patience.interval())
+        {
             return;
         }
         self.set_due(now + limits::EARLY_LIFE);
@@ -117,7 +122,7 @@ impl Session {
         if !self.unopened.remove(id) {
             return;
         }
-        let payload_max = self.payload_max;
+        let end = self.payload_most();
         let Some(incoming) = self.incoming_mut(id) else {
             return;
         };
@@ -127,8 +132,9 @@ impl Session {
             message_length: incoming.header().padded_length,
             range: Range {
                 start: incoming.first_end(),
-                end: payload_max,
+                end,
             },
+            is_again: false,
         };
         if trimmed.range.start < trimmed.range.end {
             self.note_cut(now, trimmed, shared);
@@ -151,7 +157,9 @@ impl Session {
         }
         let missing = incoming.gap_in(trimmed.range);
         let cuts = incoming.cuts_mut();
-        let Some(range) = missing.and_then(|range| cuts.note(now, range, interval)) else {
+        let Some(range) =
+            missing.and_then(|range| cuts.note(now, (range, trimmed.is_again), interval))
+        else {
             shared.statistics.packets_duplicate += 1;
             return;
         };
@@ -209,6 +217,17 @@ impl Session {
             self.control.resend(question);
         }
         bytes
+    }
+
+    /// Where a packet was to go of which this is the header.
+    pub(super) fn trimmed(&self, header: &DataHeader) -> Trimmed {
+        Trimmed::new(header, self.payload_most())
+    }
+
+    /// What a packet may have had, as the path seems to carry it in both directions alike.
+    fn payload_most(&self) -> u32 {
+        let own = (self.discovery.size() - DataHeader::LEN) as u32;
+        self.payload_max.max(own)
     }
 
     /// Notes how long the peer's packets are, as far as their records open.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What all transports have in common: messages go in here and come out there.
 
-use smt_proto::Time;
+use smt_proto::{Statistics, Time};
 
 use crate::packet::HostId;
 use crate::world::Host;
@@ -14,6 +14,10 @@ pub trait Messenger: Host {
     fn is_ready(&self) -> bool;
     /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many wait already.
     fn send(&mut self, now: Time, to: HostId, length: u32) -> Option<u64>;
+    /// What its endpoint has counted, if it has one.
+    fn statistics(&self) -> Option<Statistics> {
+        None
+    }
     /// Messages that have arrived since the last call.
     fn take_arrivals(&mut self, taken: &mut Vec<Arrival>);
 }

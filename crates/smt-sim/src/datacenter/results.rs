@@ -26,6 +26,12 @@ pub struct Results {
     pub trimmed: u64,
     /// See above.
     pub marked: u64,
+    /// Questions for missing bytes (SMT): after a while without anything, and after a trimmed packet.
+    pub asked_by_timer: u64,
+    /// See above.
+    pub asked_by_trimmed: u64,
+    /// From the beginning to the last arrival.
+    pub lasted: Duration,
     /// What moved, setting up included.
     pub counts: Counts,
     /// How much time of the simulation passed.

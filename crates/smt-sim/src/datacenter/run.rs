@@ -35,6 +35,17 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
             let host = |id| SmtMessenger::new(id, config.clone(), zeros.clone());
             Run::new(scenario, tap, host).play()
         }
+        Transport::Ndp(order) => {
+            let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
+            let rate = scenario.topology.edge.rate;
+            let datagram = scenario.topology.edge.payload_max;
+            let config = SmtMessenger::config(datagram);
+            let host = |id| {
+                let host = SmtMessenger::new(id, config.clone(), zeros.clone());
+                host.pulling(rate, datagram, order)
+            };
+            Run::new(scenario, tap, host).play()
+        }
         Transport::Stream(pooling) => {
             let options = StreamOptions {
                 pooling,
@@ -281,6 +292,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             "a message arrived with another length"
         );
         let now = self.world.network.now();
+        self.results.lasted = now - self.began;
         if now <= self.began + self.scenario.duration {
             self.arrived_bytes += u64::from(sent.length);
             self.arrived_lately += u64::from(sent.length);
@@ -311,6 +323,10 @@ impl<'a, M: Messenger> Run<'a, M> {
         self.results.dropped = since(0);
         self.results.trimmed = since(1);
         self.results.marked = since(2);
+        for statistics in self.world.hosts().iter().filter_map(Messenger::statistics) {
+            self.results.asked_by_timer += statistics.resends_asked;
+            self.results.asked_by_trimmed += statistics.cuts_asked;
+        }
         self.results
     }
 

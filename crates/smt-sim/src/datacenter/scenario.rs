@@ -5,8 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use smt_proto::PullOrder;
 use thiserror::Error;
 
+use crate::packet::wire_len;
 use crate::stream::Pooling;
 use crate::switch::{Spreading, SwitchPolicy};
 use crate::topology::Topology;
@@ -56,18 +58,25 @@ pub enum Pattern {
 pub enum Transport {
     /// SMT with the null cipher, and grants by shortest remaining first.
     Smt,
+    /// The same with pulls in this order (NDP); switches are to trim.
+    Ndp(PullOrder),
     /// Byte streams with DCTCP's control.
     Stream(Pooling),
 }
 
 impl Transport {
     /// What [`FromStr`] reads.
-    pub const PERMITTED: &str = "\"smt\", \"stream\", \"pool-N\" with N connections from 1 to 64";
+    pub const PERMITTED: &str = "\"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\" with N connections from 1 to 64";
 
     /// Of switches, what it works best with: marking, trimming and spreading; the rest is not its business.
     pub fn suits(self) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
+            // A packet that finds seven before it is cut: queues of eight, as NDP's.
+            Self::Ndp(_) => SwitchPolicy {
+                trim_above: Some(7 * wire_len(1_472)),
+                ..SwitchPolicy::default()
+            },
             // DCTCP's threshold at 10 Gb/s is 65 packets; a connection must not be reordered.
             Self::Stream(_) => SwitchPolicy {
                 mark_above: Some(100_000),
@@ -85,6 +94,8 @@ impl FromStr for Transport {
         let unknown = || UnknownTransport(text.to_owned());
         match text {
             "smt" => Ok(Self::Smt),
+            "ndp" => Ok(Self::Ndp(PullOrder::RoundRobin)),
+            "ndp-shortest" => Ok(Self::Ndp(PullOrder::ShortestFirst)),
             "stream" => Ok(Self::Stream(Pooling::OnePerPair)),
             _ => {
                 let lanes = text.strip_prefix("pool-").and_then(|n| n.parse().ok());
@@ -100,6 +111,8 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Smt => f.write_str("smt"),
+            Self::Ndp(PullOrder::RoundRobin) => f.write_str("ndp"),
+            Self::Ndp(PullOrder::ShortestFirst) => f.write_str("ndp-shortest"),
             Self::Stream(Pooling::OnePerPair) => f.write_str("stream"),
             Self::Stream(Pooling::Pool(lanes)) => write!(f, "pool-{lanes}"),
         }

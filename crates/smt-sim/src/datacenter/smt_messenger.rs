@@ -8,12 +8,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_handshake::HmacTokens;
-use smt_proto::{Config, ConnectId, Endpoint, Event, ShortestRemainingFirst, Time};
-use smt_wire::SessionIndex;
+use smt_proto::{
+    Config, ConnectId, Endpoint, Event, Pull, PullOrder, ShortestRemainingFirst, Statistics, Time,
+};
+use smt_wire::{DataHeader, SessionIndex};
 
 use super::messenger::{Arrival, Messenger};
 use crate::crypto::{FastExchange, NullCipher};
-use crate::packet::{HostId, Packet};
+use crate::packet::{HostId, Packet, wire_len};
 use crate::smt_host::{Application, SmtHost};
 use crate::world::{Burst, Host};
 
@@ -53,6 +55,17 @@ impl SmtMessenger {
             host: SmtHost::new(id, endpoint, Sessions::default()),
             zeros,
         }
+    }
+
+    /// The same, pulling at the rate of its link, which carries datagrams of this size (NDP).
+    #[must_use]
+    pub fn pulling(mut self, link_rate: u64, datagram: usize, order: PullOrder) -> Self {
+        let datagram = datagram.min(usize::from(DATAGRAM_MAX));
+        let payload = (datagram - DataHeader::LEN) as u64;
+        let rate = link_rate * payload / wire_len(datagram);
+        let pull = Pull::new(rate, ROUND_TRIP).in_order(order);
+        self.host.endpoint.set_grant_policy(Box::new(pull));
+        self
     }
 
     /// The configuration for links that carry datagrams of this size: a record for each packet, and what the
@@ -153,6 +166,10 @@ impl Messenger for SmtMessenger {
         let (now, body) = (self.host.clock.at(now), self.zeros.slice(..length as usize));
         let sent = self.host.endpoint.send_one_way(now, session, body, None);
         sent.ok().map(|rpc| rpc.id.0)
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(self.host.endpoint.statistics())
     }
 
     fn take_arrivals(&mut self, taken: &mut Vec<Arrival>) {
