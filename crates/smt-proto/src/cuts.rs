@@ -75,8 +75,8 @@ pub(crate) struct CutRanges {
 
 impl CutRanges {
     /// Notes a range that is missing; `is_again`: what was cut was a repetition. What is to be asked for of it: what
-    /// was not noted within the interval (or not so often), and is more than a crumb. Packets do not overlap; who
-    /// claims that they do is asked about a few times more at most.
+    /// was not noted within the interval (or not so often), and is more than a crumb. How long a packet was is
+    /// guessed, so that two may seem to overlap.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -107,21 +107,19 @@ impl CutRanges {
     }
 }
 
-/// Adds what is new of a range, if that is more than a crumb.
+/// Adds what is new of a range, if that is more than a crumb: the first of it.
 fn note_new(noted: &mut Ranges, cut: Range) -> Option<Range> {
-    let is_around = |gap: &Range| gap.start <= cut.start && cut.start < gap.end;
-    let gap = noted.gaps(u32::MAX).find(is_around)?;
-    let end = cut.end.min(gap.end);
-    let crumb = (cut.end - cut.start) / 4;
-    if end < cut.end && end - cut.start < crumb {
-        return None;
-    }
+    let gap = noted.gaps(u32::MAX).find(|gap| gap.end > cut.start)?;
     let range = Range {
-        start: cut.start,
-        end,
+        start: cut.start.max(gap.start),
+        end: cut.end.min(gap.end),
     };
-    noted.insert(range);
-    Some(range)
+    let crumb = (cut.end - cut.start) / 4;
+    let is_new = range.start < range.end && (range == cut || range.end - range.start >= crumb);
+    is_new.then(|| {
+        noted.insert(range);
+        range
+    })
 }
 
 /// Ids whose record 0 was cut, with the time and how often since.
@@ -222,7 +220,7 @@ mod tests {
             let cut = range(1_000, 2_400);
             assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), Some(cut));
             assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), None);
-            let within = range(1_500, 2_900);
+            let within = range(1_500, 2_400);
             assert_eq!(cuts.note(NOW, (within, false), INTERVAL), None);
             assert_eq!(cuts.note(NOW + INTERVAL, (cut, false), INTERVAL), Some(cut));
         }
@@ -243,11 +241,13 @@ mod tests {
         }
 
         #[test]
-        fn what_overlaps_the_next_one_is_shortened() {
+        fn of_what_overlaps_the_rest_is_asked_for() {
             let mut cuts = CutRanges::default();
             cuts.note(NOW, (range(2_000, 3_400), false), INTERVAL);
             let shortened = cuts.note(NOW, (range(1_000, 2_400), false), INTERVAL);
             assert_eq!(shortened, Some(range(1_000, 2_000)));
+            let behind = cuts.note(NOW, (range(2_900, 4_300), false), INTERVAL);
+            assert_eq!(behind, Some(range(3_400, 4_300)));
         }
 
         #[test]
