@@ -17,6 +17,7 @@ use smt_wire::{DataHeader, MessageId};
 use crate::event::RpcId;
 use crate::limits::{CUT_RANGES_MAX, CUT_TRIES, CUTS_MAX, UNOPENED_MAX};
 use crate::ranges::{Range, Ranges};
+use crate::rate::Rate;
 use crate::time::Time;
 
 /// Something that waits to be asked for again.
@@ -128,28 +129,28 @@ pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
     /// Notes an id; `is_again`: what was cut was a repetition. Whether it is to be asked about: as seldom as a range,
-    /// and not if there are too many.
+    /// not if there are too many, and at their rate.
     pub(crate) fn note(
         &mut self,
         now: Time,
         (id, is_again): (MessageId, bool),
         interval: Duration,
+        rate: &mut Rate,
     ) -> bool {
-        if let Some((at, tries)) = self.0.get_mut(&id) {
-            if now.since(*at) >= interval {
-                (*at, *tries) = (now, 0);
-            }
-            let most = if is_again { CUT_TRIES } else { 1 };
-            let is_asked = *tries < most;
-            *tries += usize::from(is_asked);
-            return is_asked;
+        let before = self.0.get(&id).copied();
+        let (at, tries) = before
+            .filter(|(at, _)| now.since(*at) < interval)
+            .unwrap_or((now, 0));
+        let most = if is_again { CUT_TRIES } else { 1 };
+        if tries >= most || !rate.take(now) {
+            return false;
         }
-        if self.0.len() >= UNOPENED_MAX {
+        if before.is_none() && self.0.len() >= UNOPENED_MAX {
             self.expire(now, interval);
         }
-        let has_room = self.0.len() < UNOPENED_MAX;
+        let has_room = before.is_some() || self.0.len() < UNOPENED_MAX;
         if has_room {
-            self.0.insert(id, (now, 1));
+            self.0.insert(id, (at, tries + 1));
         }
         has_room
     }
@@ -293,17 +294,37 @@ mod tests {
         #[test]
         fn an_id_is_asked_about_once_in_an_interval_and_they_are_bounded() {
             let mut ids = UnopenedIds::default();
+            let mut rate = Rate::new(1_000_000);
             let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
                 let number = number % (2 * UNOPENED_MAX as u64);
-                ids.note(NOW, (MessageId(number), false), INTERVAL)
+                ids.note(NOW, (MessageId(number), false), INTERVAL, &mut rate)
             });
             assert_eq!(asked.count(), UNOPENED_MAX);
-            assert!(ids.note(NOW + INTERVAL, (MessageId(0), false), INTERVAL));
+            assert!(ids.note(NOW + INTERVAL, (MessageId(0), false), INTERVAL, &mut rate));
             // The others are old enough to make room.
-            assert!(ids.note(NOW + INTERVAL, (MessageId(u64::MAX), false), INTERVAL));
+            assert!(ids.note(
+                NOW + INTERVAL,
+                (MessageId(u64::MAX), false),
+                INTERVAL,
+                &mut rate
+            ));
             assert!(ids.remove(MessageId(0)) && !ids.remove(MessageId(0)));
             ids.expire(NOW + 3 * INTERVAL, INTERVAL);
             assert!(ids.is_empty());
+        }
+
+        #[test]
+        fn ids_are_asked_about_at_their_rate() {
+            let mut ids = UnopenedIds::default();
+            let mut rate = Rate::new(100);
+            let mut asked = 0;
+            for millis in 0..1_000 {
+                let now = NOW + Duration::from_millis(millis);
+                for id in (0..1_000).map(MessageId) {
+                    asked += u32::from(ids.note(now, (id, true), INTERVAL, &mut rate));
+                }
+            }
+            assert!((90..=120).contains(&asked), "{asked}");
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Move {
     Splice,
     /// A first flight in a bystander's name.
     Spoof,
+    /// Its header, with a field that may be another, as if a switch had cut it.
+    Trim,
 }
 
 /// The attacker.
@@ -165,6 +167,15 @@ impl<R: LinkRule> Adversary<R> {
                 out.push((forged, 0));
             }
             Move::Spoof => self.spoof(out),
+            Move::Trim => {
+                let mut forged = match self.random.chance(500_000) {
+                    true => self.mutated(&packet),
+                    false => packet.clone(),
+                };
+                forged.bytes.truncate(crate::switch::TRIMMED_LEN);
+                forged.is_trimmed = true;
+                out.push((forged, later));
+            }
         }
         Some(packet)
     }
@@ -303,7 +314,7 @@ impl<R: LinkRule> LinkRule for Adversary<R> {
 
 impl Move {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ClaimHuge,
         Self::CutMessage,
         Self::Drop,
@@ -315,6 +326,7 @@ impl Move {
         Self::Retarget,
         Self::Splice,
         Self::Spoof,
+        Self::Trim,
     ];
 }
 
@@ -413,6 +425,13 @@ mod tests {
             let odd = all.iter().filter(|p| is_odd(p)).count() + lengths.count();
             assert!(all.len() == 200 && odd > 20, "{change:?}: {odd}");
         }
+    }
+
+    #[test]
+    fn it_claims_that_packets_were_trimmed() {
+        let all = passed(Move::Trim);
+        let trimmed = all.iter().filter(|p| p.is_trimmed && p.bytes.len() == 36);
+        assert_eq!((all.len(), trimmed.count()), (400, 200));
     }
 
     #[test]

@@ -12,6 +12,6 @@ mod player;
 mod run;
 mod trace;
 
-pub use case::{Action, Case, HostFault, HostFaultKind, Planned};
+pub use case::{Action, Case, HostFault, HostFaultKind, Planned, Pulls};
 pub use coverage::Coverage;
 pub use run::{Observers, Verdict, run, run_observed};

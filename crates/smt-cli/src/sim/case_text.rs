@@ -47,12 +47,16 @@ pub(super) fn json(case: &Case) -> serde_json::Value {
 }
 
 fn link(case: &Case) -> String {
-    format!(
+    let text = format!(
         "{} Gb/s, {} each way, datagrams up to {}",
         case.link.rate / 1_000_000_000,
         time_span::display(case.link.delay),
         Size(case.link.payload_max as u64),
-    )
+    );
+    match case.trims_above {
+        Some(bytes) => format!("{text}, trimmed above {bytes} B"),
+        None => text,
+    }
 }
 
 /// A host's configuration.
@@ -75,6 +79,15 @@ fn host(case: &Case, number: u32) -> String {
         config.unscheduled,
         Size(config.memory_max as u64),
     );
+    let text = match case.pulls[place] {
+        Some(pulls) => format!(
+            "{text}; pulls {} Mb/s, {} B each, {:?}",
+            pulls.rate / 1_000_000,
+            pulls.window,
+            pulls.order
+        ),
+        None => text,
+    };
     row(&format!("host {number}"), &text)
 }
 

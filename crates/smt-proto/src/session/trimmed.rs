@@ -88,13 +88,12 @@ impl Session {
             return;
         }
         let id = header.id;
-        let is_known = self.unopened.contains(id);
         let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
-        let may_ask = (is_known || self.unopened_rate.take(now)) && has_room;
-        if !may_ask
+        let (interval, rate) = (self.patience.interval(), &mut self.unopened_rate);
+        if !has_room
             || !self
                 .unopened
-                .note(now, (id, header.retransmit), self.patience.interval())
+                .note(now, (id, header.retransmit), interval, rate)
         {
             return;
         }

@@ -236,6 +236,7 @@ fn forged_cookies_do_not_make_a_client_a_flood() {
         let length = packet.emit(1, &mut bytes);
         bytes.truncate(length);
         world.hand_in(&Datagram {
+            is_trimmed: false,
             at: world.now,
             from: 1,
             to: 0,
@@ -360,6 +361,7 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
     let mut bytes = vec![0; answer.packet_len()];
     answer.emit(&mut bytes);
     other.hand_in(&Datagram {
+        is_trimmed: false,
         at: other.now,
         from: 1,
         to: 0,
@@ -406,6 +408,7 @@ fn one_validated_address_does_not_keep_all_others_out() {
     world.is_recording = true;
     for number in 1..=1_100 {
         let mut flight = Datagram {
+            is_trimmed: false,
             at: world.now,
             from: 2,
             to: 1,

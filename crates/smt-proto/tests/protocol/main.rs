@@ -25,6 +25,8 @@ mod memory_is_bounded;
 mod messages_arrive_exactly_once_through_loss;
 mod other_geometries_work;
 mod padding_hides_lengths;
+mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod small_calls_take_one_datagram_each_way;
+mod what_the_network_has_cut_is_asked_for_at_once;

@@ -267,6 +267,7 @@ fn garbage_ends_nothing() {
             bytes[SESSION].copy_from_slice(&[client, server][node].0.to_be_bytes());
         }
         let datagram = Datagram {
+            is_trimmed: false,
             at: world.now,
             from: 1 - node,
             to: node,

@@ -4,13 +4,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use smt_proto::{Config, Time};
+use smt_proto::{Config, PullOrder, Time};
 use smt_record::{KeyLimits, Padding, Suite};
 
 use crate::check::{Content, Sent};
 use crate::fault::{FaultKind, LinkFault};
 use crate::link::Link;
-use crate::packet::HostId;
+use crate::packet::{HostId, wire_len};
 use crate::random::Random;
 
 /// A case.
@@ -36,10 +36,25 @@ pub struct Case {
     pub certificates_longer_by: usize,
     /// Whether a host's limits are small enough to be reached.
     pub has_small_memory: bool,
+    /// Whether hosts pull and the switch trims (NDP), and from how many bytes of a queue on.
+    pub trims_above: Option<u64>,
+    /// How each host pulls, if it does.
+    pub pulls: Vec<Option<Pulls>>,
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
     pub has_adversary: bool,
     /// Whether a fault is so grave, or the plan so, that sessions may end.
     pub may_end_sessions: bool,
+}
+
+/// How a host pulls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pulls {
+    /// Bits a second.
+    pub rate: u64,
+    /// Bytes of a message on their way.
+    pub window: u32,
+    /// Whose turn it is.
+    pub order: PullOrder,
 }
 
 /// Something that an application is to do.
@@ -126,6 +141,8 @@ impl Case {
             heals,
             certificates_longer_by: 0,
             has_small_memory: false,
+            trims_above: None,
+            pulls: vec![None; hosts as usize],
             has_adversary: false,
             may_end_sessions: false,
         };
@@ -140,6 +157,10 @@ impl Case {
         let mut random = Random::new(seed ^ CERTIFICATES);
         if random.chance(250_000) {
             case.certificates_longer_by = random.between(1_000, 8_000) as usize;
+        }
+        let mut random = Random::new(seed ^ NDP);
+        if random.chance(250_000) {
+            case.draw_pulls(&mut random);
         }
         case
     }
@@ -246,6 +267,19 @@ impl Case {
         }
     }
 
+    /// A switch that trims, and hosts of which most pull; the others ask when their timers say so.
+    fn draw_pulls(&mut self, random: &mut Random) {
+        let packets = random.between(1, 8);
+        self.trims_above = Some(packets * wire_len(self.link.payload_max.min(8_972)));
+        for pulls in &mut self.pulls {
+            *pulls = random.chance(800_000).then(|| Pulls {
+                rate: self.link.rate * random.between(50, 100) / 100,
+                window: *random.pick(&[1, 1_436, 10_000, 60_000]),
+                order: *random.pick(&[PullOrder::RoundRobin, PullOrder::ShortestFirst]),
+            });
+        }
+    }
+
     fn link_fault(&mut self, kind: FaultKind, chance: u64, extent: u64, random: &mut Random) {
         let ends = [self.moment(random), self.moment(random)];
         let pair = random.chance(300_000).then(|| self.two_hosts(random));
@@ -341,6 +375,8 @@ fn config(random: &mut Random) -> Config {
 
 /// Keeps what certificates draw apart from the rest.
 const CERTIFICATES: u64 = 0xCE27;
+/// Keeps what NDP draws apart from the rest.
+const NDP: u64 = 0x1D9;
 
 /// All suites, beginning with any.
 fn suites(random: &mut Random) -> Vec<Suite> {

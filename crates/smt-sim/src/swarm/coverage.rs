@@ -79,8 +79,17 @@ fn goals() -> impl Iterator<Item = String> {
 }
 
 /// What else a run may reach.
-pub(super) const EVENTS: [&str; 4] = [KEY_UPDATE, RESTART, WINDOW_EDGE, MEMORY_REFUSAL];
+pub(super) const EVENTS: [&str; 6] = [
+    KEY_UPDATE,
+    RESTART,
+    WINDOW_EDGE,
+    MEMORY_REFUSAL,
+    TRIMMED,
+    CUT_ASKED,
+];
 pub(super) const KEY_UPDATE: &str = "key update";
 pub(super) const RESTART: &str = "session begun anew";
 pub(super) const WINDOW_EDGE: &str = "window edge";
 pub(super) const MEMORY_REFUSAL: &str = "memory refusal";
+pub(super) const TRIMMED: &str = "packet trimmed";
+pub(super) const CUT_ASKED: &str = "trimmed packet asked for";

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use smt_handshake::HmacTokens;
-use smt_proto::{Endpoint, SessionEnd, Time};
+use smt_proto::{Endpoint, Pull, SessionEnd, Time};
 use smt_record::KeyLog;
 
-use super::case::{Action, Case, HostFault, HostFaultKind};
+use super::case::{Action, Case, HostFault, HostFaultKind, Pulls};
 use super::coverage::{self, Coverage};
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
@@ -91,7 +91,8 @@ impl<'a> Run<'a> {
         let trace = Rc::new(RefCell::new(Trace::new()));
         let bystander = HostId(case.hosts());
         let cables = case.hosts() + u32::from(case.has_adversary);
-        let topology = Topology::rack(cables, case.link);
+        let mut topology = Topology::rack(cables, case.link);
+        topology.switch.trim_above = case.trims_above;
         let mut network = Network::new(&topology, &mut random);
         let links = FaultyLinks::new(case.link_faults.clone(), random.fork(), Rc::clone(&strikes));
         let spoofed = Rc::default();
@@ -158,6 +159,14 @@ impl<'a> Run<'a> {
         let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
         let tokens = Arc::new(HmacTokens::new(reset_key));
         let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
+        if let Some(Pulls {
+            rate,
+            window,
+            order,
+        }) = case.pulls[at]
+        {
+            endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
+        }
         endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
@@ -427,6 +436,8 @@ impl<'a> Run<'a> {
                 coverage::MEMORY_REFUSAL,
                 statistic(|s| s.memory_refusals) > 0,
             ),
+            (coverage::TRIMMED, statistic(|s| s.packets_trimmed) > 0),
+            (coverage::CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
         ];
         let paddings: Vec<_> = self
             .case

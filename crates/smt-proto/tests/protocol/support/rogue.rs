@@ -63,6 +63,7 @@ impl Rogue {
             from: self.from,
             to: 1 - self.from,
             bytes,
+            is_trimmed: false,
         });
     }
 

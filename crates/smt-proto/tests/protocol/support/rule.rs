@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::fmt::Write;
 
 use smt_proto::Time;
-use smt_wire::{Data, Packet, PacketType, parse};
+use smt_wire::{Data, DataHeader, Packet, PacketType, parse};
 
 use super::Random;
 
@@ -16,6 +16,8 @@ pub struct Datagram {
     pub from: usize,
     pub to: usize,
     pub bytes: Vec<u8>,
+    /// A switch has left only these first bytes of it.
+    pub is_trimmed: bool,
 }
 
 /// What becomes of it.
@@ -26,11 +28,20 @@ pub enum Verdict {
     Duplicate,
     /// Later than others by this much: reordered.
     Delay(Duration),
+    /// A switch cuts it to its header, and says so.
+    Trim,
     /// These come instead, in this order.
     Replace(Vec<Vec<u8>>),
 }
 
 impl Datagram {
+    /// What a switch leaves of it.
+    pub fn trimmed(mut self) -> Self {
+        self.bytes.truncate(DataHeader::LEN);
+        self.is_trimmed = true;
+        self
+    }
+
     /// The packets in it, as far as they parse.
     pub fn packets(&self) -> Vec<Packet<'_>> {
         let mut packets = Vec::new();

@@ -24,6 +24,11 @@ pub struct World {
     pub latency: Duration,
     /// Bytes per microsecond of each node's incoming link; 0: unlimited.
     pub rate: u64,
+    /// Bytes that may wait for a node's incoming link; DATA beyond is cut to its header, which waits for nothing.
+    /// 0: any number.
+    pub trims_above: u64,
+    /// The most bytes that have waited there.
+    pub queue_max: u64,
     /// Every datagram that a node has sent, if `is_recording`.
     pub sent: Vec<Datagram>,
     pub is_recording: bool,
@@ -45,6 +50,8 @@ impl World {
             rule: Box::new(|_, _| Verdict::Deliver),
             latency: Duration::from_micros(10),
             rate: 0,
+            trims_above: 0,
+            queue_max: 0,
             sent: Vec::new(),
             is_recording: false,
             count: 0,
@@ -201,7 +208,11 @@ impl World {
     pub fn hand_in(&mut self, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(datagram.to).ip());
         let endpoint = &mut self.nodes[datagram.to].endpoint;
-        endpoint.handle_datagram(self.now, path, &datagram.bytes);
+        if datagram.is_trimmed {
+            endpoint.handle_trimmed(self.now, path, &datagram.bytes);
+        } else {
+            endpoint.handle_datagram(self.now, path, &datagram.bytes);
+        }
         self.flush();
     }
 
@@ -249,6 +260,7 @@ impl World {
                     from,
                     to,
                     bytes,
+                    is_trimmed: false,
                 });
             }
         }
@@ -268,6 +280,7 @@ impl World {
         match verdict {
             Verdict::Deliver => self.carry(datagram, Duration::ZERO),
             Verdict::Drop => {}
+            Verdict::Trim => self.carry(datagram.trimmed(), Duration::ZERO),
             Verdict::Duplicate => {
                 self.carry(datagram.clone(), Duration::ZERO);
                 self.carry(datagram, Duration::from_micros(7));
@@ -291,6 +304,15 @@ impl World {
         let nanos = datagram.bytes.len() as u64 * 1_000;
         if let Some(nanos) = nanos.checked_div(self.rate) {
             let link = &mut self.link_free[datagram.to];
+            let waiting = link.since(arrival).as_nanos() as u64 * self.rate / 1_000;
+            let is_cut = self.trims_above > 0 && waiting > self.trims_above;
+            if is_cut && datagram.data().is_some() {
+                self.serial += 1;
+                self.on_way
+                    .insert((arrival, self.serial), datagram.trimmed());
+                return;
+            }
+            self.queue_max = self.queue_max.max(waiting);
             *link = arrival.max(*link) + Duration::from_nanos(nanos);
             arrival = *link;
         }
