@@ -2,6 +2,7 @@
 //! SPEC §9.10: what is pulled fills the receiver's link and no more, in turn or shortest first.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{Event, Pull, PullOrder, RpcId, TimerReason};
@@ -208,6 +209,37 @@ fn what_comes_unasked_has_its_part_of_the_link() {
     }
     assert!(world.queue_max < 100_000, "{}", world.queue_max);
     assert_eq!(ends(&mut world, &[(1, long)]).len(), 1);
+}
+
+/// Headers of trimmed packets take their part of the link, too: of 1 Gb/s a half.
+#[test]
+fn so_have_trimmed_headers() {
+    let pulled = |with_headers: bool| {
+        let (mut world, sessions) = star(1, Pull::new(1_000_000_000, 40_000));
+        world.is_recording = true;
+        world.call(1, sessions[0], body(0, 20 * MB));
+        world.run_for(ms(5));
+        let first = world.sent.iter().find(|sent| sent.data().is_some());
+        let header = first.cloned().unwrap().trimmed();
+        let arrived = |world: &World| {
+            let data = world.sent.iter().filter_map(|sent| sent.data());
+            data.map(|data| data.payload.len()).sum::<usize>()
+        };
+        let before = arrived(&world);
+        for _ in 0..6_600 {
+            if with_headers {
+                world.hand_in(&header);
+            }
+            world.run_for(Duration::from_nanos(1_515));
+        }
+        arrived(&world) - before
+    };
+    let (alone, beside) = (pulled(false), pulled(true));
+    assert!(alone > 1_150_000, "{alone} bytes in 10 ms");
+    assert!(
+        (alone * 2 / 5..alone * 3 / 5).contains(&beside),
+        "{beside} of {alone}"
+    );
 }
 
 /// Memory is full: the messages that have begun end one after the other.
