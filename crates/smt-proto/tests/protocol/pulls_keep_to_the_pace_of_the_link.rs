@@ -196,7 +196,7 @@ fn the_pace_has_a_timer_only_while_something_waits() {
 /// The pulls of one message leave room for what others send unasked.
 #[test]
 fn what_comes_unasked_has_its_part_of_the_link() {
-    let (mut world, sessions) = star(6, Pull::new(RATE, 40_000));
+    let (mut world, sessions) = star(6, Pull::new(RATE, 400_000));
     let long = world.call(1, sessions[0], body(0, 20 * MB));
     world.run_for(ms(2));
     world.queue_max = 0;
@@ -207,7 +207,7 @@ fn what_comes_unasked_has_its_part_of_the_link() {
         world.send_one_way(client, sessions[client - 1], small);
         world.run_for(us(8));
     }
-    assert!(world.queue_max < 100_000, "{}", world.queue_max);
+    assert!(world.queue_max < 150_000, "{}", world.queue_max);
     assert_eq!(ends(&mut world, &[(1, long)]).len(), 1);
 }
 
