@@ -18,6 +18,7 @@ use crate::fault::{FaultKind, Strikes};
 use crate::network::LinkRule;
 use crate::packet::{HostId, Packet};
 use crate::random::Random;
+use crate::switch::TRIMMED_LEN;
 
 /// What the attacker does to a packet that passes, or because of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -168,12 +169,7 @@ impl<R: LinkRule> Adversary<R> {
             }
             Move::Spoof => self.spoof(out),
             Move::Trim => {
-                let mut forged = match self.random.chance(500_000) {
-                    true => self.mutated(&packet),
-                    false => packet.clone(),
-                };
-                forged.bytes.truncate(crate::switch::TRIMMED_LEN);
-                forged.is_trimmed = true;
+                let forged = self.trimmed(&packet);
                 out.push((forged, later));
             }
         }
@@ -209,6 +205,17 @@ impl<R: LinkRule> Adversary<R> {
             _ => self.random.fill(&mut bytes[field]),
         }
         with(packet, bytes)
+    }
+
+    /// What a switch would leave of it, or of one with another header.
+    fn trimmed(&mut self, packet: &Packet) -> Packet {
+        let mut forged = match self.random.chance(500_000) {
+            true => self.mutated(packet),
+            false => packet.clone(),
+        };
+        forged.bytes.truncate(TRIMMED_LEN);
+        forged.is_trimmed = true;
+        forged
     }
 
     /// A message that claims to end where one of its records does; what comes later is withheld.
