@@ -264,10 +264,12 @@ impl Endpoint {
 
     /// Asks for what was cut on the way, at the policy's pace. Whether nothing of it waits any longer.
     fn ask_for_cuts(&mut self, now: Time) -> bool {
+        // Under another policy than when they were noted, timers ask.
+        let pulls = self.shared.grants.pulling().is_some();
         while let Some(cut) = self.shared.cuts.first() {
             let index = cut.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                let question = session.question_about(&cut);
+                let question = session.question_about(&cut).filter(|_| pulls);
                 if question.is_some() && !self.policy.may_pull(now) {
                     return false;
                 }

@@ -407,9 +407,7 @@ impl Grants {
         let messages = rpcs.iter().filter_map(|rpc| self.messages.get(rpc));
         messages.map(|entry| entry.message).collect()
     }
-}
 
-impl Grants {
     fn hungry_candidates(&self, most: usize) -> Vec<Grantable> {
         let first = self.hungry.iter().take(most).map(|(_, _, rpc)| *rpc);
         let mut rpcs: Vec<RpcId> = first.collect();

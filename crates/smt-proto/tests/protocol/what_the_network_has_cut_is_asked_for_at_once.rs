@@ -423,6 +423,23 @@ fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 50_000)));
 }
 
+#[test]
+fn and_another_policy_leaves_to_timers_what_waits() {
+    let (mut world, session, _) = pulling();
+    let slow = Pull::new(10_000_000, 20_000);
+    world.nodes[1].endpoint.set_grant_policy(Box::new(slow));
+    cut_first(&mut world, |datagram, data| {
+        datagram.from == 0 && data.header.offset > 0
+    });
+    let rpc = world.call(0, session, body(1, 300_000));
+    world.run_for(ms(1));
+    let homa = smt_proto::ShortestRemainingFirst::default();
+    world.nodes[1].endpoint.set_grant_policy(Box::new(homa));
+    let began = world.now;
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 300_000)));
+    assert!(world.now.since(began) < ms(200));
+}
+
 /// A switch of eight packets, ten senders, first windows of 60 KB: nothing waits for a timer.
 #[test]
 fn and_incast_needs_no_timer() {
