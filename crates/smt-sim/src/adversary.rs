@@ -438,7 +438,7 @@ mod tests {
     fn it_claims_that_packets_were_trimmed() {
         let all = passed(Move::Trim);
         let trimmed = all.iter().filter(|p| p.is_trimmed && p.bytes.len() == 36);
-        assert_eq!((all.len(), trimmed.count()), (400, 200));
+        assert_eq!((all.len(), trimmed.count()), (200, 100));
     }
 
     #[test]
