@@ -167,6 +167,9 @@ impl GrantPolicy for ShortestRemainingFirst {
             window: (budget.limit / active.max(1) as u32).min(most).max(least),
             left: budget.left(),
         };
+        // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else what the overtaken
+        // message has on its way would be as urgent.
+        let highest = SCHEDULED_MAX.min(active.saturating_sub(1) as u8);
         for (rank, message) in order.iter().take(active).enumerate() {
             if let Some(end) = share.end_of(message) {
                 share.take(message, end);
@@ -174,7 +177,7 @@ impl GrantPolicy for ShortestRemainingFirst {
                 decisions.push(Granted {
                     rpc: message.rpc,
                     end,
-                    priority: SCHEDULED_MAX.saturating_sub(rank as u8),
+                    priority: highest.saturating_sub(rank as u8),
                 });
             }
         }
@@ -462,6 +465,20 @@ mod tests {
         assert_eq!(decisions[0].rpc.id, MessageId(2));
         assert_eq!(decisions[0].end, 200_000);
         assert!(decisions[0].priority > decisions[1].priority);
+    }
+
+    #[test]
+    fn priorities_are_the_lowest_that_suffice() {
+        let priorities = |count: u64| -> Vec<u8> {
+            let messages: Vec<_> = (0..count)
+                .map(|id| message(id, 1_000_000 + id as u32, 0, id))
+                .collect();
+            let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
+            decisions.iter().map(|granted| granted.priority).collect()
+        };
+        assert_eq!(priorities(1), [0]);
+        assert_eq!(priorities(3), [2, 1, 0]);
+        assert_eq!(priorities(6), [3, 2, 1, 0, 0, 0]);
     }
 
     #[test]

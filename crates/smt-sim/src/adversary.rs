@@ -286,8 +286,17 @@ impl<R: LinkRule> Adversary<R> {
         let Some(first) = &self.first_flight else {
             return;
         };
+        // Another index makes it another client's; it stands in the header and in the parameters (SPEC §6.3).
         let mut bytes = first.bytes.to_vec();
-        self.random.fill(&mut bytes[20..28]);
+        let index = bytes[SOURCE].to_vec();
+        let mut another = [0; 8];
+        self.random.fill(&mut another);
+        let places: Vec<usize> = (SOURCE.start..=bytes.len() - index.len())
+            .filter(|at| bytes[*at..].starts_with(&index))
+            .collect();
+        places
+            .into_iter()
+            .for_each(|at| put(&mut bytes, at..at + another.len(), &another));
         let forged = Packet {
             from: self.bystander,
             ..with(first, bytes)
@@ -368,6 +377,8 @@ const RESET: u8 = 0x13;
 const INDEX: Range<usize> = 12..20;
 const LENGTH: Range<usize> = 28..32;
 const OFFSET: Range<usize> = 32..36;
+/// A HANDSHAKE packet's source index.
+const SOURCE: Range<usize> = 20..28;
 /// Type, epoch, flags, length, session index, id or number, message length, offset.
 const FIELDS: [Range<usize>; 8] = [1..2, 2..3, 3..4, 6..8, INDEX, 20..28, LENGTH, OFFSET];
 

@@ -91,7 +91,12 @@ impl Port {
     }
 
     pub(crate) fn enqueue(&mut self, packet: Packet) {
-        let level = usize::from(packet.priority).min(PRIORITIES - 1);
+        let level = match self.switch {
+            // A host has decided itself which of its granted bytes leave first; each receiver has its own priorities
+            // for them, and by those of another a short message's last packet would wait for ever.
+            None if packet.priority <= GRANTED_MAX => 0,
+            _ => usize::from(packet.priority).min(PRIORITIES - 1),
+        };
         self.queued += packet.wire_len();
         if level == PRIORITIES - 1 {
             self.urgent += packet.wire_len();
@@ -166,6 +171,8 @@ impl Port {
 
 /// Levels of strict priority, as switches have.
 pub(crate) const PRIORITIES: usize = 8;
+/// The levels up to this one are for granted bytes (SPEC §9.2).
+pub(crate) const GRANTED_MAX: u8 = 3;
 /// Picoseconds of a nanosecond.
 const PICOS: u64 = 1_000;
 const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
@@ -197,8 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_leaves_first_and_equals_in_order() {
+    fn at_a_switch_the_most_urgent_leaves_first_and_equals_in_order() {
         let mut port = port();
+        port.switch = Some(0);
         for (length, priority) in [(100, 1), (200, 7), (300, 1), (400, 3)] {
             port.enqueue(packet(length, priority));
         }
@@ -208,6 +216,18 @@ mod tests {
         assert_eq!(order, [200, 400, 100, 300]);
         assert_eq!(port.queued_below(), 0);
         assert_eq!(port.queued(), 0);
+    }
+
+    #[test]
+    fn at_a_host_granted_packets_keep_their_order() {
+        let mut port = port();
+        for (length, priority) in [(100, 0), (200, 3), (300, 5), (400, 1)] {
+            port.enqueue(packet(length, priority));
+        }
+        let order: Vec<usize> = std::iter::from_fn(|| port.start(Time::default()))
+            .map(|(packet, _)| packet.bytes.len())
+            .collect();
+        assert_eq!(order, [300, 100, 200, 400]);
     }
 
     #[test]

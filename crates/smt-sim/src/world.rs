@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use smt_proto::Time;
 
+use crate::link::GRANTED_MAX;
 use crate::network::{Network, Occurrence};
 use crate::packet::{HostId, Packet};
 
@@ -87,7 +88,7 @@ impl<H: Host> World<H> {
     pub fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut H, Time) -> T) -> T {
         let at = host.0 as usize;
         let result = change(&mut self.hosts[at], self.network.now());
-        self.hand_over(at);
+        self.hand_over(at, SOCKET_QUEUE);
         self.settle(at);
         result
     }
@@ -99,7 +100,7 @@ impl<H: Host> World<H> {
         let host = match occurrence {
             Occurrence::Packet(host, packet) => {
                 self.hosts[host.0 as usize].receive(now, &packet);
-                self.hand_over(host.0 as usize);
+                self.hand_over(host.0 as usize, ANSWER_QUEUE);
                 host
             }
             Occurrence::Writable(host) => host,
@@ -134,13 +135,16 @@ impl<H: Host> World<H> {
     }
 
     /// What follows from a packet or a wish leaves at once, as a call of the socket would have it: at the cable it
-    /// overtakes what is less urgent.
-    fn hand_over(&mut self, at: usize) {
+    /// overtakes what is less urgent. Unless more than this waits there.
+    fn hand_over(&mut self, at: usize, queue_max: u64) {
         let host = HostId(at as u32);
-        if self.network.queued_at(host) < SOCKET_QUEUE
+        while self.network.queued_at(host) < queue_max
             && let Some(burst) = self.hosts[at].transmit(self.network.now())
         {
             self.send(host, &burst);
+            if burst.priority <= GRANTED_MAX {
+                return;
+            }
         }
     }
 
@@ -181,7 +185,10 @@ impl<H: Host> World<H> {
     }
 }
 
-/// More bytes than this at a host's cable, and it is asked for nothing: two full Ethernet frames.
-const CABLE_QUEUE: u64 = 3_076;
+/// More bytes than this at a host's cable, and it is asked for nothing: a full Ethernet frame, beside the one under way.
+const CABLE_QUEUE: u64 = 1_538;
+/// More bytes than this, and nothing is taken of what follows from a packet. That may be granted bytes, which wait in
+/// order: many of them would hold up those of a shorter message.
+const ANSWER_QUEUE: u64 = 4 * 1_538;
 /// More bytes than this, and nothing is taken at all.
 const SOCKET_QUEUE: u64 = 65_536;

@@ -33,7 +33,7 @@ const WRONG: &[(usize, &str, &str)] = &[
     (
         1,
         "transport = \"tcp\"",
-        "1: transport is \"tcp\"; permitted: \"smt\", \"stream\", \"pool-N\"",
+        "1: transport is \"tcp\"; permitted: \"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\"",
     ),
     (
         1,
