@@ -7,12 +7,13 @@
 //! keys. Offsets are those of SPEC §3.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use smt_proto::Time;
+use smt_wire::SessionIndex;
 
 use crate::fault::{FaultKind, Strikes};
 use crate::network::LinkRule;
@@ -49,6 +50,9 @@ pub enum Move {
     Trim,
 }
 
+/// Bytes that were sent in the bystander's name, by session index.
+pub type Spoofed = BTreeMap<SessionIndex, u64>;
+
 /// The attacker.
 pub struct Adversary<R> {
     inner: R,
@@ -58,7 +62,7 @@ pub struct Adversary<R> {
     bystander: HostId,
     seen: VecDeque<Packet>,
     first_flight: Option<Packet>,
-    spoofed: Rc<RefCell<u64>>,
+    spoofed: Rc<RefCell<Spoofed>>,
 }
 
 impl<R: LinkRule> Adversary<R> {
@@ -68,7 +72,7 @@ impl<R: LinkRule> Adversary<R> {
         mut random: Random,
         bystander: HostId,
         strikes: Rc<RefCell<Strikes>>,
-        spoofed: Rc<RefCell<u64>>,
+        spoofed: Rc<RefCell<Spoofed>>,
     ) -> Self {
         let mut all = Move::ALL.to_vec();
         let moves = (0..random.between(1, 5))
@@ -301,7 +305,8 @@ impl<R: LinkRule> Adversary<R> {
             from: self.bystander,
             ..with(first, bytes)
         };
-        *self.spoofed.borrow_mut() += forged.bytes.len() as u64;
+        let another = SessionIndex(u64::from_be_bytes(another));
+        *self.spoofed.borrow_mut().entry(another).or_default() += forged.bytes.len() as u64;
         out.push((forged, 0));
     }
 }

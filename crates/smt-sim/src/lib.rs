@@ -26,7 +26,7 @@ mod topology;
 mod workload;
 mod world;
 
-pub use adversary::{Adversary, Move};
+pub use adversary::{Adversary, Move, Spoofed};
 pub use capture::{CAPTURE_BYTES_MAX, Capture, CaptureTap, Captured, View};
 pub use clock::Clock;
 pub use fault::{FaultKind, FaultyLinks, LinkFault, Strikes};

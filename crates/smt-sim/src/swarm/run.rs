@@ -9,12 +9,13 @@ use std::time::Duration;
 use smt_handshake::HmacTokens;
 use smt_proto::{Endpoint, Pull, SessionEnd, Time};
 use smt_record::KeyLog;
+use smt_wire::SessionIndex;
 
 use super::case::{Action, Case, HostFault, HostFaultKind, Pulls};
 use super::coverage::{self, Coverage};
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
-use crate::adversary::Adversary;
+use crate::adversary::{Adversary, Spoofed};
 use crate::check::{CheckedCipher, Checker, Content, Failure, Ledger, SealBook, Sent};
 use crate::crypto::{Credentials, SeededTls};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
@@ -71,8 +72,8 @@ struct Run<'a> {
     ledger: Ledger,
     seals: Arc<Mutex<SealBook>>,
     strikes: Rc<RefCell<Strikes>>,
-    /// Bytes that an attacker has sent in the bystander's name.
-    spoofed: Rc<RefCell<u64>>,
+    /// What an attacker has sent in the bystander's name.
+    spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
     credentials: Rc<Credentials>,
     key_log: Option<Arc<dyn KeyLog>>,
@@ -391,12 +392,29 @@ impl<'a> Run<'a> {
 
     /// A bystander gets at most three times what was sent in its name (SPEC §6.2).
     fn check_amplification(&mut self) {
-        let sent = self.trace.borrow().bytes_to(HostId(self.case.hosts()));
-        let most = 3 * *self.spoofed.borrow();
-        if sent > most {
-            let text = format!("{sent} bytes went to a bystander, more than {most}");
-            self.fail(Checker::Amplification, text);
-        }
+        let bystander = HostId(self.case.hosts());
+        let spoofed = self.spoofed.borrow();
+        // Each attempt by itself: most are refused, and would make up for one that is answered too well.
+        let too_much: Vec<String> = self
+            .trace
+            .borrow()
+            .bytes_to(bystander)
+            .filter_map(|(index, sent)| {
+                // VERSION names no attempt, and answers any.
+                let for_it = match index {
+                    SessionIndex(0) => spoofed.values().sum(),
+                    _ => spoofed.get(&index).copied().unwrap_or_default(),
+                };
+                let most = 3 * for_it;
+                let text =
+                    format!("{sent} bytes went to a bystander for {index}, more than {most}");
+                (sent > most).then_some(text)
+            })
+            .collect();
+        drop(spoofed);
+        too_much
+            .into_iter()
+            .for_each(|text| self.fail(Checker::Amplification, text));
     }
 
     fn hosts(&self) -> impl Iterator<Item = &SmtHost<Player>> {

@@ -3,10 +3,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use smt_proto::Time;
-use smt_wire::{PacketType, parse};
+use smt_wire::{PacketType, SessionIndex, parse};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::network::Tap;
@@ -17,8 +18,8 @@ pub(super) struct Trace {
     hash: Xxh3,
     pub(super) packet_types: [u64; 256],
     pub(super) packets: u64,
-    /// UDP payload by receiver.
-    bytes: BTreeMap<HostId, u64>,
+    /// UDP payload by receiver and session index.
+    bytes: BTreeMap<(HostId, SessionIndex), u64>,
 }
 
 impl Trace {
@@ -36,14 +37,23 @@ impl Trace {
         self.hash.digest128()
     }
 
-    /// UDP payload that was sent to a host.
-    pub(super) fn bytes_to(&self, host: HostId) -> u64 {
-        self.bytes.get(&host).copied().unwrap_or_default()
+    /// UDP payload that was sent to a host, by the session index of the packet (0 if it has none).
+    pub(super) fn bytes_to(&self, host: HostId) -> impl Iterator<Item = (SessionIndex, u64)> + '_ {
+        let indices = SessionIndex(0)..=SessionIndex(u64::MAX);
+        let all = (host, *indices.start())..=(host, *indices.end());
+        self.bytes
+            .range(all)
+            .map(|((_, index), bytes)| (*index, *bytes))
     }
 
     fn note(&mut self, now: Time, packet: &Packet) {
         self.packets += 1;
-        *self.bytes.entry(packet.to).or_default() += packet.bytes.len() as u64;
+        let index = packet
+            .bytes
+            .get(INDEX)
+            .and_then(|index| index.try_into().ok());
+        let index = SessionIndex(index.map_or(0, u64::from_be_bytes));
+        *self.bytes.entry((packet.to, index)).or_default() += packet.bytes.len() as u64;
         self.hash.update(&now.as_nanos().to_be_bytes());
         self.hash.update(&packet.from.0.to_be_bytes());
         self.hash.update(&packet.to.0.to_be_bytes());
@@ -59,6 +69,9 @@ impl Trace {
         }
     }
 }
+
+/// The receiver's session index, in all packets but VERSION (SPEC §3).
+const INDEX: Range<usize> = 12..20;
 
 /// Watches a network into a [`Trace`].
 pub(super) struct TraceTap(pub(super) Rc<RefCell<Trace>>);
