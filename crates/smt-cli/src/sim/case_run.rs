@@ -19,6 +19,7 @@ use crate::time_span;
 
 /// What can be asked for of a case only.
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(super) struct Arguments {
     /// Play the case so many times, and fail if the traces differ
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

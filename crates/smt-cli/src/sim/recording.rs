@@ -15,6 +15,7 @@ use crate::size::Size;
 
 /// What is captured.
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(super) struct Arguments {
     /// Write packets into this file (pcap), as smt dump and Wireshark read it; it ends at 256 MB
     ///

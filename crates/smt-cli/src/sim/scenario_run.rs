@@ -21,6 +21,7 @@ use crate::time_span;
 
 /// What can be asked for of a scenario only.
 #[derive(Args, Debug)]
+#[group(skip)]
 pub(super) struct Arguments {
     /// Another transport than the file's: smt, stream, or pool-4 (four streams a pair of hosts; 1 to 64)
     #[arg(long, value_name = "T", requires = "scenario")]

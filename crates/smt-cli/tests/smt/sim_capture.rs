@@ -68,13 +68,17 @@ fn who_looks_on_changes_nothing() {
 
 #[test]
 fn what_arrives_has_the_faults_in_it() {
-    // This case damages packets on their way.
-    let files = Files::empty();
-    let (capture, keys, verdict) = captured(&files, "7", &["--arriving", "--attacked"]);
-    let dump = smt(&["dump", &capture, "--key-log", &keys]);
-    assert_ne!(count(&dump, " frames: "), verdict["packets"]);
-    assert!(count(&dump, " FAILED; ") > 0, "{}", dump.errors);
-    assert!(count(&dump, " messages whole") > 200, "{}", dump.errors);
+    // What an attacker does differs from case to case; some damage records.
+    let mut failed = 0;
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        let files = Files::empty();
+        let (capture, keys, verdict) = captured(&files, seed, &["--arriving", "--attacked"]);
+        let dump = smt(&["dump", &capture, "--key-log", &keys]);
+        assert_ne!(count(&dump, " frames: "), verdict["packets"], "{seed}");
+        assert!(count(&dump, " messages whole") > 100, "{}", dump.errors);
+        failed += count(&dump, " FAILED; ");
+    }
+    assert!(failed > 0, "no record was damaged");
 }
 
 #[test]
