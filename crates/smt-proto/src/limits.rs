@@ -56,7 +56,8 @@ pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
 /// Questions after which a replier forgets: about 12 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
-/// A request whose missing bytes do not come although asked for is dropped after this time.
+/// A message whose missing bytes do not come although asked for is dropped after this time, unless its sender asks
+/// about it meanwhile.
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
 /// Silence of a peer that is asked, after which the session is dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);

@@ -191,6 +191,7 @@ impl Session {
                 let is_moving = now.since(served.question.since) < self.patience.interval()
                     || incoming.has_cuts_waiting();
                 self.control.progress(id, incoming, is_moving);
+                served.question.is_wanted(now);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
             ServedState::Replying(outgoing) => {
@@ -300,7 +301,8 @@ impl Session {
             }
             return;
         }
-        if let Some(served) = self.served.get(id.0) {
+        if let Some(served) = self.served.get_mut(id.0) {
+            served.question.is_wanted(now);
             if let ServedState::Receiving { incoming, .. } = &served.state {
                 let is_moving = now.since(served.question.since) < self.patience.interval()
                     || incoming.has_cuts_waiting();

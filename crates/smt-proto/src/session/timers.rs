@@ -231,7 +231,7 @@ impl Session {
             return;
         };
         let is_over = match state {
-            ServedState::Receiving { .. } => now.since(question.since) >= INCOMPLETE_LIFE,
+            ServedState::Receiving { .. } => now.since(question.wanted) >= INCOMPLETE_LIFE,
             _ => question.asked >= NEED_ACK_TRIES,
         };
         if is_over {

@@ -233,3 +233,24 @@ fn nor_makes_a_session_repeat_itself_without_bound() {
         );
     }
 }
+
+/// Only the deadline ends an RPC: whoever still asks about a call is not forgotten, however long damage lasts.
+#[test]
+fn a_request_that_is_damaged_for_half_a_minute() {
+    for size in [20_000, 200_000] {
+        let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+        let is_over = Rc::new(Cell::new(false));
+        let ends = Rc::clone(&is_over);
+        world.rule = Box::new(move |datagram, _| match datagram.data() {
+            Some(data) if data.header.offset > 0 && !ends.get() => {
+                Verdict::Replace(vec![flipped(&datagram.bytes, PAYLOAD)])
+            }
+            _ => Verdict::Deliver,
+        });
+        let request = body(7, size);
+        let rpc = world.call(0, session, request.clone());
+        world.run_for(ms(30_000));
+        is_over.set(true);
+        assert!(world.outcome(0, rpc) == Ok(request), "{size} bytes");
+    }
+}
