@@ -71,8 +71,9 @@ impl CertificateText {
             })?;
         let validity = certificate.validity();
         Ok(Self {
-            subject: certificate.subject().to_string(),
-            issuer: certificate.issuer().to_string(),
+            // Control characters never reach a terminal.
+            subject: certificate.subject().to_string().escape_debug().to_string(),
+            issuer: certificate.issuer().to_string().escape_debug().to_string(),
             names: names(&certificate),
             not_before: validity.not_before.to_string(),
             not_after: validity.not_after.to_string(),
@@ -117,7 +118,6 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
 
 fn name(name: &GeneralName<'_>) -> String {
     match name {
-        // Control characters never reach a terminal.
         GeneralName::DNSName(text) | GeneralName::URI(text) => text.escape_debug().to_string(),
         GeneralName::IPAddress(bytes) => ip(bytes).unwrap_or_else(|| name.to_string()),
         other => other.to_string().escape_debug().to_string(),
@@ -241,6 +241,17 @@ mod tests {
             assert_eq!(text.lines().count(), 9);
             assert!(text.contains("key          ECDSA P-256\n"), "{text}");
             assert!(text.contains("names        none\n"), "{text}");
+        }
+
+        #[test]
+        fn control_characters_of_names_reach_no_terminal() {
+            let validity = Validity::days(2).unwrap();
+            let named = "ro\u{1B}[31mot\n";
+            let authority = CertificateAuthority::new(named, validity, KeyKind::Ed25519).unwrap();
+            let texts = CertificateText::from_pem(authority.certificate_pem().as_bytes()).unwrap();
+            let text = texts[0].to_string();
+            assert!(text.contains("CN=ro\\u{1b}[31mot\\n\n"), "{text:?}");
+            assert!(!text.contains('\u{1B}') && text.lines().count() == 9);
         }
     }
 }
