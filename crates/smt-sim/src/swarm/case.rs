@@ -295,11 +295,10 @@ impl Case {
 
     fn partition(&mut self, random: &mut Random) {
         let from = self.moment(random);
-        let millis = match random.chance(350_000) {
-            true => random.between(1_000, 2_500),
-            false => random.between(1, 400),
+        let time = match random.chance(600_000) {
+            true => nearly_silent(random),
+            false => Duration::from_millis(random.between(1, 400)),
         };
-        let time = Duration::from_millis(millis);
         self.may_end_sessions |= time >= GRAVE;
         let until = from + time;
         self.heals = self.heals.max(until);
@@ -318,7 +317,10 @@ impl Case {
     fn absence(&mut self, [goes, returns]: [HostFaultKind; 2], random: &mut Random) {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
         let at = self.moment(random);
-        let time = Duration::from_millis(random.between(1, 3_000));
+        let time = match random.chance(500_000) {
+            true => nearly_silent(random),
+            false => Duration::from_millis(random.between(1, 3_000)),
+        };
         self.may_end_sessions |= time >= GRAVE;
         let back = at + time;
         self.heals = self.heals.max(back);
@@ -395,6 +397,15 @@ fn length(random: &mut Random) -> u32 {
         _ => (60_000, 250_000),
     };
     random.between(least, most) as u32
+}
+
+/// From a second on PINGs are sent (SPEC §9.9), mostly before other questions, which have backed off, are asked
+/// again: then the answer is a PONG. After two it is too late.
+fn nearly_silent(random: &mut Random) -> Duration {
+    Duration::from_millis(match random.chance(700_000) {
+        true => random.between(1_000, 1_200),
+        false => random.between(1_200, 2_500),
+    })
 }
 
 /// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), and questions take time.
