@@ -6,7 +6,7 @@
 //!    from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
 //!
-//! Memory follows the bytes received: the body grows as records open, never by a claimed length.
+//! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
 
 use std::ops::Range as Span;
@@ -210,8 +210,9 @@ impl Incoming {
     }
 
     /// The body of a complete message.
-    pub(crate) fn into_body(self) -> Vec<u8> {
+    pub(crate) fn into_body(mut self) -> Vec<u8> {
         debug_assert!(self.is_complete(), "only a complete message is delivered");
+        self.body.truncate(self.header.true_length as usize);
         self.body
     }
 
@@ -335,11 +336,9 @@ impl Incoming {
         let true_inner = InnerHeader::LEN as u32 + self.header.true_length;
         let content = place.content(true_inner);
         let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
-        if self.body.len() < start + content {
-            self.body.resize(start + content, 0);
-        }
-        // One byte more where there is one: `open_rest` borrows it and saves a copy of the record.
-        let end = self.body.len().min(start + content + 1);
+        // One byte more: `open_rest` borrows it and saves a copy of the record.
+        let end = start + content + 1;
+        self.make_room(end);
         let body = &mut self.body[start..end];
         if open_rest(
             aead,
@@ -360,6 +359,20 @@ impl Incoming {
         self.assemblies.remove(place.index);
         self.arrived += place.stream_len() as u32;
         self.opened.insert(place.index);
+    }
+
+    /// Lets the body have so many bytes, and room for all that the peer may send: that is promised anyway.
+    fn make_room(&mut self, end: usize) {
+        if self.body.len() >= end {
+            return;
+        }
+        if self.body.capacity() < end {
+            let whole = self.header.true_length as usize + 1;
+            let room = self.promised().max(2 * self.body.capacity());
+            let room = room.min(whole).max(end);
+            self.body.reserve_exact(room - self.body.len());
+        }
+        self.body.resize(end, 0);
     }
 
     /// Where a record begins in the record stream; its end for the index after the last.

@@ -128,15 +128,10 @@ fn poll(id: HostId, now: Time, endpoint: &mut Endpoint, buffer: &mut Vec<u8>) ->
     let transmit = endpoint.poll_transmit(now, buffer)?;
     let to = HostId::of(transmit.path.remote)?;
     let entropy = entropy(id, to, buffer);
-    // A full buffer is given away, a short one is worth copying.
-    let bytes = if buffer.len() * 4 < buffer.capacity() {
-        Bytes::copy_from_slice(buffer)
-    } else {
-        Bytes::from(std::mem::take(buffer))
-    };
     Some(Burst {
         to,
-        bytes,
+        // Copying it costs less than filling a new buffer, which would grow anew each time.
+        bytes: Bytes::copy_from_slice(buffer),
         segment_size: transmit.segment_size,
         priority: transmit.priority,
         entropy,
