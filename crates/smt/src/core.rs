@@ -30,6 +30,8 @@ pub(crate) struct Core {
     transmit: Vec<u8>,
     /// What the socket had no room for: from this byte on.
     unsent: Option<(Transmit, usize)>,
+    /// Until then what is to be sent waits for what else is about to be, by [`Core::cork`].
+    corked_until: Option<Time>,
     calls: HashMap<RpcId, Waiting<Result<Bytes, CallError>>>,
     one_ways: HashMap<RpcId, Waiting<OneWayOutcome>>,
     /// A client's server.
@@ -83,6 +85,7 @@ impl Core {
             has_dscp,
             transmit: Vec::with_capacity(TRANSMIT_BYTES),
             unsent: None,
+            corked_until: None,
             calls: HashMap::new(),
             one_ways: HashMap::new(),
             target: None,
@@ -98,9 +101,26 @@ impl Core {
         }
     }
 
+    /// Lets messages gather, so that they leave together. Whoever calls this is about to wake those who may have
+    /// something to send, runs again as soon as they have run, and then calls [`Core::uncork`].
+    #[cfg(feature = "tokio")]
+    pub(crate) fn cork(&mut self, now: Time) {
+        self.corked_until = Some(now + CORKED_MAX);
+    }
+
+    /// Sends what has gathered.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn uncork(&mut self) {
+        self.corked_until = None;
+    }
+
     /// Sends what is to be sent and tells what has happened.
     pub(crate) fn turn(&mut self, now: Time) {
-        self.flush(now);
+        if self.corked_until.is_none_or(|until| until <= now) {
+            self.flush(now);
+            // Whoever has corked will run again: until then a flush now and then will do.
+            self.corked_until = self.corked_until.map(|_| now + CORKED_MAX);
+        }
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
         }
@@ -466,5 +486,7 @@ fn poll_waiting<K: std::hash::Hash + Eq, T>(
 
 /// The largest transmit.
 const TRANSMIT_BYTES: usize = 65_536;
+/// What is corked waits for tasks that are ready to run; one that computes for longer holds nobody up.
+const CORKED_MAX: Duration = Duration::from_micros(20);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);

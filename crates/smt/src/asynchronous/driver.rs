@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use smt_io::UdpCarrier;
@@ -45,10 +46,11 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
                 if ready.is_error() {
                     receive_error(hub, socket);
                 }
-                if receive_some(hub, socket) {
-                    // Others want to run too; the socket stays marked as readable.
-                    tokio::task::yield_now().await;
-                }
+                // What the woken tasks send leaves together, when this task runs again: right after them.
+                hub.lock().cork(hub.now());
+                receive_some(hub, socket);
+                yield_to_ready().await;
+                hub.change(|core, _| core.uncork());
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}
             () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now)),
@@ -65,17 +67,32 @@ fn receive_error(hub: &Hub, socket: &UdpSocket) {
     hub.receive_now();
 }
 
-/// Receives some batches; whether there may be more. If not, the socket counts as readable again when
+/// Receives what is there, up to some batches. After the last one the socket counts as readable again when
 /// something comes: also what comes in this moment, since the runtime notes readiness before the look.
-fn receive_some(hub: &Hub, socket: &UdpSocket) -> bool {
+fn receive_some(hub: &Hub, socket: &UdpSocket) {
     let receive = || match hub.receive_now() {
         true => Ok(()),
         false => Err(io::ErrorKind::WouldBlock.into()),
     };
-    (0..BATCHES_PER_TURN).all(|_| socket.try_io(Interest::READABLE, receive).is_ok())
+    let mut batches = 0..BATCHES_PER_TURN;
+    while batches.next().is_some() && socket.try_io(Interest::READABLE, receive).is_ok() {}
+}
+
+/// Lets the tasks run that are ready. `tokio::task::yield_now` would ask the system for events besides: a call of
+/// the kernel for each batch.
+async fn yield_to_ready() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
-const BATCHES_PER_TURN: usize = 16;
+const BATCHES_PER_TURN: usize = 64;
 /// Sleep without any timer.
 const IDLE_MAX: Duration = Duration::from_secs(3600);
