@@ -36,6 +36,7 @@ mod endpoint;
 mod error;
 mod event;
 mod flight;
+mod grant_policy;
 mod grants;
 pub mod handshake;
 mod incoming;
@@ -53,6 +54,7 @@ mod resend_credit;
 mod served;
 mod session;
 mod setup;
+mod shortest_remaining;
 mod stateless;
 mod statistics;
 mod table;
@@ -65,7 +67,8 @@ pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
 };
 pub use event::{ConnectId, Event, RpcId};
-pub use grants::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling, ShortestRemainingFirst};
+pub use grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 pub use pull::{Pull, PullOrder};
+pub use shortest_remaining::ShortestRemainingFirst;
 pub use statistics::Statistics;
 pub use time::Time;

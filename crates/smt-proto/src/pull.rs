@@ -7,7 +7,7 @@
 //!
 //! Not here: which messages are hungry, and whose turn it is (`grants`), and what was cut (`cuts`).
 
-use crate::grants::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
+use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
 use crate::pace::Pace;
 use crate::time::Time;

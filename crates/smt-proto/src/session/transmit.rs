@@ -13,7 +13,7 @@ use super::{Session, Shared};
 use crate::batch::Batch;
 use crate::call::Call;
 use crate::control_queue::Taken;
-use crate::grants::Granted;
+use crate::grant_policy::Granted;
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL};
 use crate::outgoing::{Outgoing, PacketWriter};
 use crate::served::{Served, ServedState};

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Homa's way to grant: shortest remaining first, a few at once (SPEC §9.2).
+//!
+//! A small share is for the oldest message, so that long ones are not starved by ever new short ones.
+//!
+//! Not here: which messages need grants, and how much all of them hold (`grants`).
+
+use std::ops::RangeInclusive;
+
+use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted};
+use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
+use crate::time::Time;
+
+/// Homa's policy.
+#[derive(Debug)]
+pub struct ShortestRemainingFirst {
+    /// Messages granted at once.
+    overcommit: usize,
+    /// Bytes that one message may have granted and not arrived, least and most.
+    window: RangeInclusive<u32>,
+    /// Bytes that the oldest message is still owed, in thousandths.
+    owed: u64,
+}
+
+impl ShortestRemainingFirst {
+    /// Grants `overcommit` messages at once. Each has its share of the budget, within these limits: at least a whole
+    /// record and its overhead (SPEC §9.2), at most what keeps a path busy (bandwidth times round trip). The least is
+    /// granted even if the budget is used up: by messages that were overtaken, or whose senders are slow.
+    #[must_use]
+    pub fn new(overcommit: usize, window: RangeInclusive<u32>) -> Self {
+        Self {
+            overcommit,
+            window,
+            owed: 0,
+        }
+    }
+}
+
+impl Default for ShortestRemainingFirst {
+    /// Eight at once, at least two full records each, so that one is always on its way.
+    fn default() -> Self {
+        Self::new(OVERCOMMIT, WINDOW_MIN..=u32::MAX)
+    }
+}
+
+impl GrantPolicy for ShortestRemainingFirst {
+    fn candidates(&self) -> usize {
+        self.overcommit.max(1)
+    }
+
+    fn grant(
+        &mut self,
+        _now: Time,
+        messages: &[Grantable],
+        budget: GrantBudget,
+        decisions: &mut Vec<Granted>,
+    ) {
+        let mut order: Vec<&Grantable> = messages.iter().collect();
+        order.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
+        let active = order.len().min(self.overcommit.max(1));
+        let (least, most) = (*self.window.start(), *self.window.end());
+        let mut share = Share {
+            least,
+            window: (budget.limit / active.max(1) as u32).min(most).max(least),
+            left: budget.left(),
+        };
+        // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else what the overtaken
+        // message has on its way would be as urgent.
+        let highest = SCHEDULED_MAX.min(active.saturating_sub(1) as u8);
+        for (rank, message) in order.iter().take(active).enumerate() {
+            if let Some(end) = share.end_of(message) {
+                share.take(message, end);
+                self.owed += u64::from(end - message.granted) * u64::from(OLDEST_SHARE);
+                decisions.push(Granted {
+                    rpc: message.rpc,
+                    end,
+                    priority: highest.saturating_sub(rank as u8),
+                });
+            }
+        }
+        let oldest = messages.iter().min_by_key(|message| message.order);
+        let is_left_out =
+            |oldest: &&Grantable| order.iter().skip(active).any(|other| other == oldest);
+        let Some(oldest) = oldest.filter(is_left_out) else {
+            return;
+        };
+        let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
+        let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
+        if let Some(end) = end {
+            self.owed -= cost(end);
+            decisions.push(Granted {
+                rpc: oldest.rpc,
+                end,
+                priority: SCHEDULED_MAX,
+            });
+        }
+    }
+}
+
+/// What each message may have, and all together.
+struct Share {
+    least: u32,
+    window: u32,
+    /// Of the budget.
+    left: u32,
+}
+
+impl Share {
+    /// The new end of what a message may send, if that is worth a packet: a quarter of what is then on its way, or
+    /// the message's end.
+    fn end_of(&self, message: &Grantable) -> Option<u32> {
+        let within = |window: u32| message.length.min(message.arrived.saturating_add(window));
+        let affordable = message.granted.saturating_add(self.left);
+        let end = within(self.window).min(affordable).max(within(self.least));
+        let more = end.checked_sub(message.granted).filter(|more| *more > 0)?;
+        (end == message.length || more >= (end - message.arrived) / 4).then_some(end)
+    }
+
+    fn take(&mut self, message: &Grantable, end: u32) {
+        self.left = self.left.saturating_sub(end - message.granted);
+    }
+}
+
+/// Two full records.
+const WINDOW_MIN: u32 = 2 * 16_406;
+/// Highest priority of scheduled bytes; the levels above are for unscheduled ones (Homa: `max_sched_prio`).
+const SCHEDULED_MAX: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::RpcId;
+    use smt_wire::{MessageId, SessionIndex};
+
+    fn message(id: u64, length: u32, arrived: u32, order: u64) -> Grantable {
+        let rpc = RpcId {
+            session: SessionIndex(1),
+            id: MessageId(id),
+        };
+        Grantable {
+            rpc,
+            length,
+            arrived,
+            granted: arrived,
+            order,
+        }
+    }
+
+    fn decide(policy: &mut ShortestRemainingFirst, messages: &[Grantable]) -> Vec<Granted> {
+        let mut decisions = Vec::new();
+        let budget = GrantBudget {
+            limit: LIMIT,
+            outstanding: 0,
+        };
+        policy.grant(Time::default(), messages, budget, &mut decisions);
+        decisions
+    }
+
+    #[test]
+    fn the_shortest_comes_first_and_has_the_highest_priority() {
+        let messages = [
+            message(1, 1_000_000, 60_000, 1),
+            message(2, 200_000, 60_000, 2),
+        ];
+        let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
+        assert_eq!(decisions[0].rpc.id, MessageId(2));
+        assert_eq!(decisions[0].end, 200_000);
+        assert!(decisions[0].priority > decisions[1].priority);
+    }
+
+    #[test]
+    fn priorities_are_the_lowest_that_suffice() {
+        let priorities = |count: u64| -> Vec<u8> {
+            let messages: Vec<_> = (0..count)
+                .map(|id| message(id, 1_000_000 + id as u32, 0, id))
+                .collect();
+            let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
+            decisions.iter().map(|granted| granted.priority).collect()
+        };
+        assert_eq!(priorities(1), [0]);
+        assert_eq!(priorities(3), [2, 1, 0]);
+        assert_eq!(priorities(6), [3, 2, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn at_most_eight_are_granted_at_once() {
+        let messages: Vec<_> = (0..20)
+            .map(|id| message(id, 1_000_000 + id as u32, 0, id))
+            .collect();
+        assert_eq!(
+            decide(&mut ShortestRemainingFirst::default(), &messages).len(),
+            OVERCOMMIT
+        );
+    }
+
+    #[test]
+    fn the_oldest_is_not_starved() {
+        let mut policy = ShortestRemainingFirst::default();
+        let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
+        messages.push(message(99, 50_000_000, 0, 0));
+        let oldest = messages[8].rpc;
+        let rounds = (0..100).find(|_| {
+            decide(&mut policy, &messages)
+                .iter()
+                .any(|granted| granted.rpc == oldest)
+        });
+        assert!(rounds.is_some(), "the oldest message was never granted");
+    }
+
+    #[test]
+    fn eight_at_once_share_the_budget() {
+        let messages: Vec<_> = (0..8).map(|id| message(id, 10_000_000, 0, id)).collect();
+        let granted: u32 = decide(&mut ShortestRemainingFirst::default(), &messages)
+            .iter()
+            .map(|granted| granted.end)
+            .sum();
+        assert!(granted <= LIMIT);
+    }
+
+    #[test]
+    fn small_windows_go_on_in_their_own_steps_although_the_budget_is_used_up() {
+        let mut policy = ShortestRemainingFirst::new(8, 10_000..=10_000);
+        let used_up = GrantBudget {
+            limit: 80_000,
+            outstanding: 80_000,
+        };
+        let mut on_its_way = message(1, 1_000_000, 2_499, 1);
+        on_its_way.granted = 10_000;
+        let mut decisions = Vec::new();
+        policy.grant(Time::default(), &[on_its_way], used_up, &mut decisions);
+        assert_eq!(decisions, []);
+        on_its_way.arrived = 2_500;
+        policy.grant(Time::default(), &[on_its_way], used_up, &mut decisions);
+        assert_eq!(decisions[0].end, 12_500);
+    }
+
+    /// The default of `incoming_max`.
+    const LIMIT: u32 = 512 * 1024;
+}
