@@ -18,7 +18,7 @@ pub(crate) struct Question {
     /// When waiting began.
     pub(crate) since: Time,
     /// When the peer last asked about the same message, or waiting began: it still wants it.
-    pub(crate) wanted: Time,
+    pub(crate) wanted_at: Time,
 }
 
 impl Question {
@@ -30,7 +30,7 @@ impl Question {
             asked: 0,
             asked_in_vain: 0,
             since: now,
-            wanted: now,
+            wanted_at: now,
         }
     }
 
@@ -50,13 +50,13 @@ impl Question {
     /// The peer heard us but has nothing new: keep the interval grown, do not count.
     pub(crate) fn heard(&mut self, now: Time) {
         self.since = now;
-        self.wanted = now;
+        self.wanted_at = now;
         self.asked = 0;
     }
 
     /// The peer has asked about the same message.
-    pub(crate) fn is_wanted(&mut self, now: Time) {
-        self.wanted = now;
+    pub(crate) fn peer_asked(&mut self, now: Time) {
+        self.wanted_at = now;
     }
 
     /// Nothing is to be asked: it waits for us.

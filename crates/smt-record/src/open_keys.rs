@@ -137,7 +137,7 @@ impl OpenKeys {
     }
 
     /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
-    pub fn wants_peer_update(&mut self) -> Option<u32> {
+    pub fn take_update_request(&mut self) -> Option<u32> {
         if self.asked || self.current.failed < self.failed_opens {
             return None;
         }

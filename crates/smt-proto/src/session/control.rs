@@ -191,7 +191,7 @@ impl Session {
                 let is_moving = now.since(served.question.since) < self.patience.interval()
                     || incoming.has_cuts_waiting();
                 self.control.progress(id, incoming, is_moving);
-                served.question.is_wanted(now);
+                served.question.peer_asked(now);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
             ServedState::Replying(outgoing) => {
@@ -302,7 +302,7 @@ impl Session {
             return;
         }
         if let Some(served) = self.served.get_mut(id.0) {
-            served.question.is_wanted(now);
+            served.question.peer_asked(now);
             if let ServedState::Receiving { incoming, .. } = &served.state {
                 let is_moving = now.since(served.question.since) < self.patience.interval()
                     || incoming.has_cuts_waiting();

@@ -137,7 +137,7 @@ impl Session {
                 }
             }
         }
-        self.first_has_opened(now, id, shared);
+        self.first_opened(now, id, shared);
         self.finish_receiving(now, id, shared);
         self.tell_window(stripe);
     }

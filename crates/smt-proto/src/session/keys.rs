@@ -102,7 +102,7 @@ impl Session {
     /// Asks for new keys of the peer when too much has failed to open, until they come; and drops old ones
     /// that it forgot to finish.
     pub(super) fn watch_opening_keys(&mut self, now: Time) {
-        if let Some(epoch) = self.open.wants_peer_update() {
+        if let Some(epoch) = self.open.take_update_request() {
             let question = Question::new(now, self.patience.interval());
             self.key_request = Some((epoch, question));
             self.control.push(0, Body::KeyUpdateRequest { epoch });

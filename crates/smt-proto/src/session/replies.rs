@@ -42,7 +42,7 @@ impl Session {
                     }
                 }
             }
-            self.first_has_opened(now, id, shared);
+            self.first_opened(now, id, shared);
         }
         // Only what opens earns the reply a place among the messages that are granted.
         if has_opened || !has_begun {

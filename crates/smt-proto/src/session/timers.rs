@@ -35,7 +35,7 @@ impl Session {
         self.probe_sizes(now);
         self.expire_early(now, shared);
         self.expire_unopened(now);
-        if let Some(silent) = self.is_dead(now, shared) {
+        if let Some(silent) = self.watch_silence(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
             return;
         }
@@ -50,8 +50,8 @@ impl Session {
         self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
     }
 
-    /// For how long the peer has been silent although it was asked, if that means that it is dead (SPEC §9.9).
-    fn is_dead(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
+    /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC §9.9).
+    fn watch_silence(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
         let since = self.asked_since?;
         let (silent, most) = (now.since(since), shared.config.silence_max);
         if silent < most / 2 {
@@ -231,7 +231,7 @@ impl Session {
             return;
         };
         let is_over = match state {
-            ServedState::Receiving { .. } => now.since(question.wanted) >= INCOMPLETE_LIFE,
+            ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
             _ => question.asked >= NEED_ACK_TRIES,
         };
         if is_over {

@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Record 0 of the id has opened: what was cut of the packets that came with it can be asked for now.
-    pub(super) fn first_has_opened(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+    pub(super) fn first_opened(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         if !self.unopened.remove(id) {
             return;
         }

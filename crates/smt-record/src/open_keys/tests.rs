@@ -107,7 +107,7 @@ mod opened {
     }
 }
 
-mod wants_peer_update {
+mod take_update_request {
     use super::*;
 
     fn fail(keys: &mut OpenKeys, byte: u8, times: usize) {
@@ -121,26 +121,26 @@ mod wants_peer_update {
     fn asks_once_per_epoch_at_the_limit() {
         let mut keys = open_keys(Suite::Aes128Gcm);
         fail(&mut keys, 0, 19);
-        assert_eq!(keys.wants_peer_update(), None);
+        assert_eq!(keys.take_update_request(), None);
         fail(&mut keys, 0, 1);
-        assert_eq!(keys.wants_peer_update(), Some(0));
-        assert_eq!(keys.wants_peer_update(), None);
+        assert_eq!(keys.take_update_request(), Some(0));
+        assert_eq!(keys.take_update_request(), None);
         let _ = epoch_of(&mut keys, 1);
         keys.opened(1);
         fail(&mut keys, 0, 100);
-        assert_eq!(keys.wants_peer_update(), None, "failures of the old key");
+        assert_eq!(keys.take_update_request(), None, "failures of the old key");
         fail(&mut keys, 1, 20);
-        assert_eq!(keys.wants_peer_update(), Some(1));
+        assert_eq!(keys.take_update_request(), Some(1));
     }
 
     #[test]
     fn failures_before_an_epoch_began_count_for_it() {
         let mut keys = open_keys(Suite::Aes128Gcm);
         fail(&mut keys, 1, 20);
-        assert_eq!(keys.wants_peer_update(), None);
+        assert_eq!(keys.take_update_request(), None);
         let _ = epoch_of(&mut keys, 1);
         keys.opened(1);
-        assert_eq!(keys.wants_peer_update(), Some(1));
+        assert_eq!(keys.take_update_request(), Some(1));
     }
 
     #[test]
