@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Record 0 of the id has opened: what was cut of the packets that came with it can be asked for now.
+    /// Record 0 of the id has opened. If its packet was cut before, so was what that packet had beside record 0.
     pub(super) fn first_opened(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         if !self.unopened.remove(id) {
             return;
@@ -125,7 +125,6 @@ impl Session {
         let Some(incoming) = self.incoming_mut(id) else {
             return;
         };
-        // The packet that was cut may have had more than record 0.
         let trimmed = Trimmed {
             id,
             message_length: incoming.header().padded_length,
