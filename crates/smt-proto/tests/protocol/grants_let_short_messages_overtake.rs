@@ -3,30 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use smt_proto::{Config, Event, RpcId};
-use smt_wire::{Body, Packet, PacketType, SessionIndex};
+use smt_wire::{Body, Packet, PacketType};
 
 use super::support::configs::ethernet;
 use super::support::forge::PAYLOAD;
-use super::support::{Answer, Datagram, Verdict, World, body, ms, us};
+use super::support::{Datagram, Verdict, World, body, ms, us};
 
 const MB: usize = 1_000_000;
-
-/// Node 0 is a server, the others are its clients.
-fn star(clients: usize) -> (World, Vec<SessionIndex>) {
-    let mut server = ethernet();
-    server.accept = true;
-    let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
-    let mut world = World::new(configs.collect());
-    world.nodes[0].application = Box::new(|_| Answer::Reply(Bytes::new()));
-    let sessions = (1..=clients)
-        .map(|client| world.connect(client, 0).unwrap().0)
-        .collect();
-    // 10 Gb/s.
-    world.rate = 1_250;
-    (world, sessions)
-}
 
 /// The nodes whose calls have ended, in order of their end.
 fn order(world: &mut World, calls: &[(usize, RpcId)]) -> Vec<usize> {
@@ -47,7 +31,7 @@ fn order(world: &mut World, calls: &[(usize, RpcId)]) -> Vec<usize> {
 
 #[test]
 fn a_short_message_overtakes_a_long_one() {
-    let (mut world, sessions) = star(2);
+    let (mut world, sessions) = World::star(2);
     let long = world.call(1, sessions[0], body(1, 50 * MB));
     world.run_for(ms(2));
     let short = world.call(2, sessions[1], body(2, MB));
@@ -61,7 +45,7 @@ fn a_short_message_overtakes_a_long_one() {
 
 #[test]
 fn messages_of_nine_senders_end_shortest_first() {
-    let (mut world, sessions) = star(9);
+    let (mut world, sessions) = World::star(9);
     let calls: Vec<_> = (0..9)
         .map(|at| {
             (
@@ -75,7 +59,7 @@ fn messages_of_nine_senders_end_shortest_first() {
 
 #[test]
 fn what_is_granted_and_has_not_arrived_is_bounded() {
-    let (mut world, sessions) = star(12);
+    let (mut world, sessions) = World::star(12);
     world.is_recording = true;
     for (at, session) in sessions.iter().enumerate() {
         world.call(at + 1, *session, body(at as u64, 3 * MB));
@@ -104,7 +88,7 @@ fn what_is_granted_and_has_not_arrived_is_bounded() {
 /// Twelve senders, always eight shorter than the oldest: it gets on all the same.
 #[test]
 fn the_oldest_is_not_starved() {
-    let (mut world, sessions) = star(12);
+    let (mut world, sessions) = World::star(12);
     let oldest = world.call(1, sessions[0], body(1, 5 * MB));
     world.run_for(ms(1));
     let mut others: Vec<(usize, RpcId)> = Vec::new();
@@ -139,7 +123,7 @@ fn the_oldest_is_not_starved() {
 
 #[test]
 fn senders_that_die_do_not_hold_up_the_others() {
-    let (mut world, sessions) = star(12);
+    let (mut world, sessions) = World::star(12);
     for (at, session) in sessions.iter().take(10).enumerate() {
         world.call(at + 1, *session, body(at as u64, MB));
     }

@@ -15,18 +15,10 @@ const MB: usize = 1_000_000;
 /// Of record streams on a link of 10 Gb/s whose packets have headers of 36 bytes.
 const RATE: u64 = 9_700_000_000;
 
-/// Node 0 is a server that pulls at this rate, the others are its clients; its link has 10 Gb/s.
+/// The server pulls by this policy.
 fn star(clients: usize, policy: Pull) -> (World, Vec<SessionIndex>) {
-    let mut server = ethernet();
-    server.accept = true;
-    let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
-    let mut world = World::new(configs.collect());
-    world.nodes[0].application = Box::new(|_| Answer::Reply(Bytes::new()));
-    let sessions = (1..=clients)
-        .map(|client| world.connect(client, 0).unwrap().0)
-        .collect();
+    let (mut world, sessions) = World::star(clients);
     world.nodes[0].endpoint.set_grant_policy(Box::new(policy));
-    world.rate = 1_250;
     (world, sessions)
 }
 

@@ -444,15 +444,9 @@ fn and_another_policy_leaves_to_timers_what_waits() {
 #[test]
 fn and_incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {
-        let mut server = ethernet();
-        server.accept = true;
-        let configs = std::iter::once(server).chain((0..10).map(|_| ethernet()));
-        let mut world = World::new(configs.collect());
-        world.nodes[0].application = Box::new(|_| super::support::Answer::Reply(Bytes::new()));
-        let sessions: Vec<_> = (1..=10).map(|at| world.connect(at, 0).unwrap().0).collect();
+        let (mut world, sessions) = World::star(10);
         let policy = Pull::new(9_500_000_000, 20_000).in_order(order);
         world.nodes[0].endpoint.set_grant_policy(Box::new(policy));
-        world.rate = 1_250;
         world.trims_above = 8 * 1_472;
         let began = world.now;
         let calls: Vec<_> = (0..10)

@@ -9,8 +9,9 @@ use smt_carrier::Path;
 use smt_proto::{CallError, Config, ConnectError, Event, OneWayOutcome, RpcId, Time};
 use smt_wire::SessionIndex;
 
+use super::configs::ethernet;
 use super::node::address_of;
-use super::{Datagram, Node, Verdict};
+use super::{Answer, Datagram, Node, Verdict};
 
 /// A rule for datagrams; what it adds to the second argument is injected beside them.
 pub type Rule = Box<dyn FnMut(&Datagram, &mut Vec<Datagram>) -> Verdict>;
@@ -75,6 +76,21 @@ impl World {
         let mut world = Self::pair(client, server);
         let (at_client, at_server) = world.connect(0, 1).unwrap();
         (world, at_client, at_server)
+    }
+
+    /// Node 0 is a server that answers with nothing, the others are its clients, on links of 10 Gb/s; and the clients'
+    /// sessions.
+    pub fn star(clients: usize) -> (Self, Vec<SessionIndex>) {
+        let mut server = ethernet();
+        server.accept = true;
+        let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
+        let mut world = Self::new(configs.collect());
+        world.nodes[0].application = Box::new(|_| Answer::Reply(Bytes::new()));
+        let sessions = (1..=clients)
+            .map(|client| world.connect(client, 0).unwrap().0)
+            .collect();
+        world.rate = 1_250;
+        (world, sessions)
     }
 
     /// Connects, and waits until both ends are live and the datagram size is found.
