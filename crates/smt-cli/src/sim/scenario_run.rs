@@ -23,7 +23,8 @@ use crate::time_span;
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// Another transport than the file's: smt, stream, or pool-4 (four streams a pair of hosts; 1 to 64)
+    /// Another transport than the file's: smt, ndp (pulls in turn, trimmed packets), ndp-shortest (shortest first), stream
+    /// (one a pair of hosts), or pool-4 (four a pair; 1 to 64)
     #[arg(long, value_name = "T", requires = "scenario")]
     transport: Option<Transport>,
     /// Another load, 0.001 to 1 of each host's link
