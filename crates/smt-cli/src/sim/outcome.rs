@@ -49,7 +49,7 @@ pub(super) struct Figures {
     pub(super) refused: u64,
     /// Share of the hosts' links.
     pub(super) links_used: f64,
-    /// Of each host; of an incast, of the receiver while a round lasts.
+    /// Of each host; of an incast, of the receiver while a round lasts, or until the last arrival if none has ended.
     pub(super) goodput_bits_per_s: f64,
     pub(super) queue_bytes_max: u64,
     pub(super) dropped: u64,
@@ -57,6 +57,15 @@ pub(super) struct Figures {
     pub(super) marked: u64,
     pub(super) packets: u64,
     pub(super) hops: u64,
+    /// Questions for missing bytes (SMT), after a trimmed packet and by a timer. Files that were written before had
+    /// none of these three.
+    #[serde(default)]
+    pub(super) asked_by_trimmed: u64,
+    #[serde(default)]
+    pub(super) asked_by_timer: u64,
+    /// From the beginning to the last arrival.
+    #[serde(default)]
+    pub(super) lasted_ns: u64,
 }
 
 /// Messages of similar size.
@@ -151,18 +160,23 @@ impl Figures {
             let best = round.bytes as f64 * 8e9 / round.best_ns as f64;
             best / ratio
         });
+        let until_last = || results.payload() as f64 * 8.0 / results.lasted.as_secs_f64();
+        let of_lame = (!rounds.is_empty() && results.count() > 0).then(until_last);
         Self {
             messages: results.count() as u64,
             unfinished: results.unfinished,
             refused: results.refused,
             links_used: results.used,
-            goodput_bits_per_s: of_incast.unwrap_or(results.goodput),
+            goodput_bits_per_s: of_incast.or(of_lame).unwrap_or(results.goodput),
             queue_bytes_max: results.queue_max,
             dropped: results.dropped,
             trimmed: results.trimmed,
             marked: results.marked,
             packets: results.counts.delivered,
             hops: results.counts.hops,
+            asked_by_trimmed: results.asked_by_trimmed,
+            asked_by_timer: results.asked_by_timer,
+            lasted_ns: results.lasted.as_nanos() as u64,
         }
     }
 }

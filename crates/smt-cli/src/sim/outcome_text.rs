@@ -38,6 +38,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
             figures.hops
         ),
     ];
+    lines.push(arrivals(outcome));
     lines.extend(rounds(outcome));
     lines.push(format!(
         "{:>12} {:>9} {:>8} {:>8} {:>8}   slowdown",
@@ -61,10 +62,32 @@ pub(super) fn text(outcome: &Outcome) -> String {
 
 /// Whose goodput is told.
 pub(super) fn goodput_of(outcome: &Outcome) -> &'static str {
-    match outcome.rounds.is_empty() {
-        true => "a host",
-        false => "at the receiver in a round",
+    let has_whole = outcome.rounds.iter().any(|round| round.unfinished == 0);
+    match (outcome.rounds.is_empty(), has_whole) {
+        (true, _) => "a host",
+        (false, true) => "at the receiver in a round",
+        (false, false) => "at the receiver until the last arrival",
     }
+}
+
+/// When all was there that came, and what had to be asked for again.
+fn arrivals(outcome: &Outcome) -> String {
+    let figures = &outcome.figures;
+    let asked = match asked(outcome) {
+        Some(asked) => format!("; missing bytes asked for {asked}"),
+        None => String::new(),
+    };
+    format!("last arrival after {}{asked}", time(figures.lasted_ns))
+}
+
+/// How often missing bytes were asked for, if they were.
+pub(super) fn asked(outcome: &Outcome) -> Option<String> {
+    let (by_trimmed, by_timer) = (
+        outcome.figures.asked_by_trimmed,
+        outcome.figures.asked_by_timer,
+    );
+    (by_trimmed + by_timer > 0)
+        .then(|| format!("{by_trimmed} times after trimmed packets, {by_timer} times by timers"))
 }
 
 /// How long the rounds of an incast took, in one line.

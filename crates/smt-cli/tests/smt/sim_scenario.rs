@@ -172,6 +172,47 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
     }
 }
 
+/// Figures that only some runs have: what was asked for again, and by whom.
+#[test]
+fn what_was_cut_is_asked_for_by_pulls_and_told() {
+    let files = Files::empty();
+    let shown = smt(&["sim", "run", "incast-ndp", "--show"]);
+    let small = shown.text().replace("senders = 100 ", "senders = 20 ");
+    let path = files.write("small.toml", small.replace("100_000", "20_000"));
+    let pulled = &outcome(&[&path])["figures"];
+    assert_eq!(
+        (&pulled["messages"], &pulled["asked_by_timer"]),
+        (&20.into(), &0.into())
+    );
+    let asked = pulled["asked_by_trimmed"].as_u64().unwrap();
+    assert!(asked > 20, "{asked}");
+    // 400,000 B at 10 Gb/s.
+    let lasted = pulled["lasted_ns"].as_u64().unwrap();
+    assert!((320_000..600_000).contains(&lasted), "{lasted}");
+    let told = smt(&["sim", "run", &path]);
+    let words =
+        format!("missing bytes asked for {asked} times after trimmed packets, 0 times by timers");
+    assert!(told.text().contains(&words), "{}", told.text());
+    // Hosts that have no use for trimmed packets: timers ask, and not all messages arrive in time.
+    let cut = shown.text().replace("\"auto\"", "10_766");
+    let path = files.write("cut.toml", cut);
+    let lame = outcome(&[&path, "--transport", "smt"]);
+    let figures = &lame["figures"];
+    assert_eq!(figures["asked_by_trimmed"], 0);
+    assert!(figures["asked_by_timer"].as_u64().unwrap() > 100);
+    let (messages, rate) = (&figures["messages"], &figures["goodput_bits_per_s"]);
+    assert_eq!(
+        messages.as_u64().unwrap() + figures["unfinished"].as_u64().unwrap(),
+        100
+    );
+    let until_last =
+        messages.as_f64().unwrap() * 8e5 / figures["lasted_ns"].as_f64().unwrap() * 1e9;
+    assert!(
+        (rate.as_f64().unwrap() / until_last - 1.0).abs() < 1e-6,
+        "{rate} {until_last}"
+    );
+}
+
 #[test]
 fn a_wrong_file_is_told_with_its_line_and_field() {
     let files = Files::empty();

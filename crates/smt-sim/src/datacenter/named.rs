@@ -31,6 +31,10 @@ impl Named {
             "incast-1000",
             include_str!("../../scenarios/incast-1000.toml"),
         ),
+        Self::new(
+            "incast-ndp",
+            include_str!("../../scenarios/incast-ndp.toml"),
+        ),
     ];
 
     /// The one of this name.

@@ -105,6 +105,14 @@ impl Results {
         self.messages.len()
     }
 
+    /// Payload of the messages counted.
+    pub fn payload(&self) -> u64 {
+        self.messages
+            .iter()
+            .map(|(length, _)| u64::from(*length))
+            .sum()
+    }
+
     /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
     /// may be fewer.
     pub fn rows(&self) -> Vec<SlowdownRow> {
@@ -186,5 +194,6 @@ mod tests {
         assert_eq!((all.p50, all.p99, all.max), (101.0, 199.0, 200.0));
         let half = results.shorter_half().unwrap();
         assert_eq!((half.up_to, half.p50, half.max), (100, 151.0, 200.0));
+        assert_eq!((results.count(), results.payload()), (200, 20_100));
     }
 }

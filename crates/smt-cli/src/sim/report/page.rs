@@ -120,6 +120,14 @@ fn figures(outcomes: &[Outcome]) -> Lines {
             )
         }),
     ];
+    if outcomes
+        .iter()
+        .any(|outcome| outcome_text::asked(outcome).is_some())
+    {
+        lines.push(line("missing bytes asked for", &|outcome| {
+            outcome_text::asked(outcome).unwrap_or_default()
+        }));
+    }
     if outcomes.iter().any(|outcome| !outcome.rounds.is_empty()) {
         lines.push(line("rounds", &|outcome| {
             outcome_text::rounds(outcome).unwrap_or_default()
