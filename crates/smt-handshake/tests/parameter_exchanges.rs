@@ -99,8 +99,8 @@ mod registered {
         for changed in [1, 2] {
             let outcome = run_with(&client, &server, |flight| {
                 if flight.number == changed {
-                    // The last byte is the random's.
-                    *flight.params.last_mut().unwrap() ^= 1;
+                    // Behind the random stand the two bytes of tag 15.
+                    *flight.params.iter_mut().nth_back(2).unwrap() ^= 1;
                 }
             });
             let (at_client, at_server) = outcome.both();

@@ -86,6 +86,8 @@ pub(crate) fn agree(
         message_limit: peer.message_limit,
         unscheduled: peer.unscheduled,
         datagram_limit: usize::from(peer.datagram_limit.min(config.datagram_limit)),
+        takes_bundles: own.takes_bundles,
+        sends_bundles: own.takes_bundles && peer.takes_bundles,
     })
 }
 
@@ -126,6 +128,7 @@ fn own_params<'a>(
         stripes: config.stripes_log2,
         key_name: registered.map(|(name, _)| name.as_slice()),
         random: registered.map(|(_, random)| random),
+        takes_bundles: config.bundles,
     }
 }
 

@@ -8,6 +8,8 @@
 //!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
 //! ```
 
+use smt_wire::MessageId;
+
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::question::Question;
@@ -29,7 +31,7 @@ pub(crate) enum Call {
 /// A call, or a one-way message, in progress.
 #[derive(Debug)]
 pub(crate) struct LiveCall {
-    /// The request; `None` once the reply has begun.
+    /// The request; `None` once the reply has begun, or if it has left in a bundle.
     pub(crate) outgoing: Option<Outgoing>,
     /// The reply, from its record 0 on.
     pub(crate) incoming: Option<Incoming>,
@@ -40,9 +42,18 @@ pub(crate) struct LiveCall {
     pub(crate) reply_unscheduled: u32,
     /// Whether the peer is known to have marked the id as seen.
     pub(crate) is_seen: bool,
+    /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
+    pub(crate) bundle: Option<MessageId>,
+    /// What has left in it, if it is a bundle itself; a bundle is never without.
+    pub(crate) members: Vec<MessageId>,
 }
 
 impl LiveCall {
+    /// Whether it is a bundle: no message of the application, but what several of them travel in.
+    pub(crate) fn is_bundle(&self) -> bool {
+        !self.members.is_empty()
+    }
+
     /// Whether any record has left: only then can it have run.
     pub(crate) fn has_left(&self) -> bool {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)

@@ -47,6 +47,8 @@ pub struct Config {
     /// Most bytes of one transmit, but for a single datagram: 1 to 65,507. Less lets a short message overtake a long
     /// one sooner where the link is slow; more costs fewer system calls.
     pub batch_max: usize,
+    /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
+    pub bundles: bool,
     /// How lengths are hidden.
     pub padding: Padding,
     /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up the control
@@ -100,6 +102,7 @@ impl Default for Config {
             incast_calls: 512,
             datagram_limit: limits::DATAGRAM_LIMIT,
             batch_max: limits::TRANSMIT_BYTES_MAX,
+            bundles: true,
             padding: Padding::None,
             key_limits: KeyLimits::default(),
             resend_interval: limits::RESEND_INTERVAL,

@@ -119,6 +119,14 @@ impl Outgoing {
         self.id
     }
 
+    /// The body, if nothing has been sealed yet.
+    pub(crate) fn waiting(&self) -> Option<&Bytes> {
+        match &self.state {
+            State::Waiting { body, .. } => Some(body),
+            State::Frozen(_) | State::Empty => None,
+        }
+    }
+
     pub(crate) fn is_frozen(&self) -> bool {
         matches!(self.state, State::Frozen(_))
     }

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //!   receiving ──▶ working ── reply ──▶ replying ── acknowledged ──▶ (gone)
+//!       │            │                     └─ in a bundle ──▶ bundled ── bundle acknowledged ──▶ (gone)
 //!       │            └────── abort ──▶ aborted  ── acknowledged ──▶ (gone)
 //!       └─ one-way, whole ──▶ (gone; its id is marked delivered)
 //! ```
 
 use smt_record::OutgoingId;
-use smt_wire::AbortCode;
+use smt_wire::{AbortCode, MessageId};
 
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
@@ -25,6 +26,14 @@ pub(crate) struct Served {
     pub(crate) deadline: Option<Time>,
 }
 
+impl Served {
+    /// When the caller gives up, by the field of its inner header (SPEC §5.2).
+    pub(crate) fn deadline_of(now: Time, deadline_us: u32) -> Option<Time> {
+        (deadline_us != 0 && deadline_us != u32::MAX)
+            .then(|| now + std::time::Duration::from_micros(u64::from(deadline_us)))
+    }
+}
+
 /// Where a served RPC is.
 #[derive(Debug)]
 pub(crate) enum ServedState {
@@ -37,6 +46,8 @@ pub(crate) enum ServedState {
     Working { right: OutgoingId },
     /// The reply is on its way, or waits for its acknowledgement.
     Replying(Outgoing),
+    /// The reply has left in this bundle, which is acknowledged for it.
+    Bundled(MessageId),
     /// There is no reply and there will be none.
     Aborted(AbortCode),
 }

@@ -6,11 +6,13 @@
 //! 2. `transmit`: its records are sealed as they leave.
 //! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
 //! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
-//! 5. `trimmed`: headers of packets that the network has cut.
-//! 6. `timers`: questions of our own, deadlines, key epochs, death.
+//! 5. `bundles`: small messages that leave and arrive together.
+//! 6. `trimmed`: headers of packets that the network has cut.
+//! 7. `timers`: questions of our own, deadlines, key epochs, death.
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
+mod bundles;
 mod commands;
 mod control;
 mod data;
@@ -113,6 +115,10 @@ pub(crate) struct Agreement {
     pub(crate) message_limit: u32,
     pub(crate) unscheduled: u32,
     pub(crate) datagram_limit: usize,
+    /// Whether the peer was told that it may send bundles.
+    pub(crate) takes_bundles: bool,
+    /// Whether both sides take them.
+    pub(crate) sends_bundles: bool,
 }
 
 /// A live session.

@@ -33,6 +33,8 @@ pub struct Statistics {
     pub sessions_begun: u64,
     /// Requests, replies and one-way messages that have left for the first time.
     pub messages_sent: u64,
+    /// Bundles of messages that have left for the first time (SPEC §5.7).
+    pub bundles_sent: u64,
     /// Messages delivered to this side's application.
     pub messages_delivered: u64,
     /// DATA that the network has cut to its header, of live sessions.

@@ -8,10 +8,10 @@
 #[expect(dead_code, reason = "the reading half is the test's")]
 mod packet_json;
 
-use packet_json::from_json::{bytes_from, inner_header_bytes, params_bytes};
+use packet_json::from_json::{bundle_bytes, bytes_from, inner_header_bytes, params_bytes};
 use packet_json::hex;
 use serde_json::{Value, json};
-use smt_wire::{InnerHeader, PLAINTEXT_VERSION, Params, VERSION, parse};
+use smt_wire::{InnerHeader, Members, PLAINTEXT_VERSION, Params, VERSION, parse};
 
 fn main() -> std::io::Result<()> {
     let packets: Vec<_> = packets().into_iter().map(with_bytes).collect();
@@ -22,13 +22,18 @@ fn main() -> std::io::Result<()> {
     let params: Vec<_> = params().into_iter().map(|(name, fields)| {
         json!({ "name": name, "hex": hex(&params_bytes(&fields)), "fields": fields })
     }).collect();
+    let bundles: Vec<_> = bundles().into_iter().map(|(name, members)| {
+        json!({ "name": name, "hex": hex(&bundle_bytes(&members)), "members": members })
+    }).collect();
     let file = json!({
         "packets": packets,
         "inner_headers": inner_headers,
         "params": params,
+        "bundles": bundles,
         "malformed": malformed,
         "malformed_inner_headers": malformed_inner_headers(),
         "malformed_params": malformed_params(),
+        "malformed_bundles": malformed_bundles(),
     });
     let text = format!("{file:#}\n");
     std::fs::write(
@@ -175,7 +180,7 @@ fn control(ty: &str, body: Value) -> Value {
     })
 }
 
-fn inner_headers() -> [(&'static str, Value); 3] {
+fn inner_headers() -> [(&'static str, Value); 4] {
     [
         (
             "request with an acknowledgement",
@@ -199,15 +204,69 @@ fn inner_headers() -> [(&'static str, Value); 3] {
                 "reply_unscheduled": 0, "window": 0, "ack": null,
             }),
         ),
+        (
+            "bundle",
+            json!({
+                "true_length": 168, "padded_length": 208, "kind": "BUNDLE", "deadline_us": 0,
+                "reply_unscheduled": 0, "window": 4_096, "ack": null,
+            }),
+        ),
     ]
 }
 
-fn params() -> [(&'static str, Value); 4] {
+fn bundles() -> [(&'static str, Value); 2] {
+    let reply = json!({
+        "id": "0000000000000003", "kind": "REPLY", "body": "", "deadline_us": 0, "reply_unscheduled": 0,
+    });
+    [
+        (
+            "one of each kind",
+            json!([
+                {
+                    "id": "0000000000000010", "kind": "REQUEST", "body": hex(b"request"), "deadline_us": 1_500_000,
+                    "reply_unscheduled": 60_000,
+                },
+                reply,
+                {
+                    "id": "0000000000000012", "kind": "ONE_WAY", "body": hex(b"one way"), "deadline_us": 0,
+                    "reply_unscheduled": 0,
+                },
+            ]),
+        ),
+        ("a lone empty reply", json!([reply])),
+    ]
+}
+
+/// Application bytes of bundles that are to be refused as a whole.
+fn malformed_bundles() -> Vec<Value> {
+    let (_, members) = &bundles()[0];
+    let bytes = bundle_bytes(members);
+    let with_kind = |kind: u8| {
+        let mut bytes = bytes.clone();
+        bytes[8] = kind;
+        bytes
+    };
+    [
+        ("nothing", vec![]),
+        ("last member cut short", bytes[..bytes.len() - 1].to_vec()),
+        ("a byte behind the last member", [&bytes[..], &[0]].concat()),
+        ("member of kind 0", with_kind(0)),
+        ("bundle in a bundle", with_kind(4)),
+    ]
+    .into_iter()
+    .map(|(name, bytes)| {
+        let error = Members::parse(&bytes).expect_err(name);
+        json!({ "name": name, "hex": hex(&bytes), "error": error.to_string() })
+    })
+    .collect()
+}
+
+fn params() -> [(&'static str, Value); 5] {
     let client = json!({
         "versions": [1], "key_exchange": 0, "index": "0000000700000001", "suites": [0x1301, 0x1302, 0x1303],
         "index_bits": 16, "record_size": 16_384, "first_record_size": 1_142, "window": 4_096,
         "message_limit": 67_108_864, "unscheduled": 60_000, "datagram_limit": 8_972, "stripes": 4, "key_name": null,
-        "random": null,
+        "random": null, "takes_bundles": false,
     });
     let mut server = client.clone();
     server["index"] = json!("0000000900000002");
@@ -220,6 +279,8 @@ fn params() -> [(&'static str, Value); 4] {
     registered["suites"] = json!([0x1302]);
     registered["key_name"] = json!(hex(b"rack 12"));
     registered["random"] = json!(pattern(32));
+    let mut bundles = client.clone();
+    bundles["takes_bundles"] = json!(true);
     let mut plaintext = client.clone();
     plaintext["key_exchange"] = json!(PLAINTEXT_VERSION);
     plaintext["versions"] = json!([PLAINTEXT_VERSION]);
@@ -229,6 +290,7 @@ fn params() -> [(&'static str, Value); 4] {
         ("server", server),
         ("registered keys", registered),
         ("plaintext", plaintext),
+        ("client that takes bundles", bundles),
     ]
 }
 
@@ -293,7 +355,7 @@ fn malformed_inner_headers() -> Vec<Value> {
     let bytes = inner_header_bytes(fields);
     [
         ("kind 0", 8, &[0][..]),
-        ("bundle, reserved", 8, &[4]),
+        ("kind 5", 8, &[5]),
         ("padded length below 40 + true length", 4, &[0, 0, 0, 103]),
         ("true length that would wrap", 0, &[0xFF; 4]),
     ]

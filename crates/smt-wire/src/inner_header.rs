@@ -20,6 +20,8 @@ pub enum Kind {
     Reply = 2,
     /// Asks for nothing.
     OneWay = 3,
+    /// Holds several of the others (SPEC §5.7).
+    Bundle = 4,
 }
 
 /// The first 40 bytes of a message's inner stream.
@@ -59,7 +61,7 @@ impl InnerHeader {
         );
         let (deadline_us, reply_unscheduled) = match self.kind {
             Kind::Request => (self.deadline_us, self.reply_unscheduled),
-            Kind::Reply | Kind::OneWay => (0, 0),
+            Kind::Reply | Kind::OneWay | Kind::Bundle => (0, 0),
         };
         put(out, field::TRUE_LENGTH, &self.true_length.to_be_bytes());
         put(out, field::PADDED_LENGTH, &self.padded_length.to_be_bytes());
@@ -88,6 +90,7 @@ impl InnerHeader {
             1 => Kind::Request,
             2 => Kind::Reply,
             3 => Kind::OneWay,
+            4 => Kind::Bundle,
             _ => return Err(ParseError::Malformed("message of an unknown kind")),
         };
         let ack = Ack::read(&bytes[field::ACK]);

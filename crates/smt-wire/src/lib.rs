@@ -18,6 +18,7 @@
 extern crate std;
 
 mod body;
+mod bundle;
 mod control;
 mod cookie;
 mod data;
@@ -40,6 +41,7 @@ mod stream;
 mod version_answer;
 
 pub use body::Body;
+pub use bundle::{MemberHeader, Members};
 pub use control::{Control, ControlHeader};
 pub use cookie::Cookie;
 pub use data::{Data, DataHeader};

@@ -62,13 +62,15 @@ pub struct Params<'a> {
     pub key_name: Option<&'a [u8]>,
     /// Fresh for this attempt. Mandatory with registered keys.
     pub random: Option<&'a [u8; 32]>,
+    /// Whether the side accepts bundles (SPEC §5.7).
+    pub takes_bundles: bool,
 }
 
 impl Params<'_> {
-    /// Most bytes that `emit` writes: 14 tags and lengths, the fixed values, and those of most
+    /// Most bytes that `emit` writes: 15 tags and lengths, the fixed values, and those of most
     /// bytes: 255 versions, 127 suites, a name.
     pub const LEN_MAX: usize =
-        14 * 2 + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32) + 255 + 254 + KEY_NAME_MAX;
+        15 * 2 + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32) + 255 + 254 + KEY_NAME_MAX;
 
     /// Writes the parameters to the front of `out`; returns their length. Ranges are not
     /// compared; see [`Params::check`].
@@ -102,6 +104,9 @@ impl Params<'_> {
         }
         if let Some(random) = self.random {
             writer.put(tag::RANDOM, random);
+        }
+        if self.takes_bundles {
+            writer.put(tag::BUNDLES, &[]);
         }
         writer.end
     }
@@ -196,6 +201,10 @@ impl<'a> Params<'a> {
                 Some(_) => Some(values.fixed(tag::RANDOM)?),
                 None => None,
             },
+            takes_bundles: match values.value(tag::BUNDLES) {
+                Some(_) => values.fixed(tag::BUNDLES).map(|[]| true)?,
+                None => false,
+            },
         };
         params.check().map(|()| params)
     }
@@ -214,11 +223,11 @@ impl Entry for u16 {
 }
 
 /// Values by tag. Place 0 is that of an unknown tag, and is never asked for.
-struct Values<'a>([Option<&'a [u8]>; tag::RANDOM as usize + 1]);
+struct Values<'a>([Option<&'a [u8]>; tag::BUNDLES as usize + 1]);
 
 impl<'a> Values<'a> {
     fn parse(mut bytes: &'a [u8]) -> Result<Self, ParamsError> {
-        let mut values = [None; tag::RANDOM as usize + 1];
+        let mut values = [None; tag::BUNDLES as usize + 1];
         let mut last = None;
         while let Some((&tag, rest)) = bytes.split_first() {
             if last >= Some(tag) {
@@ -320,6 +329,7 @@ pub(crate) const fn name(tag: u8) -> &'static str {
         tag::STRIPES => "stripes",
         tag::KEY_NAME => "key name",
         tag::RANDOM => "random",
+        tag::BUNDLES => "bundles",
         _ => "unknown",
     }
 }
@@ -339,6 +349,7 @@ mod tag {
     pub(super) const STRIPES: u8 = 12;
     pub(super) const KEY_NAME: u8 = 13;
     pub(super) const RANDOM: u8 = 14;
+    pub(super) const BUNDLES: u8 = 15;
 }
 
 #[cfg(test)]

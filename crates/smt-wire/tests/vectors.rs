@@ -5,11 +5,11 @@
 
 mod packet_json;
 
-use packet_json::from_json::{bytes_from, inner_header_bytes, params_bytes};
-use packet_json::to_json::{fields_of, inner_header_fields, params_fields};
+use packet_json::from_json::{bundle_bytes, bytes_from, inner_header_bytes, params_bytes};
+use packet_json::to_json::{fields_of, inner_header_fields, members, params_fields};
 use packet_json::{hex, unhex};
 use serde_json::Value;
-use smt_wire::{InnerHeader, PacketType, Params, parse};
+use smt_wire::{InnerHeader, Members, PacketType, Params, parse};
 
 fn vectors(section: &str) -> Vec<Value> {
     let file: Value =
@@ -113,8 +113,34 @@ mod params {
     }
 }
 
+mod bundles {
+    use super::*;
+
+    #[test]
+    fn members_give_the_bytes() {
+        for vector in vectors("bundles") {
+            assert_eq!(hex(&bundle_bytes(&vector["members"])), vector["hex"]);
+        }
+    }
+
+    #[test]
+    fn bytes_give_the_members() {
+        for vector in vectors("bundles") {
+            assert_eq!(members(&bytes_of(&vector)), vector["members"]);
+        }
+    }
+}
+
 mod malformed {
     use super::*;
+
+    #[test]
+    fn bundles_are_refused_for_the_reason_named() {
+        for vector in vectors("malformed_bundles") {
+            let error = Members::parse(&bytes_of(&vector)).expect_err("malformed");
+            assert_eq!(error.to_string(), vector["error"], "{}", vector["name"]);
+        }
+    }
 
     #[test]
     fn packets_are_refused_for_the_reason_named() {

@@ -487,6 +487,6 @@ fn poll_waiting<K: std::hash::Hash + Eq, T>(
 /// The largest transmit.
 const TRANSMIT_BYTES: usize = 65_536;
 /// What is corked waits for tasks that are ready to run; one that computes for longer holds nobody up.
-const CORKED_MAX: Duration = Duration::from_micros(20);
+const CORKED_MAX: Duration = Duration::from_micros(50);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);

@@ -296,6 +296,7 @@ const fn name(kind: Kind) -> &'static str {
         Kind::Request => "REQUEST",
         Kind::Reply => "REPLY",
         Kind::OneWay => "ONE_WAY",
+        Kind::Bundle => "BUNDLE",
     }
 }
 

@@ -173,6 +173,7 @@ pub fn params(
         stripes: 0,
         key_name: registered.as_ref().map(|(name, _)| name.as_slice()),
         random: registered.as_ref().map(|(_, random)| random),
+        takes_bundles: true,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let len = params.emit(&mut out);

@@ -45,6 +45,8 @@ impl Session {
             deadline,
             reply_unscheduled: self.reply_unscheduled(shared),
             is_seen: false,
+            bundle: None,
+            members: Vec::new(),
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
@@ -111,7 +113,9 @@ impl Session {
         let Some(entry) = self.calls.get_mut(id.0) else {
             return false;
         };
-        let Call::Live(_) = entry else { return false };
+        if !matches!(entry, Call::Live(live) if !live.is_bundle()) {
+            return false;
+        }
         let mut question = Question::new(now, self.patience.interval());
         question.ask(now, limits::RESEND_INTERVAL_MAX);
         let due = question.due;
@@ -144,6 +148,10 @@ impl Session {
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
         for (number, call) in self.calls.drain() {
             let Call::Live(live) = call else { continue };
+            // Its members are told.
+            if live.is_bundle() {
+                continue;
+            }
             let id = MessageId(number);
             self.release(id, &live, shared);
             let execution = if live.has_left() {
@@ -162,7 +170,7 @@ impl Session {
             match served.state {
                 ServedState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
                 ServedState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
-                ServedState::Replying(_) | ServedState::Aborted(_) => {}
+                ServedState::Replying(_) | ServedState::Bundled(_) | ServedState::Aborted(_) => {}
             }
         }
         shared.early_memory -= self.early.bytes();
@@ -205,19 +213,25 @@ impl Session {
 
     /// Queues a message for sending if it has something to send and is not queued.
     pub(super) fn queue_sendable(&mut self, id: MessageId) {
-        let outgoing = match self.calls.get_mut(id.0) {
+        let Some(outgoing) = self.outgoing_mut(id) else {
+            return;
+        };
+        if outgoing.is_sendable() && !outgoing.is_queued {
+            outgoing.is_queued = true;
+            let remaining = outgoing.remaining();
+            self.sendable.push(std::cmp::Reverse((remaining, id)));
+        }
+    }
+
+    /// A message on its way out.
+    pub(super) fn outgoing_mut(&mut self, id: MessageId) -> Option<&mut Outgoing> {
+        match self.calls.get_mut(id.0) {
             Some(Call::Live(live)) => live.outgoing.as_mut(),
             Some(Call::Cancelling(_)) => None,
             None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
                 Some(ServedState::Replying(outgoing)) => Some(outgoing),
                 _ => None,
             },
-        };
-        let Some(outgoing) = outgoing else { return };
-        if outgoing.is_sendable() && !outgoing.is_queued {
-            outgoing.is_queued = true;
-            self.sendable
-                .push(std::cmp::Reverse((outgoing.remaining(), id)));
         }
     }
 

@@ -93,8 +93,10 @@ impl Session {
             Body::Voided(list) => list.iter().for_each(|id| self.cancel_answered(id)),
             Body::Seen(list) => list.iter().for_each(|id| self.cancel_answered(id)),
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
-            Body::SeenAndGone(list) => list.iter().for_each(|id| self.seen_and_gone(id, shared)),
-            Body::Abort(abort) => self.aborted(abort, shared),
+            Body::SeenAndGone(list) => list
+                .iter()
+                .for_each(|id| self.seen_and_gone(now, id, shared)),
+            Body::Abort(abort) => self.aborted(now, abort, shared),
             Body::Window { limit } => self.raise_peer_limit(usize::from(stripe), limit, shared),
             Body::WindowRequest => {
                 let limit = self.stripes[usize::from(stripe)].window.limit();
@@ -205,6 +207,13 @@ impl Session {
                 served.question.heard(now);
                 self.queue_sendable(id);
             }
+            ServedState::Bundled(bundle) => {
+                let bundle = *bundle;
+                served.question.heard(now);
+                if !self.send_bundle_again(now, bundle) {
+                    self.control.id(PacketType::Busy, id);
+                }
+            }
             ServedState::Aborted(code) => {
                 let code = *code;
                 self.send_abort(id, code);
@@ -269,7 +278,13 @@ impl Session {
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
                 self.discovery.progressed();
             }
-            self.calls.remove(id.0);
+            let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+                return;
+            };
+            if live.is_bundle() {
+                self.bundle_arrived(now, live.members, None, shared);
+                return;
+            }
             let rpc = self.rpc(id);
             shared.events.push_back(Event::OneWayDone {
                 rpc,

@@ -113,10 +113,18 @@ impl Session {
         let Some(mut incoming) = self.begin(now, id, data, shared) else {
             return;
         };
-        let kind = incoming.header().kind;
-        if kind == Kind::Reply {
-            shared.statistics.violations += 1;
-            return;
+        match incoming.header().kind {
+            Kind::Request | Kind::OneWay => {}
+            Kind::Bundle => {
+                self.first_came(&mut incoming, data, shared);
+                let is_again = data.header.retransmit;
+                self.open_bundle(now, (id, counter), (incoming, is_again), shared);
+                return;
+            }
+            Kind::Reply => {
+                shared.statistics.violations += 1;
+                return;
+            }
         }
         let Some(sight) = self.stripes[stripe].window.mark_seen(counter) else {
             return;
@@ -148,13 +156,11 @@ impl Session {
         let right = (header.kind == Kind::Request).then(|| sight.reply_right());
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
-        let deadline = (header.deadline_us != 0 && header.deadline_us != u32::MAX)
-            .then(|| now + std::time::Duration::from_micros(u64::from(header.deadline_us)));
         let served = Served {
             state: ServedState::Receiving { incoming, right },
             question,
             reply_unscheduled: header.reply_unscheduled,
-            deadline,
+            deadline: Served::deadline_of(now, header.deadline_us),
         };
         self.served.insert(id.0, served);
     }
@@ -185,19 +191,31 @@ impl Session {
             None => self.deliver_one_way(id, incoming, shared),
             Some(right) => {
                 served.state = ServedState::Working { right };
-                if shared.is_draining {
-                    // The state was set just above, so the request waits for this.
-                    let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
-                    return;
-                }
-                shared.statistics.messages_delivered += 1;
-                shared.events.push_back(Event::Request {
-                    rpc,
-                    body: Bytes::from(incoming.into_body()),
-                    deadline,
-                });
+                let body = Bytes::from(incoming.into_body());
+                self.deliver_request(now, (id, body), deadline, shared);
             }
         }
+    }
+
+    /// Delivers a request that is whole and waits for its reply.
+    pub(super) fn deliver_request(
+        &mut self,
+        now: Time,
+        (id, body): (MessageId, Bytes),
+        deadline: Option<Time>,
+        shared: &mut Shared,
+    ) {
+        if shared.is_draining {
+            // It waits for its reply, so this cannot be refused.
+            let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
+            return;
+        }
+        shared.statistics.messages_delivered += 1;
+        shared.events.push_back(Event::Request {
+            rpc: self.rpc(id),
+            body,
+            deadline,
+        });
     }
 
     fn deliver_one_way(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {

@@ -33,7 +33,9 @@ impl Session {
                     shared.events.push_back(Event::Cancelled(rpc));
                     PacketType::Seen
                 }
-                ServedState::Replying(_) | ServedState::Aborted(_) => PacketType::Seen,
+                ServedState::Replying(_) | ServedState::Bundled(_) | ServedState::Aborted(_) => {
+                    PacketType::Seen
+                }
             };
             self.control.id(answer, id);
             return;
@@ -57,9 +59,14 @@ impl Session {
     }
 
     pub(super) fn never_seen(&mut self, now: Time, id: MessageId) {
-        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
-            && let Some(outgoing) = live.outgoing.as_mut()
-        {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        if let Some(bundle) = live.bundle {
+            // A bundle is in none.
+            live.question.heard(now);
+            self.send_bundle_again(now, bundle);
+        } else if let Some(outgoing) = live.outgoing.as_mut() {
             // The interval stays grown: a peer without memory for the message is not to be hurried.
             live.question.heard(now);
             // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram, so that it sees
@@ -69,15 +76,30 @@ impl Session {
         }
     }
 
-    pub(super) fn seen_and_gone(&mut self, id: MessageId, shared: &mut Shared) {
+    /// The peer has not seen a member, so it has not seen the bundle. Whether there was something to send again.
+    pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
+        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+            return false;
+        };
+        let Some(outgoing) = live.outgoing.as_mut() else {
+            return false;
+        };
+        live.question.heard(now);
+        outgoing.ask_all_again();
+        let is_resending = outgoing.is_resending();
+        self.queue_sendable(bundle);
+        is_resending
+    }
+
+    pub(super) fn seen_and_gone(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let error = CallError {
             reason: CallFailure::Forgotten,
             execution: Execution::MayHaveRun,
         };
-        self.end_call(id, error, shared);
+        self.end_call(now, id, error, shared);
     }
 
-    pub(super) fn aborted(&mut self, abort: Abort, shared: &mut Shared) {
+    pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
         let (reason, execution) = match abort.code {
             AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
             AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
@@ -89,12 +111,16 @@ impl Session {
         {
             self.control.ack(ack_of(abort.id, self.shift()));
         }
-        self.end_call(abort.id, CallError { reason, execution }, shared);
+        self.end_call(now, abort.id, CallError { reason, execution }, shared);
     }
 
     /// A call, live or cancelling, is over for the peer.
-    fn end_call(&mut self, id: MessageId, error: CallError, shared: &mut Shared) {
+    fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
         if let Some(Call::Live(live)) = self.calls.remove(id.0) {
+            if live.is_bundle() {
+                self.bundle_arrived(now, live.members, Some(error), shared);
+                return;
+            }
             self.release(id, &live, shared);
             self.report_failure(id, &live, error, shared);
         }

@@ -135,11 +135,13 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         let Some(Call::Live(LiveCall {
             incoming: Some(incoming),
+            bundle,
             ..
         })) = self.calls.remove(id.0)
         else {
             return;
         };
+        self.member_answered(bundle, id);
         shared.events.push_back(Event::Reply {
             rpc,
             body: Bytes::from(incoming.into_body()),

@@ -100,6 +100,11 @@ impl Session {
         }
         for (stripe, oldest) in oldest.into_iter().enumerate() {
             self.control.push(stripe as u16, Body::WindowRequest);
+            let bundle = |number: u64| match self.calls.get(number) {
+                Some(Call::Live(live)) => live.bundle.map_or(number, |bundle| bundle.0),
+                _ => number,
+            };
+            let oldest = oldest.map(bundle);
             if let Some(Call::Live(live)) = oldest.and_then(|number| self.calls.get_mut(number))
                 && let Some(outgoing) = live.outgoing.as_mut()
             {
@@ -184,6 +189,11 @@ impl Session {
             return;
         }
         match &live.incoming {
+            _ if live.is_one_way && live.bundle.is_some() => {
+                // The bundle asks for all of its members.
+                live.question.waits_here(now);
+                return;
+            }
             _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
             Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
                 // The peer waits for our grants, or for questions that wait for their turn.
@@ -203,7 +213,11 @@ impl Session {
         let mut due = Vec::new();
         let mut earliest: Option<Time> = None;
         for (number, served) in self.served.iter() {
-            if matches!(served.state, ServedState::Working { .. }) {
+            // The application's turn; or the bundle asks.
+            if matches!(
+                served.state,
+                ServedState::Working { .. } | ServedState::Bundled(_)
+            ) {
                 continue;
             }
             if served.question.due <= now && due.len() < QUESTIONS_PER_PASS {

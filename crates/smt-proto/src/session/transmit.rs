@@ -42,6 +42,10 @@ impl Session {
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         let holder_epoch = self.reserved_for();
         while let Some(Reverse((_, id))) = self.sendable.pop() {
+            let id = match holder_epoch {
+                None => self.gather(now, id, shared),
+                Some(_) => id,
+            };
             match self.write_message(now, (id, holder_epoch), shared, batch) {
                 Written::AllItMay => {}
                 Written::Full => {
@@ -270,7 +274,9 @@ impl Session {
                 if live.outgoing.as_ref().is_none_or(Outgoing::is_frozen) {
                     return;
                 }
-                if live.is_one_way {
+                if live.is_bundle() {
+                    (Kind::Bundle, 0, 0)
+                } else if live.is_one_way {
                     (Kind::OneWay, 0, 0)
                 } else {
                     (
@@ -292,7 +298,8 @@ impl Session {
             },
         };
         let Some(outgoing) = outgoing else { return };
-        shared.statistics.messages_sent += 1;
+        // A bundle's members were counted.
+        shared.statistics.messages_sent += u64::from(kind != Kind::Bundle);
         let ack = state.acks.take();
         state.told_limit = state.window.limit();
         let window = state.told_limit as u32;

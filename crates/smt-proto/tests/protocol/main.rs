@@ -29,4 +29,5 @@ mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod small_calls_take_one_datagram_each_way;
+mod small_messages_that_wait_leave_together;
 mod what_the_network_has_cut_is_asked_for_at_once;

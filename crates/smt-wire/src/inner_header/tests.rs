@@ -118,7 +118,7 @@ mod parse {
             bytes[8] = kind;
             assert_eq!(
                 InnerHeader::parse(&bytes).is_ok(),
-                (1..=3).contains(&kind),
+                (1..=4).contains(&kind),
                 "kind {kind}"
             );
         }

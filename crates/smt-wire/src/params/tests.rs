@@ -18,6 +18,7 @@ const PARAMS: Params<'_> = Params {
     stripes: 3,
     key_name: None,
     random: None,
+    takes_bundles: false,
 };
 const SUITES: Suites<'_> = List::from_entries(&[0x1301, 0x1302]);
 
@@ -35,7 +36,7 @@ const BYTES: [u8; 60] = [
     10, 4, 0, 0, 0xEA, 0x60, // unscheduled
     11, 2, 0x23, 0x0C, // datagram limit
     12, 1, 3, // stripes
-    15, 0, // cipher policy, unknown here
+    16, 0, // cipher policy, unknown here
 ];
 
 /// Without the unknown parameter at the end.
@@ -88,6 +89,7 @@ mod emit {
             key_exchange: KeyExchange::Registered,
             key_name: Some(&[7; 32]),
             random: Some(&[8; 32]),
+            takes_bundles: true,
             ..PARAMS
         };
         let mut out = [0xFF; Params::LEN_MAX];
@@ -112,6 +114,17 @@ mod parse {
     #[test]
     fn reads_what_emit_writes() {
         assert_eq!(Params::parse(known()), Ok(PARAMS));
+    }
+
+    #[test]
+    fn bundles_are_taken_by_whoever_says_so() {
+        let takes = Params {
+            takes_bundles: true,
+            ..PARAMS
+        };
+        assert_eq!(Params::parse(&[known(), &[15, 0]].concat()), Ok(takes));
+        let longer = [known(), &[15, 1, 0]].concat();
+        assert_eq!(Params::parse(&longer), Err(ParamsError::Length(15)));
     }
 
     #[test]
@@ -144,7 +157,7 @@ mod parse {
         for length in 0..known().len() {
             assert!(Params::parse(&known()[..length]).is_err(), "{length} bytes");
         }
-        assert_eq!(Params::parse(&BYTES[..59]), Err(ParamsError::Length(15)));
+        assert_eq!(Params::parse(&BYTES[..59]), Err(ParamsError::Length(16)));
     }
 
     #[test]

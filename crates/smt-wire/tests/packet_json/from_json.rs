@@ -4,8 +4,8 @@
 use serde_json::Value;
 use smt_wire::{
     Abort, AbortCode, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, Grant,
-    Handshake, InnerHeader, KeyExchange, Kind, MessageId, Params, Resend, Reset, SessionIndex,
-    VersionAnswer,
+    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, Resend, Reset,
+    SessionIndex, VersionAnswer,
 };
 
 use super::unhex;
@@ -64,14 +64,39 @@ pub(crate) fn bytes_from(vector: &Value) -> Vec<u8> {
     out
 }
 
-/// The bytes of an inner header.
-pub(crate) fn inner_header_bytes(fields: &Value) -> [u8; InnerHeader::LEN] {
-    let kind = match text(fields, "kind") {
+/// The application bytes of a bundle.
+pub(crate) fn bundle_bytes(members: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    for member in members.as_array().expect("a list of members") {
+        let body = bytes(member, "body");
+        let header = MemberHeader {
+            id: MessageId(long(member, "id")),
+            kind: kind(member),
+            length: body.len() as u16,
+            deadline_us: small(member, "deadline_us"),
+            reply_unscheduled: small(member, "reply_unscheduled"),
+        };
+        let mut place = [0; MemberHeader::LEN];
+        header.emit(&mut place);
+        out.extend_from_slice(&place);
+        out.extend_from_slice(&body);
+    }
+    out
+}
+
+fn kind(fields: &Value) -> Kind {
+    match text(fields, "kind") {
         "REQUEST" => Kind::Request,
         "REPLY" => Kind::Reply,
         "ONE_WAY" => Kind::OneWay,
+        "BUNDLE" => Kind::Bundle,
         other => panic!("unknown kind {other}"),
-    };
+    }
+}
+
+/// The bytes of an inner header.
+pub(crate) fn inner_header_bytes(fields: &Value) -> [u8; InnerHeader::LEN] {
+    let kind = kind(fields);
     let header = InnerHeader {
         true_length: small(fields, "true_length"),
         padded_length: small(fields, "padded_length"),
@@ -115,6 +140,9 @@ pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
         random: random
             .as_deref()
             .map(|random| random.try_into().expect("32 bytes")),
+        takes_bundles: fields
+            .get("takes_bundles")
+            .is_some_and(|takes| takes == true),
     };
     let mut out = vec![0xFF; Params::LEN_MAX];
     let length = params.emit(&mut out);

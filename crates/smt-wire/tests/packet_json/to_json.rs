@@ -2,7 +2,7 @@
 //! What was parsed, as JSON.
 
 use serde_json::{Value, json};
-use smt_wire::{Body, Control, Entry, InnerHeader, Kind, List, MessageId, Packet, Params};
+use smt_wire::{Body, Control, Entry, InnerHeader, Kind, List, Members, MessageId, Packet, Params};
 
 use super::hex;
 
@@ -40,17 +40,36 @@ pub(crate) fn fields_of(packet: &Packet<'_>) -> Value {
     }
 }
 
-/// The fields of an inner header.
-pub(crate) fn inner_header_fields(header: &InnerHeader) -> Value {
-    let kind = match header.kind {
+/// The members of a bundle.
+pub(crate) fn members(bundle: &[u8]) -> Value {
+    let members = Members::parse(bundle).expect("a vector can be parsed");
+    let member = |(header, place): (smt_wire::MemberHeader, std::ops::Range<usize>)| {
+        json!({
+            "id": number(header.id.0),
+            "kind": kind_name(header.kind),
+            "body": hex(&bundle[place]),
+            "deadline_us": header.deadline_us,
+            "reply_unscheduled": header.reply_unscheduled,
+        })
+    };
+    members.map(member).collect()
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
         Kind::Request => "REQUEST",
         Kind::Reply => "REPLY",
         Kind::OneWay => "ONE_WAY",
-    };
+        Kind::Bundle => "BUNDLE",
+    }
+}
+
+/// The fields of an inner header.
+pub(crate) fn inner_header_fields(header: &InnerHeader) -> Value {
     json!({
         "true_length": header.true_length,
         "padded_length": header.padded_length,
-        "kind": kind,
+        "kind": kind_name(header.kind),
         "deadline_us": header.deadline_us,
         "reply_unscheduled": header.reply_unscheduled,
         "window": header.window,
@@ -75,6 +94,7 @@ pub(crate) fn params_fields(params: &Params<'_>) -> Value {
         "stripes": params.stripes,
         "key_name": params.key_name.map(hex),
         "random": params.random.map(|random| hex(random)),
+        "takes_bundles": params.takes_bundles,
     })
 }
 

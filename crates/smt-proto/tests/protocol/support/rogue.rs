@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A peer that holds the session's keys and breaks the rules.
 //!
-//! It seals control packets as it likes in the name of node 0, the client, or node 1, the server. The honest endpoint
-//! of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: DATA of its
-//! own, later epochs, handshakes.
+//! It seals control packets and bundles as it likes in the name of node 0, the client, or node 1, the server. The honest endpoint
+//! of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: other
+//! DATA of its own, later epochs, handshakes.
 
 use std::cell::RefCell;
 
-use smt_record::{KeyLimits, SealKeys, SessionSecrets, Suite, from_registered};
-use smt_wire::{Body, ControlHeader, ControlNumber, SessionIndex};
+use bytes::Bytes;
+use smt_record::{
+    FrozenMessage, IdAllocator, IdLayout, IndexBits, KeyLimits, SealKeys, SessionSecrets, Side,
+    Suite, from_registered,
+};
+use smt_wire::{
+    Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, SessionIndex,
+};
 
 use super::{Datagram, World};
 
@@ -28,6 +34,7 @@ pub struct Rogue {
     /// The receiver's index.
     index: SessionIndex,
     counter: u64,
+    ids: IdAllocator,
 }
 
 impl Rogue {
@@ -52,6 +59,7 @@ impl Rogue {
             from,
             index,
             counter: 700,
+            ids: IdAllocator::starting_at(layout(), side_of(from), 0, FIRST_ID),
         }
     }
 
@@ -63,6 +71,48 @@ impl Rogue {
             from: self.from,
             to: 1 - self.from,
             bytes,
+            is_trimmed: false,
+        });
+    }
+
+    /// Sends a bundle with these application bytes, which is handed in now.
+    pub fn bundle(&mut self, world: &mut World, bytes: &[u8]) {
+        let right = self.ids.next(u64::MAX).expect("it uses few ids");
+        let id = right.id();
+        let padded_length = (InnerHeader::LEN + bytes.len()) as u32;
+        let header = InnerHeader {
+            true_length: bytes.len() as u32,
+            padded_length,
+            kind: Kind::Bundle,
+            deadline_us: 0,
+            reply_unscheduled: 0,
+            window: 0,
+            ack: None,
+        };
+        let geometry = Geometry::new(1_142, 16_384).expect("the default");
+        let bits = IndexBits::new(16).expect("the default");
+        let body = Bytes::copy_from_slice(bytes);
+        let frozen = FrozenMessage::new(right, &header, body, geometry, bits);
+        let mut frozen = frozen.expect("id and length are small");
+        let length = geometry.stream_length(padded_length) as usize;
+        let mut packet = vec![0; DataHeader::LEN + length];
+        let (head, record) = packet.split_at_mut(DataHeader::LEN);
+        let sealed = frozen.seal(0, &mut self.keys, record);
+        sealed.expect("the key is fresh");
+        let header = DataHeader {
+            epoch: self.keys.epoch() as u8,
+            retransmit: false,
+            session: self.index,
+            id,
+            message_length: padded_length,
+            offset: 0,
+        };
+        header.emit(smt_wire::VERSION, head.try_into().expect("its length"));
+        world.hand_in(&Datagram {
+            at: world.now,
+            from: self.from,
+            to: 1 - self.from,
+            bytes: packet,
             is_trimmed: false,
         });
     }
@@ -85,3 +135,20 @@ impl Rogue {
         packet
     }
 }
+
+/// Ids as the default configuration has them.
+pub fn layout() -> IdLayout {
+    let bits = IndexBits::new(16).expect("the default");
+    IdLayout::new(bits, bits, 0).expect("the default")
+}
+
+fn side_of(node: usize) -> Side {
+    if node == 0 {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+/// The honest endpoint's ids are below.
+const FIRST_ID: u64 = 2_000;

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Bundles: small messages that wait together leave in one record (SPEC §5.7).
+//!
+//! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
+//! members only the ids and what they are waits here.
+//! 1. [`Session::gather`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
+//! 2. At the peer [`Session::open_bundle`] hands out each member as if it had come alone.
+//! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
+
+use std::cmp::Reverse;
+
+use bytes::Bytes;
+use smt_record::Padding;
+use smt_wire::{FIRST_RECORD_SIZE_MAX, Kind, MemberHeader, Members, MessageId};
+
+use super::commands::deadline_field;
+use super::{Session, Shared};
+use crate::call::{Call, LiveCall};
+use crate::error::{CallError, OneWayOutcome};
+use crate::event::Event;
+use crate::incoming::Incoming;
+use crate::limits;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
+    pub(super) fn gather(&mut self, now: Time, first: MessageId, shared: &mut Shared) -> MessageId {
+        let padding = &shared.config.padding;
+        let length = self.member_len(first);
+        let Some(length) = length.filter(|length| self.holds(padding, *length)) else {
+            return first;
+        };
+        let members = self.pop_members(first, padding, length);
+        if members.len() < 2 {
+            return first;
+        }
+        let stripe = usize::from(self.stripe_of(first));
+        let stripe = &mut self.stripes[stripe];
+        let Ok(right) = stripe.allocator.next(stripe.peer_limit) else {
+            self.push_back(&members[1..]);
+            return first;
+        };
+        let id = right.id();
+        let mut body = Vec::with_capacity(usize::from(FIRST_RECORD_SIZE_MAX));
+        for member in members.iter().copied() {
+            self.put_member(now, member, id, &mut body);
+        }
+        shared.statistics.messages_sent += members.len() as u64;
+        shared.statistics.bundles_sent += 1;
+        let padded = self
+            .agreement
+            .padded(&shared.config.padding, body.len() as u32);
+        let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
+        let outgoing = Outgoing::new(right, Bytes::from(body), padded, geometry, unscheduled);
+        let live = LiveCall {
+            outgoing: Some(outgoing),
+            incoming: None,
+            is_one_way: true,
+            question: Question::new(now, self.patience.interval()),
+            deadline: None,
+            reply_unscheduled: 0,
+            is_seen: false,
+            bundle: None,
+            members,
+        };
+        self.set_due(live.due());
+        self.calls.insert(id.0, Call::Live(live));
+        id
+    }
+
+    /// Whether there may be a bundle of so many application bytes: one that record 0 holds with its padding.
+    fn holds(&self, padding: &Padding, length: usize) -> bool {
+        let first = self.agreement.geometry.record(u32::MAX, 0).extent;
+        let length = length as u32;
+        self.agreement.sends_bundles
+            && length <= self.agreement.message_max()
+            && self.agreement.padded(padding, length) <= u32::from(first)
+    }
+
+    /// Bytes that a waiting message takes in a bundle. `None`: it has left, or is none that could.
+    fn member_len(&self, id: MessageId) -> Option<usize> {
+        let outgoing = match self.calls.get(id.0) {
+            Some(Call::Live(live)) if !live.is_bundle() => live.outgoing.as_ref()?,
+            Some(_) => return None,
+            None => match &self.served.get(id.0)?.state {
+                ServedState::Replying(outgoing) => outgoing,
+                _ => return None,
+            },
+        };
+        Some(MemberHeader::LEN + outgoing.waiting()?.len())
+    }
+
+    /// Takes what fits with a message of this length from those that wait behind it, of the same stripe.
+    fn pop_members(
+        &mut self,
+        first: MessageId,
+        padding: &Padding,
+        mut length: usize,
+    ) -> Vec<MessageId> {
+        let mut members = vec![first];
+        let mut others = Vec::new();
+        while let Some(Reverse((_, id))) = self.sendable.peek()
+            && others.len() < OTHERS_MAX
+            && let Some(more) = self.member_len(*id)
+            && self.holds(padding, length + more)
+        {
+            let Some(entry) = self.sendable.pop() else {
+                break;
+            };
+            let Reverse((_, id)) = entry;
+            if self.stripe_of(id) == self.stripe_of(first) {
+                length += more;
+                members.push(id);
+            } else {
+                others.push(entry);
+            }
+        }
+        self.sendable.extend(others);
+        members
+    }
+
+    /// Lets messages wait again that were taken from those that wait.
+    fn push_back(&mut self, ids: &[MessageId]) {
+        for id in ids.iter().copied() {
+            if let Some(outgoing) = self.outgoing_mut(id) {
+                outgoing.is_queued = false;
+            }
+            self.queue_sendable(id);
+        }
+    }
+
+    /// A message becomes a member: its right to be sealed under its own id is gone.
+    fn put_member(&mut self, now: Time, id: MessageId, bundle: MessageId, body: &mut Vec<u8>) {
+        let (mut header, outgoing) = match self.calls.get_mut(id.0) {
+            Some(Call::Live(live)) => {
+                live.bundle = Some(bundle);
+                let kind = match live.is_one_way {
+                    true => Kind::OneWay,
+                    false => Kind::Request,
+                };
+                let header = MemberHeader {
+                    id,
+                    kind,
+                    length: 0,
+                    deadline_us: deadline_field(live.deadline, now),
+                    reply_unscheduled: live.reply_unscheduled,
+                };
+                (header, live.outgoing.take())
+            }
+            Some(Call::Cancelling(_)) => return,
+            None => {
+                let Some(served) = self.served.get_mut(id.0) else {
+                    return;
+                };
+                let state = std::mem::replace(&mut served.state, ServedState::Bundled(bundle));
+                let ServedState::Replying(outgoing) = state else {
+                    return;
+                };
+                let header = MemberHeader {
+                    id,
+                    kind: Kind::Reply,
+                    length: 0,
+                    deadline_us: 0,
+                    reply_unscheduled: 0,
+                };
+                (header, Some(outgoing))
+            }
+        };
+        let Some(text) = outgoing.as_ref().and_then(Outgoing::waiting) else {
+            return;
+        };
+        // It fits record 0, which has at most 1,142 bytes.
+        header.length = text.len() as u16;
+        let mut place = [0; MemberHeader::LEN];
+        header.emit(&mut place);
+        body.extend_from_slice(&place);
+        body.extend_from_slice(text);
+    }
+
+    /// A bundle of the peer has opened: all of it is taken, or nothing.
+    pub(super) fn open_bundle(
+        &mut self,
+        now: Time,
+        (id, counter): (MessageId, u64),
+        (incoming, is_again): (Incoming, bool),
+        shared: &mut Shared,
+    ) {
+        let header = *incoming.header();
+        let is_whole = incoming.is_complete();
+        let body = Bytes::from(incoming.into_body());
+        let Some(members) = Members::parse(&body)
+            .ok()
+            .filter(|_| is_whole && self.agreement.takes_bundles)
+        else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        if self.served.len() + members.count() > limits::SERVED_MAX {
+            shared.statistics.memory_refusals += 1;
+            return;
+        }
+        let stripe = self.stripe_of(id);
+        let shift = self.shift();
+        let state = &mut self.stripes[usize::from(stripe)];
+        if state.window.mark_seen(counter).is_none() {
+            return;
+        }
+        state.window.mark_delivered(counter);
+        state.acks.note(id, shift);
+        self.heard(now);
+        self.take_ride(now, id, &header, shared);
+        for (member, place) in members {
+            let text = body.slice(place);
+            if self.agreement.layout.split(member.id).is_none()
+                || self.stripe_of(member.id) != stripe
+            {
+                shared.statistics.violations += 1;
+            } else if member.kind == Kind::Reply {
+                self.take_member_reply(now, (member.id, text), is_again, shared);
+            } else {
+                self.take_member_message(now, &member, text, shared);
+            }
+        }
+        self.first_opened(now, id, shared);
+        self.tell_window(usize::from(stripe));
+    }
+
+    /// A request or one-way message of the peer.
+    fn take_member_message(
+        &mut self,
+        now: Time,
+        member: &MemberHeader,
+        body: Bytes,
+        shared: &mut Shared,
+    ) {
+        let id = member.id;
+        let parts = self.agreement.layout.split(id);
+        let Some(parts) = parts.filter(|parts| parts.initiator != self.agreement.side) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let window = &mut self.stripes[usize::from(parts.stripe)].window;
+        if window.is_seen(parts.counter) {
+            // It was given up, and VOIDED answered that.
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        let Some(sight) = window.mark_seen(parts.counter) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        self.patience.untroubled();
+        let rpc = self.rpc(id);
+        if member.kind == Kind::OneWay {
+            let window = &mut self.stripes[usize::from(parts.stripe)].window;
+            window.mark_delivered(parts.counter);
+            shared.statistics.messages_delivered += 1;
+            shared.events.push_back(Event::OneWay { rpc, body });
+            return;
+        }
+        let deadline = Served::deadline_of(now, member.deadline_us);
+        let served = Served {
+            state: ServedState::Working {
+                right: sight.reply_right(),
+            },
+            question: Question::new(now, self.patience.interval()),
+            reply_unscheduled: member.reply_unscheduled,
+            deadline,
+        };
+        self.served.insert(id.0, served);
+        self.deliver_request(now, (id, body), deadline, shared);
+    }
+
+    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise.
+    fn take_member_reply(
+        &mut self,
+        now: Time,
+        (id, body): (MessageId, Bytes),
+        is_again: bool,
+        shared: &mut Shared,
+    ) {
+        let waits = |call: &&Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
+        if self.calls.get(id.0).filter(waits).is_none() {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        let Some(Call::Live(mut live)) = self.calls.remove(id.0) else {
+            return;
+        };
+        live.question.came(now, &mut self.patience, is_again);
+        self.patience.untroubled();
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+            self.discovery.progressed();
+        }
+        self.member_answered(live.bundle, id);
+        shared.statistics.messages_delivered += 1;
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::Reply { rpc, body });
+    }
+
+    /// A request was answered: so the peer has seen the bundle that it left in. When all are, nobody has to be asked.
+    pub(super) fn member_answered(&mut self, bundle: Option<MessageId>, id: MessageId) {
+        let Some(bundle) = bundle else { return };
+        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+            return;
+        };
+        if let Some(place) = live.members.iter().position(|member| *member == id) {
+            live.members.swap_remove(place);
+        }
+        if live.members.is_empty() {
+            self.calls.remove(bundle.0);
+        }
+    }
+
+    /// The peer has opened a bundle of ours; or, with an error, it has and knows no more of it.
+    pub(super) fn bundle_arrived(
+        &mut self,
+        now: Time,
+        members: Vec<MessageId>,
+        error: Option<CallError>,
+        shared: &mut Shared,
+    ) {
+        for id in members {
+            match self.calls.get_mut(id.0) {
+                Some(Call::Live(live)) if live.is_one_way => {
+                    let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+                        continue;
+                    };
+                    match &error {
+                        Some(error) => self.report_failure(id, &live, error.clone(), shared),
+                        None => shared.events.push_back(Event::OneWayDone {
+                            rpc: self.rpc(id),
+                            outcome: OneWayOutcome::Delivered,
+                        }),
+                    }
+                }
+                Some(Call::Live(live)) => {
+                    live.is_seen = true;
+                    live.bundle = None;
+                }
+                Some(Call::Cancelling(_)) => {}
+                None => {
+                    let is_in_bundle =
+                        |served: &Served| matches!(served.state, ServedState::Bundled(_));
+                    if self.served.get(id.0).is_some_and(is_in_bundle) {
+                        self.served.remove(id.0);
+                        self.last_active = now;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Messages of other stripes that are passed over in search of more for a bundle.
+const OTHERS_MAX: usize = 64;

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Bundles (SPEC §5.7).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, RpcId};
+use smt_record::{Padding, Side};
+use smt_wire::{Kind, MemberHeader, MessageId, PacketType, SessionIndex};
+
+use super::support::rogue::{Rogue, layout};
+use super::support::{Answer, Verdict, World, body, ms};
+
+/// Calls that wait together: so many of so many bytes.
+fn calls(world: &mut World, session: SessionIndex, count: u64, length: usize) -> Vec<RpcId> {
+    let now = world.now;
+    let endpoint = &mut world.nodes[0].endpoint;
+    (0..count)
+        .map(|number| endpoint.call(now, session, body(number, length), None))
+        .map(Result::unwrap)
+        .collect()
+}
+
+fn answers(world: &mut World, rpcs: &[RpcId], length: usize) {
+    for (number, rpc) in rpcs.iter().enumerate() {
+        assert_eq!(world.outcome(0, *rpc).unwrap(), body(number as u64, length));
+    }
+    assert_eq!(world.nodes[1].delivered.len(), rpcs.len());
+}
+
+/// Loses the first datagrams with DATA of a node.
+fn lose_data_of(world: &mut World, node: usize, mut count: usize) {
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.from == node && datagram.data().is_some() && count > 0 {
+            count -= 1;
+            return Verdict::Drop;
+        }
+        Verdict::Deliver
+    });
+}
+
+#[test]
+fn and_so_do_their_replies() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    let rpcs = calls(&mut world, session, 10, 64);
+    answers(&mut world, &rpcs, 64);
+    assert_eq!(world.sent.len(), 2, "{}", world.trace());
+    let bundles = |node: usize| world.nodes[node].endpoint.statistics().bundles_sent;
+    assert_eq!((bundles(0), bundles(1)), (1, 1));
+}
+
+#[test]
+fn as_many_as_record_0_holds() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    // 1,102 bytes for members of 84: thirteen and thirteen and four.
+    let rpcs = calls(&mut world, session, 30, 64);
+    answers(&mut world, &rpcs, 64);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 3);
+    assert_eq!(world.sent.iter().filter(|sent| sent.from == 0).count(), 3);
+}
+
+#[test]
+fn what_does_not_fit_with_another_leaves_alone() {
+    let (mut world, session, _) = World::connected();
+    let rpcs = calls(&mut world, session, 10, 600);
+    answers(&mut world, &rpcs, 600);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
+}
+
+#[test]
+fn but_not_to_a_peer_that_takes_no_bundles() {
+    let mut plain = Config::default();
+    plain.bundles = false;
+    for configs in [
+        (plain.clone(), Config::default()),
+        (Config::default(), plain),
+    ] {
+        let (mut world, session, _) = World::connected_with(configs.0, configs.1);
+        let rpcs = calls(&mut world, session, 10, 64);
+        answers(&mut world, &rpcs, 64);
+        let statistics = |node: usize| world.nodes[node].endpoint.statistics();
+        assert_eq!(statistics(0).bundles_sent + statistics(1).bundles_sent, 0);
+    }
+}
+
+#[test]
+fn padded_as_one() {
+    let mut client = Config::default();
+    client.padding = Padding::Block(256.try_into().unwrap());
+    let (mut world, session, _) = World::connected_with(client.clone(), Config::default());
+    world.is_recording = true;
+    let rpcs = calls(&mut world, session, 3, 64);
+    answers(&mut world, &rpcs, 64);
+    let first = world.sent[0].data().unwrap();
+    // 40 and three times 84 are 292.
+    assert_eq!(first.header.message_length, 512);
+
+    client.padding = Padding::Block(4_096.try_into().unwrap());
+    let (mut world, session, _) = World::connected_with(client, Config::default());
+    let rpcs = calls(&mut world, session, 3, 64);
+    answers(&mut world, &rpcs, 64);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
+}
+
+#[test]
+fn of_one_stripe() {
+    let mut config = Config::default();
+    config.stripes_log2 = 2;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    let rpcs = calls(&mut world, session, 40, 64);
+    answers(&mut world, &rpcs, 64);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 4);
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 0);
+}
+
+#[test]
+fn a_lost_bundle_of_requests_comes_again_and_each_runs_once() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 0, 1);
+    let rpcs = calls(&mut world, session, 10, 64);
+    answers(&mut world, &rpcs, 64);
+}
+
+#[test]
+fn a_lost_bundle_of_replies_comes_again_when_one_of_them_is_asked_for() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 1, 1);
+    world.is_recording = true;
+    let rpcs = calls(&mut world, session, 10, 64);
+    answers(&mut world, &rpcs, 64);
+    let again = world.sent.iter().filter_map(|sent| sent.data());
+    let again = again.filter(|data| data.header.retransmit).count();
+    assert_eq!(again, 1, "{}", world.trace());
+}
+
+#[test]
+fn a_bundle_that_comes_twice_counts_once() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(_) => Verdict::Duplicate,
+        None => Verdict::Deliver,
+    });
+    let rpcs = calls(&mut world, session, 10, 64);
+    answers(&mut world, &rpcs, 64);
+    world.run_for(ms(1_000));
+    assert_eq!(world.nodes[1].delivered.len(), 10);
+    assert!(world.nodes[1].endpoint.statistics().packets_duplicate > 0);
+}
+
+#[test]
+fn who_was_given_up_before_the_bundle_came_does_not_run_and_the_others_do() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 0, 1);
+    let rpcs = calls(&mut world, session, 10, 64);
+    world.run_for(ms(1));
+    let now = world.now;
+    assert!(world.nodes[0].endpoint.cancel(now, rpcs[3]));
+    let error = world.outcome(0, rpcs[3]).unwrap_err();
+    // It has left, and nobody has said yet that it did not arrive.
+    let expected = (CallFailure::Cancelled, Execution::MayHaveRun);
+    assert_eq!((error.reason, error.execution), expected);
+    for (number, rpc) in rpcs.iter().enumerate().filter(|(at, _)| *at != 3) {
+        assert_eq!(world.outcome(0, *rpc).unwrap(), body(number as u64, 64));
+    }
+    world.run_for(ms(1_000));
+    assert_eq!(world.nodes[1].delivered.len(), 9);
+    assert!(
+        world.nodes[1]
+            .delivered
+            .iter()
+            .all(|(rpc, _)| rpc.id != rpcs[3].id)
+    );
+}
+
+#[test]
+fn a_bundle_is_sent_until_it_is_seen_even_if_all_of_its_members_were_given_up() {
+    let (mut world, session, at_server) = World::connected();
+    lose_data_of(&mut world, 0, 1);
+    let rpcs = calls(&mut world, session, 10, 64);
+    world.run_for(ms(1));
+    let now = world.now;
+    for rpc in rpcs {
+        assert!(world.nodes[0].endpoint.cancel(now, rpc));
+    }
+    world.run_for(ms(1_000));
+    assert!(world.nodes[1].delivered.is_empty());
+    // No id is left unseen, and nothing is kept.
+    assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);
+    assert_eq!(
+        world.nodes[1].endpoint.session(at_server).unwrap().served,
+        0
+    );
+}
+
+#[test]
+fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 0, 1);
+    world.is_recording = true;
+    let now = world.now;
+    let endpoint = &mut world.nodes[0].endpoint;
+    let sent: Vec<RpcId> = (0..10)
+        .map(|number| endpoint.send_one_way(now, session, body(number, 64), None))
+        .map(Result::unwrap)
+        .collect();
+    for rpc in &sent {
+        assert_eq!(world.one_way_outcome(0, *rpc), OneWayOutcome::Delivered);
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 10);
+    let acks = world.sent.iter().filter(|sent| sent.has(PacketType::Ack));
+    assert_eq!(acks.count(), 1, "{}", world.trace());
+}
+
+#[test]
+fn then_nobody_is_asked_but_about_the_last_replies() {
+    let (mut world, session, at_server) = World::connected();
+    for _ in 0..10 {
+        let rpcs = calls(&mut world, session, 10, 64);
+        for rpc in rpcs {
+            world.outcome(0, rpc).unwrap();
+        }
+    }
+    assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);
+    // Each bundle of requests acknowledges the replies before it.
+    assert!(world.nodes[1].endpoint.session(at_server).unwrap().served <= 10);
+    world.is_recording = true;
+    world.run_for(ms(60_000));
+    assert_eq!(world.sent.len(), 2, "{}", world.trace());
+    assert!(world.sent[0].has(PacketType::NeedAck) && world.sent[1].has(PacketType::Ack));
+    assert_eq!(
+        world.nodes[1].endpoint.session(at_server).unwrap().served,
+        0
+    );
+    assert_eq!(world.nodes[1].endpoint.session(at_server).unwrap().calls, 0);
+}
+
+#[test]
+fn each_member_is_told_of_the_session_s_end_and_nobody_of_the_bundle() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 0, usize::MAX);
+    let rpcs = calls(&mut world, session, 10, 64);
+    world.run_for(ms(1));
+    world.nodes[0]
+        .endpoint
+        .close_all(smt_proto::CloseCode::Done);
+    for rpc in rpcs {
+        let error = world.outcome(0, rpc).unwrap_err();
+        assert_eq!(error.execution, Execution::MayHaveRun);
+    }
+    let left = world.nodes[0].event(|event| match event {
+        Event::OneWayDone { rpc, .. } | Event::CallFailed { rpc, .. } => Some(*rpc),
+        _ => None,
+    });
+    assert_eq!(left, None);
+}
+
+#[test]
+fn deadlines_travel_with_the_members() {
+    let (mut world, session, _) = World::connected();
+    let now = world.now;
+    for limit in [ms(50), ms(90)] {
+        let endpoint = &mut world.nodes[0].endpoint;
+        let call = endpoint.call(now, session, body(1, 10), Some(limit));
+        assert!(call.is_ok());
+    }
+    world.run_for(ms(10));
+    let sent = world.nodes[0].endpoint.statistics().bundles_sent;
+    assert_eq!((sent, world.nodes[1].deadlines.len()), (1, 2));
+    for (deadline, limit) in world.nodes[1].deadlines.iter().zip([ms(50), ms(90)]) {
+        let late = deadline.unwrap().since(now + limit);
+        assert!(late <= ms(1), "{late:?}");
+    }
+}
+
+fn member(id: MessageId, kind: Kind, text: &[u8]) -> Vec<u8> {
+    let header = MemberHeader {
+        id,
+        kind,
+        length: text.len() as u16,
+        deadline_us: 0,
+        reply_unscheduled: 60_000,
+    };
+    let mut bytes = vec![0; MemberHeader::LEN];
+    header.emit(bytes.first_chunk_mut().unwrap());
+    bytes.extend_from_slice(text);
+    bytes
+}
+
+/// An id that the honest client has not come to.
+fn client_id(counter: u64) -> MessageId {
+    layout().id(counter, Side::Client, 0).unwrap()
+}
+
+#[test]
+fn a_bundle_that_is_not_well_formed_is_refused_as_a_whole() {
+    let (mut world, _, at_server) = World::connected();
+    let mut rogue = Rogue::client(at_server);
+    let good = member(client_id(100), Kind::Request, b"run");
+    let mut cut = [&good[..], &member(client_id(101), Kind::Request, b"run")].concat();
+    cut.pop();
+    for bytes in [&cut[..], &[&good[..], &[0]].concat(), b""] {
+        rogue.bundle(&mut world, bytes);
+    }
+    world.run_for(ms(10));
+    assert!(world.nodes[1].delivered.is_empty());
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 3);
+    rogue.bundle(&mut world, &good);
+    world.run_for(ms(10));
+    assert_eq!(world.nodes[1].delivered.len(), 1, "the id is still good");
+}
+
+#[test]
+fn each_member_is_judged_alone() {
+    let (mut world, _, at_server) = World::connected();
+    let mut rogue = Rogue::client(at_server);
+    let servers_own = layout().id(100, Side::Server, 0).unwrap();
+    let members = [
+        member(client_id(100), Kind::Request, b"run"),
+        // Twice; of the wrong side; replies to nothing; far beyond the window.
+        member(client_id(100), Kind::Request, b"run"),
+        member(servers_own, Kind::Request, b"run"),
+        member(servers_own, Kind::Reply, b"reply"),
+        member(client_id(101), Kind::Reply, b"reply"),
+        member(client_id(1 << 30), Kind::OneWay, b"tell"),
+        member(client_id(102), Kind::OneWay, b"tell"),
+    ];
+    rogue.bundle(&mut world, &members.concat());
+    world.run_for(ms(10));
+    let delivered: Vec<&Bytes> = world.nodes[1]
+        .delivered
+        .iter()
+        .map(|(_, body)| body)
+        .collect();
+    assert_eq!(delivered, ["run", "tell"]);
+    let statistics = world.nodes[1].endpoint.statistics();
+    // The server's own requests: one by a request, one by a reply to no call.
+    assert_eq!(
+        (statistics.violations, statistics.packets_duplicate),
+        (2, 3)
+    );
+}
+
+#[test]
+fn a_peer_that_was_not_told_of_bundles_may_send_none() {
+    let mut server = Config::default();
+    server.bundles = false;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), server);
+    let mut rogue = Rogue::client(at_server);
+    rogue.bundle(&mut world, &member(client_id(100), Kind::Request, b"run"));
+    world.run_for(ms(10));
+    assert!(world.nodes[1].delivered.is_empty());
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+}
+
+#[test]
+fn a_server_that_shuts_down_refuses_each_member() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].endpoint.drain();
+    let rpcs = calls(&mut world, session, 5, 64);
+    for rpc in rpcs {
+        let error = world.outcome(0, rpc).unwrap_err();
+        let expected = (CallFailure::Refused, Execution::DidNotRun);
+        assert_eq!((error.reason, error.execution), expected);
+    }
+}
+
+/// A bundle takes an id of its own: where none is left its messages leave alone.
+#[test]
+fn unless_the_window_has_no_id_for_the_bundle() {
+    let mut server = Config::default();
+    server.window = 64;
+    let (mut world, session, _) = World::connected_with(Config::default(), server);
+    let held = Rc::new(RefCell::new(0));
+    let count = Rc::clone(&held);
+    world.nodes[1].application = Box::new(move |request| {
+        *count.borrow_mut() += 1;
+        Answer::Reply(request.clone())
+    });
+    let rpcs = calls(&mut world, session, 64, 64);
+    answers(&mut world, &rpcs, 64);
+    assert_eq!(*held.borrow(), 64);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
+}
