@@ -34,7 +34,7 @@ impl Session {
             return first;
         };
         let members = self.pop_members(first, padding, length);
-        if members.len() < 2 {
+        if members.is_empty() {
             return first;
         }
         let stripe = usize::from(self.stripe_of(first));
@@ -93,15 +93,16 @@ impl Session {
         Some(MemberHeader::LEN + outgoing.waiting()?.len())
     }
 
-    /// Takes what fits with a message of this length from those that wait behind it, of the same stripe.
+    /// A message of this length and what fits with it of those that wait behind it, of the same stripe; nothing if it
+    /// is alone.
     fn pop_members(
         &mut self,
         first: MessageId,
         padding: &Padding,
         mut length: usize,
     ) -> Vec<MessageId> {
-        let mut members = vec![first];
-        let mut others = Vec::new();
+        // Nothing is allocated for a message that leaves alone.
+        let (mut members, mut others) = (Vec::new(), Vec::new());
         while let Some(Reverse((_, id))) = self.sendable.peek()
             && others.len() < OTHERS_MAX
             && let Some(more) = self.member_len(*id)
@@ -113,6 +114,9 @@ impl Session {
             let Reverse((_, id)) = entry;
             if self.stripe_of(id) == self.stripe_of(first) {
                 length += more;
+                if members.is_empty() {
+                    members.push(first);
+                }
                 members.push(id);
             } else {
                 others.push(entry);
