@@ -8,6 +8,8 @@
 
 mod case;
 mod coverage;
+mod events;
+mod host_maker;
 mod player;
 mod run;
 mod trace;

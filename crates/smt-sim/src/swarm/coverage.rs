@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use smt_record::Padding;
 use smt_wire::PacketType;
 
+use super::events::Events;
 use crate::fault::{FaultKind, Strikes};
 
 /// Names of what was reached, with the number of runs that did.
@@ -16,12 +17,12 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// What one run has reached: packet types on the wire, faults that struck, and other things by name.
+    /// What one run has reached: packet types on the wire, faults that struck, what hosts have met.
     pub(super) fn of_run(
         packet_types: &[u64; 256],
         strikes: &Strikes,
         paddings: &[Padding],
-        others: &[(&str, bool)],
+        events: &Events,
     ) -> Self {
         let mut reached = BTreeMap::new();
         let mut note = |name: String| {
@@ -41,8 +42,7 @@ impl Coverage {
                 Padding::Padme => "padding padme".to_owned(),
             });
         }
-        let others = others.iter().filter(|(_, is_reached)| *is_reached);
-        others.for_each(|(name, _)| note((*name).to_owned()));
+        events.met().for_each(|name| note(name.to_owned()));
         Self { runs: 1, reached }
     }
 
@@ -70,26 +70,10 @@ fn goals() -> impl Iterator<Item = String> {
     let packets = PacketType::ALL.map(|packet_type| format!("packet {packet_type}"));
     let faults = FaultKind::ALL.iter().map(|kind| format!("fault {kind:?}"));
     let others = ["none", "block", "padme"].map(|name| format!("padding {name}"));
-    let events = EVENTS.map(str::to_owned);
+    let events = Events::NAMES.map(str::to_owned);
     packets
         .into_iter()
         .chain(faults)
         .chain(others)
         .chain(events)
 }
-
-/// What else a run may reach.
-pub(super) const EVENTS: [&str; 6] = [
-    KEY_UPDATE,
-    RESTART,
-    WINDOW_EDGE,
-    MEMORY_REFUSAL,
-    TRIMMED,
-    CUT_ASKED,
-];
-pub(super) const KEY_UPDATE: &str = "key update";
-pub(super) const RESTART: &str = "session begun anew";
-pub(super) const WINDOW_EDGE: &str = "window edge";
-pub(super) const MEMORY_REFUSAL: &str = "memory refusal";
-pub(super) const TRIMMED: &str = "packet trimmed";
-pub(super) const CUT_ASKED: &str = "trimmed packet asked for";

@@ -3,21 +3,21 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use smt_handshake::HmacTokens;
-use smt_proto::{Endpoint, Pull, SessionEnd, Time};
+use smt_proto::{SessionEnd, Time};
 use smt_record::KeyLog;
 use smt_wire::SessionIndex;
 
-use super::case::{Action, Case, HostFault, HostFaultKind, Pulls};
-use super::coverage::{self, Coverage};
+use super::case::{Action, Case, HostFault, HostFaultKind};
+use super::coverage::Coverage;
+use super::events::Events;
+use super::host_maker::HostMaker;
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
 use crate::adversary::{Adversary, Spoofed};
-use crate::check::{CheckedCipher, Checker, Content, Failure, Ledger, SealBook, Sent};
-use crate::crypto::{Credentials, SeededTls};
+use crate::check::{Checker, Content, Failure, Ledger, Sent};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
 use crate::network::{Network, Tap};
 use crate::packet::HostId;
@@ -69,25 +69,20 @@ pub struct Observers {
 struct Run<'a> {
     case: &'a Case,
     world: World<SmtHost<Player>>,
+    maker: HostMaker<'a>,
     ledger: Ledger,
-    seals: Arc<Mutex<SealBook>>,
     strikes: Rc<RefCell<Strikes>>,
     /// What an attacker has sent in the bystander's name.
     spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
-    credentials: Rc<Credentials>,
-    key_log: Option<Arc<dyn KeyLog>>,
     random: Random,
     failures: Vec<Failure>,
-    /// How often each host has begun.
-    boots: Vec<u32>,
     steps: u64,
 }
 
 impl<'a> Run<'a> {
     fn new(case: &'a Case, observers: Observers) -> Self {
         let mut random = Random::new(case.seed ^ RUN);
-        let credentials = Rc::new(Credentials::new(case.hosts(), case.certificates_longer_by));
         let strikes = Rc::new(RefCell::new(Strikes::default()));
         let trace = Rc::new(RefCell::new(Trace::new()));
         let bystander = HostId(case.hosts());
@@ -112,67 +107,20 @@ impl<'a> Run<'a> {
         let mut run = Self {
             case,
             world: World::new(network, Vec::new()),
+            maker: HostMaker::new(case, observers.key_log),
             ledger: Ledger::default(),
-            seals: Arc::default(),
             strikes,
             spoofed,
             trace,
-            credentials,
-            key_log: observers.key_log,
             random,
             failures: Vec::new(),
-            boots: vec![0; case.hosts() as usize],
             steps: 0,
         };
         for host in 0..case.hosts() {
-            let host = run.host(HostId(host));
+            let host = run.maker.host(HostId(host), &mut run.random);
             run.world.add(host);
         }
         run
-    }
-
-    /// A host as it begins, with its part of the plan.
-    fn host(&mut self, id: HostId) -> SmtHost<Player> {
-        let player = Player::new(id, Rc::clone(&self.credentials), self.random.fork());
-        let mut host = SmtHost::new(id, self.endpoint(id, true), player);
-        let clock = host.clock;
-        for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
-            let at = clock.at(planned.at);
-            host.application.plan(at, planned.action.clone());
-        }
-        host
-    }
-
-    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the same.
-    fn endpoint(&mut self, id: HostId, keeps: bool) -> Endpoint {
-        let at = id.0 as usize;
-        let (case, random) = (self.case, &mut self.random);
-        let mut config = case.configs[at].clone();
-        let mut reset_key = [id.0 as u8; 32];
-        if keeps {
-            self.boots[at] += 1;
-            config.boot = self.boots[at];
-            config.durable_boot = true;
-        } else {
-            config.boot = random.any() as u32 | 1 << 31;
-            random.fill(&mut reset_key);
-        }
-        let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
-        let tokens = Arc::new(HmacTokens::new(reset_key));
-        let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
-        if let Some(Pulls {
-            rate,
-            window,
-            order,
-        }) = case.pulls[at]
-        {
-            endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
-        }
-        endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
-        if let Some(log) = &self.key_log {
-            endpoint.set_key_log(Arc::clone(log));
-        }
-        endpoint
     }
 
     fn play(&mut self) {
@@ -263,7 +211,7 @@ impl<'a> Run<'a> {
         self.strikes.borrow_mut().note(kind);
         let short = self.random.fork();
         let fresh = match fault.kind {
-            K::Crash { keeps } => Some(self.endpoint(id, keeps)),
+            K::Crash { keeps } => Some(self.maker.endpoint(id, keeps, &mut self.random)),
             _ => None,
         };
         self.world.change(id, |host, now| match fault.kind {
@@ -430,40 +378,21 @@ impl<'a> Run<'a> {
     }
 
     fn verdict(mut self) -> Verdict {
-        let seals = self.seals.lock().unwrap_or_else(PoisonError::into_inner);
+        let seals = self
+            .maker
+            .seals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         self.failures.extend_from_slice(self.ledger.failures());
         self.failures.extend_from_slice(seals.failures());
-        let sum = |of: fn(&SmtHost<Player>) -> u64| -> u64 { self.hosts().map(of).sum() };
-        let statistic = |of: fn(&smt_proto::Statistics) -> u64| -> u64 {
-            self.hosts()
-                .map(|host| of(&host.endpoint.statistics()))
-                .sum()
-        };
-        let pairs = u64::from(self.case.hosts() * (self.case.hosts() - 1));
-        let events = [
-            (coverage::KEY_UPDATE, statistic(|s| s.key_updates) > 0),
-            (
-                coverage::RESTART,
-                sum(|host| host.application.sessions_begun) > pairs,
-            ),
-            (
-                coverage::WINDOW_EDGE,
-                sum(|host| host.application.blocked) > 0,
-            ),
-            (
-                coverage::MEMORY_REFUSAL,
-                statistic(|s| s.memory_refusals) > 0,
-            ),
-            (coverage::TRIMMED, statistic(|s| s.packets_trimmed) > 0),
-            (coverage::CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
-        ];
+        let events = Events::of(self.world.hosts());
         let paddings: Vec<_> = self
             .case
             .configs
             .iter()
             .map(|config| config.padding)
             .collect();
-        if self.case.has_small_memory && (events[2].1 || events[3].1) {
+        if self.case.has_small_memory && events.has_shortage() {
             self.strikes.borrow_mut().note(FaultKind::MemoryLimit);
         }
         let trace = self.trace.borrow();

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What hosts met in a run, that is neither a packet nor a fault.
+
+use smt_proto::Statistics;
+
+use super::player::Player;
+use crate::smt_host::SmtHost;
+
+/// Which of them were met, by name.
+pub(super) struct Events([(&'static str, bool); 6]);
+
+impl Events {
+    /// Those that may be met.
+    pub(super) const NAMES: [&str; 6] = [
+        KEY_UPDATE,
+        RESTART,
+        WINDOW_EDGE,
+        MEMORY_REFUSAL,
+        TRIMMED,
+        CUT_ASKED,
+    ];
+
+    /// What these hosts have met.
+    pub(super) fn of(hosts: &[SmtHost<Player>]) -> Self {
+        let sum = |of: fn(&Player) -> u64| -> u64 {
+            hosts.iter().map(|host| of(&host.application)).sum()
+        };
+        let statistic = |of: fn(&Statistics) -> u64| -> u64 {
+            let statistics = hosts.iter().map(|host| host.endpoint.statistics());
+            statistics.map(|statistics| of(&statistics)).sum()
+        };
+        let pairs = (hosts.len() * (hosts.len() - 1)) as u64;
+        Self([
+            (KEY_UPDATE, statistic(|s| s.key_updates) > 0),
+            (RESTART, sum(|player| player.sessions_begun) > pairs),
+            (WINDOW_EDGE, sum(|player| player.blocked) > 0),
+            (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
+            (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
+            (CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
+        ])
+    }
+
+    /// Names of those that were met.
+    pub(super) fn met(&self) -> impl Iterator<Item = &'static str> {
+        let met = self.0.iter().filter(|(_, is_met)| *is_met);
+        met.map(|(name, _)| *name)
+    }
+
+    /// Whether somebody was short of what little memory or window a host had.
+    pub(super) fn has_shortage(&self) -> bool {
+        self.met()
+            .any(|name| [WINDOW_EDGE, MEMORY_REFUSAL].contains(&name))
+    }
+}
+
+const KEY_UPDATE: &str = "key update";
+const RESTART: &str = "session begun anew";
+const WINDOW_EDGE: &str = "window edge";
+const MEMORY_REFUSAL: &str = "memory refusal";
+const TRIMMED: &str = "packet trimmed";
+const CUT_ASKED: &str = "trimmed packet asked for";

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Makes the hosts of a case, and endpoints anew for those that crash.
+//!
+//! Every endpoint is as production has it, but for TLS's randomness and a cipher library that is watched.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use smt_handshake::HmacTokens;
+use smt_proto::{Endpoint, Pull};
+use smt_record::KeyLog;
+
+use super::case::{Case, Pulls};
+use super::player::Player;
+use crate::check::{CheckedCipher, SealBook};
+use crate::crypto::{Credentials, SeededTls};
+use crate::packet::HostId;
+use crate::random::Random;
+use crate::smt_host::SmtHost;
+
+/// What hosts are made of.
+pub(super) struct HostMaker<'a> {
+    case: &'a Case,
+    credentials: Rc<Credentials>,
+    /// What all of them seal and open.
+    pub(super) seals: Arc<Mutex<SealBook>>,
+    key_log: Option<Arc<dyn KeyLog>>,
+    /// How often each host has begun.
+    boots: Vec<u32>,
+}
+
+impl<'a> HostMaker<'a> {
+    /// With credentials for every host; `key_log` gets all hosts' keys.
+    pub(super) fn new(case: &'a Case, key_log: Option<Arc<dyn KeyLog>>) -> Self {
+        Self {
+            case,
+            credentials: Rc::new(Credentials::new(case.hosts(), case.certificates_longer_by)),
+            seals: Arc::default(),
+            key_log,
+            boots: vec![0; case.hosts() as usize],
+        }
+    }
+
+    /// A host as it begins, with its part of the plan.
+    pub(super) fn host(&mut self, id: HostId, random: &mut Random) -> SmtHost<Player> {
+        let player = Player::new(id, Rc::clone(&self.credentials), random.fork());
+        let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
+        let clock = host.clock;
+        for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
+            let at = clock.at(planned.at);
+            host.application.plan(at, planned.action.clone());
+        }
+        host
+    }
+
+    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the same.
+    pub(super) fn endpoint(&mut self, id: HostId, keeps: bool, random: &mut Random) -> Endpoint {
+        let at = id.0 as usize;
+        let case = self.case;
+        let mut config = case.configs[at].clone();
+        let mut reset_key = [id.0 as u8; 32];
+        if keeps {
+            self.boots[at] += 1;
+            config.boot = self.boots[at];
+            config.durable_boot = true;
+        } else {
+            config.boot = random.any() as u32 | 1 << 31;
+            random.fill(&mut reset_key);
+        }
+        let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
+        let tokens = Arc::new(HmacTokens::new(reset_key));
+        let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
+        if let Some(Pulls {
+            rate,
+            window,
+            order,
+        }) = case.pulls[at]
+        {
+            endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
+        }
+        endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
+        if let Some(log) = &self.key_log {
+            endpoint.set_key_log(Arc::clone(log));
+        }
+        endpoint
+    }
+}
