@@ -234,18 +234,36 @@ impl Dissection {
                     Err(error) => format!("record {index} FAILED: {error}"),
                 }
             }
-            Finding::Whole(kind, body) => {
-                self.counts.whole += 1;
-                let whole = format!("message {id} whole: {} of {} bytes", name(kind), body.len());
-                match &self.directory {
-                    Some(directory) => {
-                        let path = write_message(directory, to, id, (kind, &body))?;
-                        format!("{whole}, written to {}", path.display())
-                    }
-                    None => whole,
+            Finding::Whole(kind, body) => self.whole(to, id, (kind, &body))?,
+            Finding::Bundle(Ok(count)) => format!("bundle {id} whole: {count} messages"),
+            Finding::Bundle(Err(error)) => format!("bundle {id} FAILED: {error}"),
+            Finding::Member(header, body) => {
+                let mut line = self.whole(to, header.id, (header.kind, &body))?;
+                if header.deadline_us > 0 {
+                    line += &format!(", deadline {} us", header.deadline_us);
                 }
+                line
             }
             Finding::Again => format!("message {id} is whole already"),
+        })
+    }
+}
+
+impl Dissection {
+    fn whole(
+        &mut self,
+        to: Direction,
+        id: MessageId,
+        (kind, body): (Kind, &[u8]),
+    ) -> Result<String, Failure> {
+        self.counts.whole += 1;
+        let whole = format!("message {id} whole: {} of {} bytes", name(kind), body.len());
+        Ok(match &self.directory {
+            Some(directory) => {
+                let path = write_message(directory, to, id, (kind, body))?;
+                format!("{whole}, written to {}", path.display())
+            }
+            None => whole,
         })
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use smt_record::{OpenError, Purpose, open_first, open_rest};
-use smt_wire::{Data, InnerHeader, Kind, MessageId, Record};
+use smt_wire::{Data, InnerHeader, Kind, MemberHeader, Members, MessageId, ParseError, Record};
 
 use super::coverage::Coverage;
 use super::key_log::Keys;
@@ -29,6 +29,10 @@ pub(super) enum Finding {
     Rest(u32, Result<usize, OpenError>),
     /// The message is whole.
     Whole(Kind, Vec<u8>),
+    /// A bundle is whole: so many members follow.
+    Bundle(Result<usize, ParseError>),
+    /// A message that has travelled in a bundle.
+    Member(MemberHeader, Vec<u8>),
     /// Bytes of a message that is whole already.
     Again,
 }
@@ -56,6 +60,14 @@ struct Sealer<'a> {
     to: Direction,
     id: MessageId,
     epoch: u8,
+}
+
+/// A bundle's members (SPEC §5.7).
+fn unbundle(body: &[u8], findings: &mut Vec<Finding>) {
+    let members = Members::parse(body);
+    findings.push(Finding::Bundle(members.map(Iterator::count)));
+    let members = members.into_iter().flatten();
+    findings.extend(members.map(|(header, place)| Finding::Member(header, body[place].to_vec())));
 }
 
 impl Messages {
@@ -107,7 +119,10 @@ impl Messages {
                     (sealer, &mut self.scratch, &mut findings),
                 );
                 if let Some(body) = open.take_whole() {
-                    findings.push(Finding::Whole(open.header.kind, body));
+                    match open.header.kind {
+                        Kind::Bundle => unbundle(&body, &mut findings),
+                        kind => findings.push(Finding::Whole(kind, body)),
+                    }
                     *message = Message::Whole;
                 }
             }

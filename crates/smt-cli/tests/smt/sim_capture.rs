@@ -144,3 +144,28 @@ fn packets_of_a_scenario_can_be_captured_too() {
         assert!(dump.text().contains(word), "{word}");
     }
 }
+
+#[test]
+fn members_of_a_bundle_are_told_one_by_one() {
+    let has_bundle = |seed: &u64| {
+        let files = Files::empty();
+        let (capture, keys, _) = captured(&files, &seed.to_string(), &[]);
+        let dump = smt(&["dump", &capture, "--key-log", &keys]);
+        let text = dump.text();
+        let mut lines = text.lines();
+        let Some(line) = lines.find(|line| line.starts_with("    bundle ")) else {
+            return false;
+        };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let count: usize = words[3].parse().unwrap();
+        let is_member = |line: &&str| line.starts_with("    message ");
+        assert!(line.ends_with(" messages") && count > 1, "{line}");
+        assert_eq!(lines.take(count).filter(is_member).count(), count, "{line}");
+        true
+    };
+    // A third of the cases have one.
+    assert!(
+        (1..50).any(|seed| has_bundle(&seed)),
+        "no case has a bundle"
+    );
+}

@@ -158,6 +158,13 @@ impl Case {
         if random.chance(250_000) {
             case.certificates_longer_by = random.between(1_000, 8_000) as usize;
         }
+        let mut random = Random::new(seed ^ BUNDLES);
+        for config in &mut case.configs {
+            config.bundles = random.chance(850_000);
+        }
+        if random.chance(500_000) {
+            case.draw_bursts(&mut random);
+        }
         let mut random = Random::new(seed ^ NDP);
         if random.chance(250_000) {
             case.draw_pulls(&mut random);
@@ -211,6 +218,22 @@ impl Case {
             let (at, action) = (self.moment(random), Action::Close(peer));
             self.plan.push(Planned { at, host, action });
             self.may_end_sessions = true;
+        }
+    }
+
+    /// Some messages leave together with the one before, to the same host: what is small of them fits a bundle.
+    fn draw_bursts(&mut self, random: &mut Random) {
+        for later in 1..self.plan.len() {
+            let [before, planned] = &mut self.plan[later - 1..=later] else {
+                continue;
+            };
+            if let (Action::Send { sent: first, .. }, Action::Send { sent, .. }) =
+                (&before.action, &mut planned.action)
+                && random.chance(400_000)
+            {
+                (sent.from, sent.to) = (first.from, first.to);
+                (planned.at, planned.host) = (before.at, before.host);
+            }
         }
     }
 
@@ -377,6 +400,8 @@ fn config(random: &mut Random) -> Config {
 
 /// Keeps what certificates draw apart from the rest.
 const CERTIFICATES: u64 = 0xCE27;
+/// Keeps what bundles draw apart from the rest.
+const BUNDLES: u64 = 0xB0D1;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
 

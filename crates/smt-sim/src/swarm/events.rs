@@ -7,17 +7,18 @@ use super::player::Player;
 use crate::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 6]);
+pub(super) struct Events([(&'static str, bool); 7]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 6] = [
+    pub(super) const NAMES: [&str; 7] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
         MEMORY_REFUSAL,
         TRIMMED,
         CUT_ASKED,
+        BUNDLE,
     ];
 
     /// What these hosts have met.
@@ -37,6 +38,7 @@ impl Events {
             (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
             (CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
+            (BUNDLE, statistic(|s| s.bundles_sent) > 0),
         ])
     }
 
@@ -59,3 +61,4 @@ const WINDOW_EDGE: &str = "window edge";
 const MEMORY_REFUSAL: &str = "memory refusal";
 const TRIMMED: &str = "packet trimmed";
 const CUT_ASKED: &str = "trimmed packet asked for";
+const BUNDLE: &str = "bundle";
