@@ -4,13 +4,14 @@
 //! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
 //! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError, Transmit};
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
@@ -106,6 +107,11 @@ impl Core {
     #[cfg(feature = "tokio")]
     pub(crate) fn cork(&mut self, now: Time) {
         self.corked_until = Some(now + CORKED_MAX);
+    }
+
+    /// Whether messages gather.
+    pub(crate) fn is_corked(&self) -> bool {
+        self.corked_until.is_some()
     }
 
     /// Sends what has gathered.

@@ -122,13 +122,15 @@ impl Hub {
         let _entered = self.span.enter();
         let now = self.now();
         let mut core = self.lock();
-        let before = core.idle_time(now);
+        // The driving task sleeps until what was the next timer when it last looked; but not while it has corked.
+        let sleeps = self.driver.is_some() && !core.is_corked();
+        let before = if sleeps { core.idle_time(now) } else { None };
         let result = change(&mut core, now);
         core.turn(now);
-        // The driving task sleeps until what was the next timer when it last looked.
-        let is_earlier = core
-            .idle_time(now)
-            .is_some_and(|after| before.is_none_or(|before| after < before));
+        let is_earlier = sleeps
+            && core
+                .idle_time(now)
+                .is_some_and(|after| before.is_none_or(|before| after < before));
         drop(core);
         if is_earlier {
             self.wake_driver();
