@@ -4,6 +4,8 @@
 //! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable, level-triggered.
 //! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
 //! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time.
+//!
+//! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
 use std::fmt::Display;
 use std::io;
