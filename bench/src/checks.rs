@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What SMT is to reach, as ratios of medians of the same run. A row whose figures were not measured says so.
+
+use crate::report::number;
+use crate::results::{Key, Results};
+use crate::scenario::Scenario;
+
+/// A ratio that is wanted: SMT's figure by a peer's.
+struct Check {
+    key: Key<'static>,
+    /// The best of these counts for SMT.
+    ours: &'static [&'static str],
+    /// The best of these is what SMT is compared with.
+    theirs: &'static [&'static str],
+    wanted: f64,
+}
+
+/// The rows as Markdown.
+pub(crate) fn markdown(results: &Results) -> String {
+    let mut text =
+        "## Ratios: SMT by its peer\n| what | of | by | wanted | is |\n|---|---|---|---:|---:|\n"
+            .to_owned();
+    for check in all() {
+        let Some((name, ratio)) = check.ratio(results) else {
+            continue;
+        };
+        let (sign, is_reached) = match check.is_more_better() {
+            true => ("≥", ratio >= check.wanted),
+            false => ("≤", ratio <= check.wanted),
+        };
+        let mark = if is_reached { "" } else { " ✗" };
+        text.push_str(&format!(
+            "| {} | {name} | {} | {sign} {} | {}{mark} |\n",
+            check.words(),
+            check.theirs.join(" or "),
+            number(check.wanted),
+            number(ratio),
+        ));
+    }
+    text
+}
+
+impl Check {
+    fn is_more_better(&self) -> bool {
+        self.key.figure == "gbit_per_s"
+    }
+
+    /// Who of ours, and the ratio; `None` if something was not measured.
+    fn ratio(&self, results: &Results) -> Option<(&'static str, f64)> {
+        let value = |peer: &&'static str| Some((*peer, results.median(&self.key, peer)?));
+        let best = |peers: &'static [&'static str]| {
+            let values = peers.iter().filter_map(value);
+            values.reduce(|best, other| {
+                if (other.1 < best.1) != self.is_more_better() {
+                    other
+                } else {
+                    best
+                }
+            })
+        };
+        let ((name, ours), (_, theirs)) = (best(self.ours)?, best(self.theirs)?);
+        (theirs > 0.0).then_some((name, ours / theirs))
+    }
+
+    fn words(&self) -> String {
+        let Key {
+            place,
+            size,
+            callers,
+            figure,
+            ..
+        } = self.key;
+        let scenario = match self.key.scenario {
+            Scenario::Unloaded => format!("unloaded, {size} B"),
+            Scenario::Load => format!("load, {size} B x{callers}"),
+            Scenario::Goodput => "1 MB messages".to_owned(),
+            Scenario::Beside => "64 B beside 1 MB".to_owned(),
+            Scenario::Open => "open loop".to_owned(),
+            Scenario::Sessions => "many sessions".to_owned(),
+            Scenario::Fresh => "new connection".to_owned(),
+            Scenario::Loss if callers == 0 => "loss, open loop".to_owned(),
+            Scenario::Loss => format!("loss, 64 B x{callers}"),
+        };
+        format!(
+            "{scenario}: {figure} ({})",
+            if place == "veth" { "lossy veth" } else { place }
+        )
+    }
+}
+
+fn all() -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut add = |place, (scenario, size, callers), figure, (ours, theirs, wanted)| {
+        let key = Key {
+            place,
+            scenario,
+            size,
+            callers,
+            figure,
+        };
+        checks.push(Check {
+            key,
+            ours,
+            theirs,
+            wanted,
+        });
+    };
+    for (size, adaptive, busy) in [
+        (64, 0.6, 0.38),
+        (1_024, 0.6, 0.5),
+        (8_192, 0.7, 0.66),
+        (65_536, 0.85, 0.8),
+    ] {
+        for (ours, wanted) in [(&["smt"] as &[_], adaptive), (&["smt-busy"], busy)] {
+            add(
+                "loopback",
+                (Scenario::Unloaded, size, 1),
+                "p50_us",
+                (ours, &["tls-blocking"] as &[_], wanted),
+            );
+        }
+    }
+    let rows = [
+        (
+            "loopback",
+            64,
+            [1.0 / 25.0, 0.5, 1.0, 1.0 / 12.0, 1.0 / 60.0],
+        ),
+        (
+            "veth 9000",
+            1_024,
+            [1.0 / 9.0, 0.75, 1.0, 1.0 / 6.0, 1.0 / 20.0],
+        ),
+        (
+            "veth 1500",
+            1_024,
+            [1.0 / 8.0, 0.9, 1.2, 1.0 / 5.0, 1.0 / 18.0],
+        ),
+    ];
+    for (place, size, wanted) in rows {
+        for (theirs, wanted) in FIVE.iter().zip(wanted) {
+            add(
+                place,
+                (Scenario::Load, size, 100),
+                "cpu_us",
+                (LOADED, std::slice::from_ref(theirs), wanted),
+            );
+        }
+    }
+    for (place, wanted, goodput) in [("veth 1500", 0.95, 1.0), ("veth 9000", 0.8, 1.15)] {
+        add(
+            place,
+            (Scenario::Load, 8_192, 100),
+            "cpu_us",
+            (LOADED, &["tls-one-thread"], wanted),
+        );
+        add(
+            place,
+            (Scenario::Goodput, 1 << 20, 4),
+            "gbit_per_s",
+            (LOADED, &["tls-blocking"], goodput),
+        );
+    }
+    for place in ["loopback", "veth 1500", "veth 9000"] {
+        add(
+            place,
+            (Scenario::Beside, 64, 1),
+            "p99_us",
+            (LOADED, MULTIPLEXED, 1.0 / 15.0),
+        );
+    }
+    for callers in [0, 1, 10, 100] {
+        for theirs in [&["tls-blocking"] as &[_], MULTIPLEXED, &["quinn"]] {
+            add(
+                "veth",
+                (Scenario::Loss, 64, callers),
+                "p99_us",
+                (LOADED, theirs, 1.0 / 3.0),
+            );
+        }
+    }
+    for theirs in [
+        &["tls-blocking"] as &[_],
+        &["tls-tokio"],
+        &["tls-one-thread"],
+    ] {
+        add(
+            "loopback",
+            (Scenario::Sessions, 64, 100),
+            "cpu_us",
+            (LOADED, theirs, 1.0 / 3.0),
+        );
+        add(
+            "loopback",
+            (Scenario::Sessions, 64, 100),
+            "bytes_per_session",
+            (LOADED, theirs, 0.2),
+        );
+    }
+    checks
+}
+
+/// SMT's ways to have many calls in progress.
+const LOADED: &[&str] = &["smt-tokio", "smt-polled"];
+const MULTIPLEXED: &[&str] = &["tls-multiplexed", "tls-one-thread"];
+const FIVE: &[&str; 5] = &[
+    "tls-tokio",
+    "tls-multiplexed",
+    "tls-one-thread",
+    "quinn",
+    "grpc",
+];

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a run tells its processes to do, and what they answer. All of it is JSON.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::Group;
+
+/// What both sides must know of the surroundings.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Setting {
+    /// Where the certificates are.
+    pub(crate) directory: PathBuf,
+    /// The path's MTU.
+    pub(crate) mtu: u32,
+}
+
+/// What a server process is to do.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ServerJob {
+    pub(crate) peer: String,
+    pub(crate) setting: Setting,
+    pub(crate) address: IpAddr,
+    pub(crate) core: usize,
+}
+
+/// What a client process is to do.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ClientJob {
+    pub(crate) peer: String,
+    pub(crate) setting: Setting,
+    pub(crate) server: SocketAddr,
+    pub(crate) core: usize,
+    pub(crate) work: Work,
+    pub(crate) duration_s: f64,
+}
+
+/// A measurement.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) enum Work {
+    /// Callers begin their next call when they have their reply. `sessions`: at least so many connections.
+    Closed { groups: Vec<Group>, sessions: usize },
+    /// Calls begin at random times that do not depend on replies.
+    Open {
+        size: u32,
+        per_second: f64,
+        seed: u64,
+    },
+    /// A new connection, one call of 64 bytes, the end of the connection; one after the other.
+    Fresh,
+}
+
+/// What a client found.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Findings {
+    /// One for each group of callers.
+    pub(crate) groups: Vec<GroupFindings>,
+    pub(crate) client_cpu_s: f64,
+    /// What left by the network device in the meantime. Larger than the MTU on average: segmentation was offloaded, and
+    /// super-packets passed whole.
+    pub(crate) packets: u64,
+    pub(crate) bytes_per_packet: f64,
+}
+
+/// Times in microseconds.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GroupFindings {
+    pub(crate) calls: u64,
+    /// Begun, and not finished within the time given to finish.
+    pub(crate) unfinished: u64,
+    pub(crate) per_second: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p90_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
+    pub(crate) max_us: f64,
+}
+
+/// How a server's first line begins.
+pub(crate) const LISTENING: &str = "listening on ";
+/// A client's line when it is connected and warm.
+pub(crate) const READY: &str = "ready";
+/// What a client waits for then.
+pub(crate) const GO: &str = "go";
+/// What a server is asked, and replies `CPU nanoseconds, resident bytes`.
+pub(crate) const USED: &str = "used";

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Times of calls, and what they come to.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::failure::Failure;
+use crate::job::GroupFindings;
+
+/// Times of one or many callers.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    times: Histogram<u64>,
+    unfinished: u64,
+    per_second: f64,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            times: Histogram::new_with_bounds(1, TIME_NS_MAX, 3)?,
+            unfinished: 0,
+            per_second: 0.0,
+        })
+    }
+
+    /// A call took so long.
+    pub(crate) fn record(&mut self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(TIME_NS_MAX);
+        self.times.saturating_record(nanoseconds);
+    }
+
+    /// A call did not end.
+    pub(crate) fn record_unfinished(&mut self, calls: usize) {
+        self.unfinished += calls as u64;
+    }
+
+    /// A caller has made its last call just now.
+    pub(crate) fn end(&mut self, began: Instant) {
+        self.per_second = self.times.len() as f64 / began.elapsed().as_secs_f64();
+    }
+
+    /// Takes in what another caller did at the same time.
+    pub(crate) fn add(&mut self, other: &Self) -> Result<(), Failure> {
+        self.times.add(&other.times)?;
+        self.unfinished += other.unfinished;
+        self.per_second += other.per_second;
+        Ok(())
+    }
+}
+
+impl GroupFindings {
+    /// In microseconds.
+    pub(crate) fn of(tally: &Tally) -> Self {
+        let at = |quantile| tally.times.value_at_quantile(quantile) as f64 / 1e3;
+        Self {
+            calls: tally.times.len(),
+            unfinished: tally.unfinished,
+            per_second: tally.per_second,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: tally.times.max() as f64 / 1e3,
+        }
+    }
+}
+
+/// Longer calls count as a minute.
+const TIME_NS_MAX: u64 = 60_000_000_000;

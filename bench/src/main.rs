@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt-bench`: SMT and its peers, measured in the same run (README.md).
+//!
+//! 1. `run` makes certificates and, if wanted, two network namespaces.
+//! 2. For each case, repetition and peer in turn it starts this program twice, as `serve` and as `client`, each on a
+//!    core of its own, and talks with both by their standard input and output.
+//! 3. It makes medians, and writes a table, JSON and plots.
+
+#![forbid(unsafe_code)]
+
+mod certificates;
+mod checks;
+mod client;
+mod cpu;
+mod failure;
+mod frame;
+mod job;
+mod load;
+mod machine;
+mod namespaces;
+mod peers;
+mod process;
+mod report;
+mod results;
+mod run;
+mod scenario;
+mod server;
+mod size;
+mod tls;
+mod traffic;
+
+use clap::{Parser, Subcommand};
+
+/// Measures SMT and its peers
+#[derive(Parser, Debug)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    /// List the peers and their settings
+    Peers,
+    /// The server process of a run
+    #[command(hide = true)]
+    Serve {
+        /// What to serve, as JSON
+        job: String,
+    },
+    /// The client process of a run
+    #[command(hide = true)]
+    Client {
+        /// What to measure, as JSON
+        job: String,
+    },
+    /// A process that keeps a network namespace until its input ends
+    #[command(hide = true)]
+    Hold,
+}
+
+fn main() -> std::process::ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Peers => peers::list(),
+        Command::Serve { job } => server::run(&job),
+        Command::Client { job } => client::run(&job),
+        Command::Hold => namespaces::hold(),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("smt-bench: {failure}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

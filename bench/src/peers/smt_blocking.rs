@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT for threads: the protocol runs in the thread that waits.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt::{Builder, Group, Identity, Suite, Trust, blocking};
+
+use super::{Newcomer, Peer, Shape};
+use crate::certificates::{SERVER_NAME, authority, certificate, key};
+use crate::failure::Failure;
+use crate::job::{Setting, Work};
+use crate::load::{Callers, ThreadCaller, Threads, deal};
+use crate::{frame, server};
+
+/// The peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmtBlocking {
+    is_busy: bool,
+}
+
+impl SmtBlocking {
+    /// As configured by default: a waiting thread spins for 50 us, then blocks.
+    pub(super) const ADAPTIVE: Self = Self { is_busy: false };
+    /// A waiting thread spins for ever, on both sides.
+    pub(super) const BUSY: Self = Self { is_busy: true };
+
+    fn tune(self, builder: Builder) -> Builder {
+        if self.is_busy {
+            builder.spin(FOR_EVER)
+        } else {
+            builder
+        }
+    }
+
+    fn client(self, setting: &Setting, server: SocketAddr) -> Result<blocking::Client, Failure> {
+        let client = self
+            .tune(client_builder(setting)?)
+            .connect_blocking(server)?;
+        client.call(frame::request(64, 64)).wait()?;
+        Ok(client)
+    }
+}
+
+impl Peer for SmtBlocking {
+    fn name(&self) -> &'static str {
+        if self.is_busy { "smt-busy" } else { "smt" }
+    }
+
+    fn settings(&self) -> &'static str {
+        if self.is_busy {
+            "as smt, but waiting threads spin for ever (Builder::spin)"
+        } else {
+            "SMT, blocking client and server, default configuration but AES-128-GCM and X25519 alone; a thread per outstanding \
+             call on the client, one on the server; one session"
+        }
+    }
+
+    fn refuses(&self, work: &Work) -> Option<&'static str> {
+        match work {
+            Work::Closed { sessions: 1.., .. } => {
+                Some("each blocking client has a socket of its own; see smt-polled")
+            }
+            _ => None,
+        }
+    }
+
+    fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
+        let server = self.tune(server_builder(setting)?).bind_blocking(address)?;
+        server::listening(server.local_address())?;
+        while let Some(request) = server.accept() {
+            let reply = frame::answer(request.body().clone());
+            // The caller may have gone.
+            let _ = request.reply(reply);
+        }
+        Ok(())
+    }
+
+    fn connect(
+        &self,
+        setting: &Setting,
+        server: SocketAddr,
+        shape: Shape,
+    ) -> Result<Box<dyn Callers>, Failure> {
+        let client = Caller(self.client(setting, server)?);
+        Ok(Box::new(Threads(deal(vec![client], shape.callers))))
+    }
+
+    fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
+        let (peer, setting) = (*self, setting.clone());
+        Ok(Box::new(move || peer.client(&setting, server).map(drop)))
+    }
+}
+
+#[derive(Clone)]
+struct Caller(blocking::Client);
+
+impl ThreadCaller for Caller {
+    fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
+        Ok(self.0.call(request.clone()).wait()?.len())
+    }
+}
+
+/// The default configuration, with the suite and group that all peers have.
+pub(super) fn client_builder(setting: &Setting) -> Result<Builder, Failure> {
+    let trust = Trust::roots_from_pem_files(&[authority(&setting.directory)])?;
+    let builder = Builder::new().trust(trust).server_name(SERVER_NAME);
+    Ok(builder.suites([Suite::Aes128Gcm]).groups([Group::X25519]))
+}
+
+/// The same for a server.
+pub(super) fn server_builder(setting: &Setting) -> Result<Builder, Failure> {
+    let directory = &setting.directory;
+    let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
+    let builder = Builder::new().identity(identity);
+    Ok(builder.suites([Suite::Aes128Gcm]).groups([Group::X25519]))
+}
+
+const FOR_EVER: Duration = Duration::from_secs(3_600);

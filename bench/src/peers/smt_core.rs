@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT's sans-IO core driven by one thread on each side, without the crate `smt` around it; with encryption, and with the
+//! null cipher, which only this program has. The difference of the two is what encryption adds to the message transport.
+//!
+//! Replies of a turn leave together, after all that has come was taken. Waiting is as the crate's: spin for up to 50 us if
+//! that has been worth it, then block. The handshake is TLS in both cases.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use smt::{Identity, Trust};
+use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
+use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_handshake::{Algorithms, ClientTls, Group, HmacTokens, ServerTls, TlsProvider};
+use smt_io::{UdpCarrier, UdpOptions};
+use smt_proto::{CloseCode, Config, Endpoint, Event, RpcId, Time};
+use smt_record::Suite;
+use smt_wire::SessionIndex;
+
+use super::null_cipher::NullCipher;
+use super::{Newcomer, Peer, Shape};
+use crate::certificates::{SERVER_NAME, authority, certificate, key};
+use crate::failure::Failure;
+use crate::job::Setting;
+use crate::load::{Callers, Exchange, Turns};
+use crate::{frame, server};
+
+/// The peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmtCore {
+    is_null: bool,
+}
+
+impl SmtCore {
+    /// AES-128-GCM.
+    pub(super) const ENCRYPTED: Self = Self { is_null: false };
+    /// No encryption.
+    pub(super) const NULL: Self = Self { is_null: true };
+}
+
+impl Peer for SmtCore {
+    fn name(&self) -> &'static str {
+        if self.is_null {
+            "smt-core-null"
+        } else {
+            "smt-core"
+        }
+    }
+
+    fn settings(&self) -> &'static str {
+        if self.is_null {
+            "as smt-core, with a null cipher: SMT without encryption (the handshake is still TLS)"
+        } else {
+            "SMT's core (smt-proto over smt-io) driven by one thread on each side, default configuration; all replies of a turn \
+             leave together; to be compared with smt-core-null"
+        }
+    }
+
+    fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
+        let carrier = UdpOptions::new().bind(address)?;
+        server::listening(carrier.local_address())?;
+        let mut driver = Driver::new(carrier, *self, setting, true)?;
+        loop {
+            driver.turn(LONG);
+            while let Some(event) = driver.endpoint.poll_event() {
+                if let Event::Request { rpc, body, .. } = event {
+                    let now = driver.now();
+                    // The caller may have gone.
+                    let _ = driver.endpoint.reply(now, rpc, frame::answer(body));
+                }
+            }
+        }
+    }
+
+    fn connect(
+        &self,
+        setting: &Setting,
+        server: SocketAddr,
+        shape: Shape,
+    ) -> Result<Box<dyn Callers>, Failure> {
+        let mut client = Client::open(*self, setting, server)?;
+        for _ in 0..shape.connections_shared() {
+            client.add_session(server)?;
+        }
+        Ok(Box::new(Turns::new(client, shape.callers)))
+    }
+
+    fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
+        let mut client = Client::open(*self, setting, server)?;
+        let request = frame::request(64, 64);
+        Ok(Box::new(move || {
+            client.add_session(server)?;
+            client.begin(0, 0, &request)?;
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                client.turn(LONG, &mut ended)?;
+            }
+            for session in client.sessions.drain(..) {
+                client.driver.endpoint.close(session, CloseCode::Done);
+            }
+            Ok(())
+        }))
+    }
+}
+
+/// An endpoint and its socket.
+struct Driver {
+    endpoint: Endpoint,
+    carrier: UdpCarrier,
+    began: Instant,
+    receive: Vec<u8>,
+    transmit: Vec<u8>,
+    unsent: Option<(Transmit, usize)>,
+    is_spinning_worthwhile: bool,
+}
+
+impl Driver {
+    fn new(
+        carrier: UdpCarrier,
+        peer: SmtCore,
+        setting: &Setting,
+        is_server: bool,
+    ) -> Result<Self, Failure> {
+        let mut config = Config::default();
+        config.accept = is_server;
+        let third = carrier.receive_buffer_bytes() / 3;
+        config.incoming_max = config
+            .incoming_max
+            .min(third as u32)
+            .max(config.unscheduled);
+        let provider = Arc::new(provider(setting, is_server)?);
+        let tokens = Arc::new(HmacTokens::new([7; 32]));
+        let mut endpoint = Endpoint::new(config, provider, tokens);
+        if peer.is_null {
+            endpoint.set_aead_provider(Arc::new(NullCipher));
+        }
+        Ok(Self {
+            endpoint,
+            carrier,
+            began: Instant::now(),
+            receive: vec![0; RECEIVE_BUFFER_BYTES],
+            transmit: Vec::new(),
+            unsent: None,
+            is_spinning_worthwhile: true,
+        })
+    }
+
+    /// Cookies are valid for seconds since the beginning: begin later than zero.
+    fn now(&self) -> Time {
+        Time::default() + (self.began.elapsed() + Duration::from_secs(60))
+    }
+
+    /// Sends all that is ready, waits, takes all that has come.
+    fn turn(&mut self, wait: Duration) {
+        let now = self.now();
+        self.flush(now);
+        let due = self.endpoint.poll_timeout().map(|(due, _)| due.since(now));
+        let wait = due.map_or(wait, |due| wait.min(due));
+        let wait = if self.unsent.is_some() {
+            wait.min(SEND_AGAIN)
+        } else {
+            wait
+        };
+        let mut received = self.wait(wait);
+        for _ in 0..BATCHES_PER_TURN {
+            let now = self.now();
+            match received {
+                Ok(None) => break,
+                Ok(Some(batch)) => {
+                    for datagram in batch.segments(&mut self.receive) {
+                        self.endpoint.handle_datagram(now, batch.path, datagram);
+                    }
+                }
+                Err(ReceiveError::Unreachable {
+                    remote: Some(remote),
+                }) => {
+                    self.endpoint.handle_unreachable(now, remote);
+                }
+                Err(_) => {}
+            }
+            received = self.carrier.receive(&mut self.receive, Wait::Never);
+        }
+        self.endpoint.handle_timeout(self.now());
+    }
+
+    fn wait(&mut self, wait: Duration) -> Result<Option<Received>, ReceiveError> {
+        let began = Instant::now();
+        loop {
+            let received = self.carrier.receive(&mut self.receive, Wait::Never);
+            if !matches!(received, Ok(None)) || began.elapsed() >= wait {
+                return received;
+            }
+            if !self.is_spinning_worthwhile || began.elapsed() >= SPIN {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let rest = Wait::AtMost(wait.saturating_sub(began.elapsed()));
+        let received = self.carrier.receive(&mut self.receive, rest);
+        self.is_spinning_worthwhile = matches!(received, Ok(Some(_))) && began.elapsed() < SPIN * 2;
+        received
+    }
+
+    fn flush(&mut self, now: Time) {
+        loop {
+            let (transmit, from) = match self.unsent.take() {
+                Some(unsent) => unsent,
+                None => match self.endpoint.poll_transmit(now, &mut self.transmit) {
+                    Some(transmit) => (
+                        Transmit {
+                            priority: 0,
+                            ..transmit
+                        },
+                        0,
+                    ),
+                    None => return,
+                },
+            };
+            let outcome = self.carrier.send(&transmit, &self.transmit[from..]);
+            if let Err(SendError::WouldBlock { bytes_sent }) = outcome {
+                self.unsent = Some((transmit, from + bytes_sent));
+                return;
+            }
+        }
+    }
+}
+
+fn provider(setting: &Setting, is_server: bool) -> Result<TlsProvider, Failure> {
+    let directory = &setting.directory;
+    let algorithms = Algorithms {
+        suites: vec![Suite::Aes128Gcm],
+        groups: vec![Group::X25519],
+    };
+    let (client, server) = if is_server {
+        let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
+        (None, Some(ServerTls::new(identity)))
+    } else {
+        let trust = Trust::roots_from_pem_files(&[authority(directory)])?;
+        (Some(ClientTls::new(trust)), None)
+    };
+    Ok(TlsProvider::new(client, server, &algorithms)?)
+}
+
+struct Client {
+    driver: Driver,
+    sessions: Vec<SessionIndex>,
+    calls: HashMap<RpcId, u32>,
+}
+
+impl Client {
+    fn open(peer: SmtCore, setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
+        let carrier = UdpOptions::new().connect(server)?;
+        let driver = Driver::new(carrier, peer, setting, false)?;
+        Ok(Self {
+            driver,
+            sessions: Vec::new(),
+            calls: HashMap::new(),
+        })
+    }
+
+    fn add_session(&mut self, server: SocketAddr) -> Result<(), Failure> {
+        let (now, path) = (self.driver.now(), Path::to(server));
+        self.driver
+            .endpoint
+            .connect(now, path, SERVER_NAME, CONNECT)?;
+        let held = self.sessions.len();
+        // The endpoint itself gives up in time.
+        while self.sessions.len() == held {
+            self.turn(LONG, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+impl Exchange for Client {
+    fn connections(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
+        let (now, session) = (self.driver.now(), self.sessions[connection]);
+        let rpc = self
+            .driver
+            .endpoint
+            .call(now, session, request.clone(), None)?;
+        self.calls.insert(rpc, number);
+        Ok(())
+    }
+
+    fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
+        self.driver.turn(wait);
+        while let Some(event) = self.driver.endpoint.poll_event() {
+            match event {
+                Event::Connected { session, .. } => self.sessions.push(session),
+                Event::ConnectFailed { error, .. } => return Err(error.into()),
+                Event::Reply { rpc, body } => {
+                    let number = self.calls.remove(&rpc);
+                    ended.extend(number.map(|number| (number, body.len())));
+                }
+                Event::CallFailed { error, .. } => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Two unloaded round trips of 64 B, as the crate `smt`.
+const SPIN: Duration = Duration::from_micros(50);
+/// Batches taken before replies leave.
+const BATCHES_PER_TURN: usize = 16;
+/// A full socket is tried again after this time.
+const SEND_AGAIN: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_secs(1);
+const CONNECT: Duration = Duration::from_secs(5);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT in an event loop of the application's own: one thread on each side.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use smt::polled::{Endpoint, Event, RpcId, SessionIndex};
+
+use super::smt_blocking::{client_builder, server_builder};
+use super::{Newcomer, Peer, Shape};
+use crate::certificates::SERVER_NAME;
+use crate::failure::Failure;
+use crate::job::Setting;
+use crate::load::{Callers, Exchange, Turns};
+use crate::{frame, server};
+
+/// The peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmtPolled;
+
+impl Peer for SmtPolled {
+    fn name(&self) -> &'static str {
+        "smt-polled"
+    }
+
+    fn settings(&self) -> &'static str {
+        "SMT, polled endpoints, default configuration but AES-128-GCM and X25519 alone; one thread on each side; many sessions \
+         share one client socket"
+    }
+
+    fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
+        let mut endpoint = server_builder(setting)?.bind_polled(address)?;
+        server::listening(endpoint.local_address())?;
+        loop {
+            wait_for(&endpoint, None)?;
+            endpoint.process()?;
+            while let Some(event) = endpoint.next_event() {
+                if let Event::Request { rpc, body, .. } = event {
+                    // The caller may have gone.
+                    let _ = endpoint.reply(rpc, frame::answer(body));
+                }
+            }
+        }
+    }
+
+    fn connect(
+        &self,
+        setting: &Setting,
+        server: SocketAddr,
+        shape: Shape,
+    ) -> Result<Box<dyn Callers>, Failure> {
+        let mut client = Client::open(setting, server)?;
+        for _ in 0..shape.connections_shared() {
+            client.add_session(server)?;
+        }
+        Ok(Box::new(Turns::new(client, shape.callers)))
+    }
+
+    fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
+        let mut client = Client::open(setting, server)?;
+        let request = frame::request(64, 64);
+        Ok(Box::new(move || {
+            client.add_session(server)?;
+            client.begin(0, 0, &request)?;
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                client.turn(WAIT, &mut ended)?;
+            }
+            client
+                .sessions
+                .drain(..)
+                .for_each(|session| client.endpoint.close(session));
+            Ok(())
+        }))
+    }
+}
+
+struct Client {
+    endpoint: Endpoint,
+    sessions: Vec<SessionIndex>,
+    calls: HashMap<RpcId, u32>,
+}
+
+impl Client {
+    fn open(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
+        let endpoint = client_builder(setting)?.connect_polled(server)?;
+        Ok(Self {
+            endpoint,
+            sessions: Vec::new(),
+            calls: HashMap::new(),
+        })
+    }
+
+    fn add_session(&mut self, server: SocketAddr) -> Result<(), Failure> {
+        self.endpoint.connect(server, SERVER_NAME, CONNECT)?;
+        let (began, held) = (Instant::now(), self.sessions.len());
+        while self.sessions.len() == held {
+            self.turn(WAIT, &mut Vec::new())?;
+            if began.elapsed() > CONNECT * 2 {
+                return Err(Failure::new("no session within twice its time"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Exchange for Client {
+    fn connections(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
+        let session = self.sessions[connection];
+        let rpc = self.endpoint.call(session, request.clone(), None)?;
+        self.calls.insert(rpc, number);
+        Ok(())
+    }
+
+    fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
+        wait_for(&self.endpoint, Some(wait))?;
+        self.endpoint.process()?;
+        while let Some(event) = self.endpoint.next_event() {
+            match event {
+                Event::Connected { session, .. } => self.sessions.push(session),
+                Event::ConnectFailed { error, .. } => return Err(error.into()),
+                Event::Reply { rpc, body } => {
+                    let number = self.calls.remove(&rpc);
+                    ended.extend(number.map(|number| (number, body.len())));
+                }
+                Event::CallFailed { error, .. } => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wait_for(endpoint: &Endpoint, wait: Option<Duration>) -> Result<(), Failure> {
+    let timeout = wait.map(|wait| Timespec {
+        tv_sec: wait.as_secs() as i64,
+        tv_nsec: i64::from(wait.subsec_nanos()),
+    });
+    let mut descriptors = [PollFd::from_borrowed_fd(endpoint.as_fd(), PollFlags::IN)];
+    match poll(&mut descriptors, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const WAIT: Duration = Duration::from_millis(100);
+const CONNECT: Duration = Duration::from_secs(5);

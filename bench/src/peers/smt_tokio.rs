@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SMT for tokio.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use smt::Client;
+
+use super::smt_blocking::{client_builder, server_builder};
+use super::{Newcomer, Peer, Shape};
+use crate::failure::Failure;
+use crate::job::{Setting, Work};
+use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
+use crate::{frame, server};
+
+/// The peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmtTokio;
+
+impl Peer for SmtTokio {
+    fn name(&self) -> &'static str {
+        "smt-tokio"
+    }
+
+    fn settings(&self) -> &'static str {
+        "SMT, tokio client and server on current-thread runtimes, default configuration but AES-128-GCM and X25519 alone; a \
+         task per outstanding call on the client, one on the server; one session"
+    }
+
+    fn refuses(&self, work: &Work) -> Option<&'static str> {
+        match work {
+            Work::Closed { sessions: 1.., .. } => {
+                Some("each client has a socket of its own; see smt-polled")
+            }
+            _ => None,
+        }
+    }
+
+    fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
+        let builder = server_builder(setting)?;
+        runtime()?.block_on(async {
+            let server = builder.bind(address).await?;
+            server::listening(server.local_address())?;
+            while let Some(request) = server.accept().await {
+                let reply = frame::answer(request.body().clone());
+                // The caller may have gone.
+                let _ = request.reply(reply);
+            }
+            Ok(())
+        })
+    }
+
+    fn connect(
+        &self,
+        setting: &Setting,
+        server: SocketAddr,
+        shape: Shape,
+    ) -> Result<Box<dyn Callers>, Failure> {
+        let (runtime, builder) = (runtime()?, client_builder(setting)?);
+        let client = runtime.block_on(async { builder.connect(server).await })?;
+        let hands = deal(vec![Caller(client)], shape.callers);
+        Ok(Box::new(Tasks::new(runtime, hands)))
+    }
+
+    fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
+        let (runtime, builder) = (runtime()?, client_builder(setting)?);
+        let request = frame::request(64, 64);
+        Ok(Box::new(move || {
+            runtime.block_on(async {
+                let mut caller = Caller(builder.clone().connect(server).await?);
+                caller.call(&request).await.map(drop)
+            })
+        }))
+    }
+}
+
+#[derive(Clone)]
+struct Caller(Client);
+
+impl TaskCaller for Caller {
+    async fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
+        Ok(self.0.call(request.clone()).await?.len())
+    }
+}

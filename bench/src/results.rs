@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All that was measured, as medians with their spread.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::job::{Findings, Work};
+use crate::machine::Machine;
+use crate::namespaces::Place;
+use crate::peers::Peer;
+use crate::scenario::{Case, Scenario};
+
+/// What a server process had used at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerUse {
+    cpu_s: f64,
+    resident_bytes: f64,
+}
+
+impl ServerUse {
+    /// Of the server's answer.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (nanoseconds, bytes) = line.split_once(' ')?;
+        let cpu_s = nanoseconds.parse::<f64>().ok()? / 1e9;
+        let resident_bytes = bytes.parse().ok()?;
+        Some(Self {
+            cpu_s,
+            resident_bytes,
+        })
+    }
+}
+
+/// One repetition.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) findings: Findings,
+    /// The server before the client came.
+    pub(crate) unused: ServerUse,
+    /// The server before the measurement, with all connections open.
+    pub(crate) before: ServerUse,
+    pub(crate) after: ServerUse,
+}
+
+/// A figure over its repetitions.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    #[serde(skip)]
+    values: Vec<f64>,
+}
+
+impl Figure {
+    fn add(&mut self, value: f64) {
+        let place = self.values.partition_point(|other| *other < value);
+        self.values.insert(place, value);
+        let count = self.values.len();
+        self.median = f64::midpoint(self.values[(count - 1) / 2], self.values[count / 2]);
+        self.least = self.values[0];
+        self.most = self.values[count - 1];
+    }
+
+    /// Half of the way from the least to the most, of the median.
+    pub(crate) fn spread(&self) -> f64 {
+        if self.median == 0.0 {
+            return 0.0;
+        }
+        (self.most - self.least) / 2.0 / self.median
+    }
+}
+
+impl Default for Figure {
+    fn default() -> Self {
+        Self {
+            median: 0.0,
+            least: 0.0,
+            most: 0.0,
+            values: Vec::new(),
+        }
+    }
+}
+
+/// A peer in a case.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) place: String,
+    pub(crate) mtu: u32,
+    #[serde(flatten)]
+    pub(crate) case: Case,
+    pub(crate) peer: &'static str,
+    pub(crate) repetitions: usize,
+    /// Of all repetitions.
+    pub(crate) calls: u64,
+    pub(crate) figures: BTreeMap<&'static str, Figure>,
+    /// What cannot be measured, or a repetition that failed.
+    pub(crate) refused: Option<&'static str>,
+    pub(crate) failed: Option<String>,
+}
+
+/// A place, for readers.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PlaceFacts {
+    pub(crate) name: String,
+    pub(crate) mtu: u32,
+    pub(crate) segmentation_offload: &'static str,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Results {
+    pub(crate) schema: u32,
+    pub(crate) machine: Machine,
+    pub(crate) aead: &'static str,
+    pub(crate) key_exchange: &'static str,
+    pub(crate) duration_s: f64,
+    pub(crate) peers: BTreeMap<&'static str, &'static str>,
+    pub(crate) places: Vec<PlaceFacts>,
+    pub(crate) rows: Vec<Row>,
+    #[serde(skip)]
+    pub(crate) order: Vec<&'static str>,
+}
+
+impl Results {
+    /// None yet.
+    pub(crate) fn new(machine: Machine, peers: &[Box<dyn Peer>], duration: Duration) -> Self {
+        Self {
+            schema: SCHEMA,
+            machine,
+            aead: "AES-128-GCM (none: smt-core-null, tcp-*, udp*)",
+            key_exchange: "X25519, a P-256 certificate, verified",
+            duration_s: duration.as_secs_f64(),
+            peers: peers
+                .iter()
+                .map(|peer| (peer.name(), peer.settings()))
+                .collect(),
+            places: Vec::new(),
+            rows: Vec::new(),
+            order: peers.iter().map(|peer| peer.name()).collect(),
+        }
+    }
+
+    /// Measurements at `place` follow.
+    pub(crate) fn add_place(&mut self, place: &Place) {
+        self.places.push(PlaceFacts {
+            name: place.name.clone(),
+            mtu: place.mtu,
+            segmentation_offload: place.offload,
+        });
+    }
+
+    /// A repetition.
+    pub(crate) fn add(
+        &mut self,
+        place: &Place,
+        case: &Case,
+        peer: &'static str,
+        measured: &Measured,
+    ) {
+        let row = self.row(place, case, peer);
+        row.repetitions += 1;
+        row.calls += calls(measured);
+        for (name, value) in figures(case, measured) {
+            row.figures.entry(name).or_default().add(value);
+        }
+    }
+
+    /// It cannot be measured.
+    pub(crate) fn refuse(
+        &mut self,
+        place: &Place,
+        case: &Case,
+        peer: &'static str,
+        reason: &'static str,
+    ) {
+        self.row(place, case, peer).refused = Some(reason);
+    }
+
+    /// It should have been measured.
+    pub(crate) fn fail(
+        &mut self,
+        place: &Place,
+        case: &Case,
+        peer: &'static str,
+        failure: &Failure,
+    ) {
+        self.row(place, case, peer).failed = Some(failure.to_string());
+    }
+
+    /// Rows of which a repetition failed.
+    pub(crate) fn failures(&self) -> usize {
+        self.rows.iter().filter(|row| row.failed.is_some()).count()
+    }
+
+    /// The median of a figure.
+    pub(crate) fn median(&self, key: &Key<'_>, peer: &str) -> Option<f64> {
+        let is_it = |row: &&Row| {
+            row.place.starts_with(key.place)
+                && row.case.scenario == key.scenario
+                && row.peer == peer
+                && row.case.size == key.size
+                && row.case.callers == key.callers
+        };
+        let row = self.rows.iter().find(is_it)?;
+        Some(row.figures.get(key.figure)?.median)
+    }
+
+    fn row(&mut self, place: &Place, case: &Case, peer: &'static str) -> &mut Row {
+        let is_it = |row: &Row| row.place == place.name && row.case == *case && row.peer == peer;
+        let number = self.rows.iter().position(is_it).unwrap_or_else(|| {
+            self.rows.push(Row {
+                place: place.name.clone(),
+                mtu: place.mtu,
+                case: case.clone(),
+                peer,
+                repetitions: 0,
+                calls: 0,
+                figures: BTreeMap::new(),
+                refused: None,
+                failed: None,
+            });
+            self.rows.len() - 1
+        });
+        &mut self.rows[number]
+    }
+}
+
+/// Names a figure of all peers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key<'a> {
+    /// How the place's name begins.
+    pub(crate) place: &'a str,
+    pub(crate) scenario: Scenario,
+    pub(crate) size: u32,
+    pub(crate) callers: usize,
+    pub(crate) figure: &'static str,
+}
+
+fn calls(measured: &Measured) -> u64 {
+    measured
+        .findings
+        .groups
+        .iter()
+        .map(|group| group.calls)
+        .sum()
+}
+
+/// All that one repetition says.
+fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
+    let Measured {
+        findings,
+        unused,
+        before,
+        after,
+    } = measured;
+    let Some(first) = findings.groups.first() else {
+        return Vec::new();
+    };
+    let per_call_us = 1e6 / calls(measured).max(1) as f64;
+    let server_cpu_s = after.cpu_s - before.cpu_s;
+    let mut figures = vec![
+        ("p50_us", first.p50_us),
+        ("p90_us", first.p90_us),
+        ("p99_us", first.p99_us),
+        ("p99.9_us", first.p999_us),
+        ("max_us", first.max_us),
+        ("per_second", first.per_second),
+        ("unfinished", first.unfinished as f64),
+        ("client_cpu_us", findings.client_cpu_s * per_call_us),
+        ("server_cpu_us", server_cpu_s * per_call_us),
+        (
+            "cpu_us",
+            (findings.client_cpu_s + server_cpu_s) * per_call_us,
+        ),
+        ("packets", findings.packets as f64),
+        ("bytes_per_packet", findings.bytes_per_packet),
+    ];
+    if let Work::Closed { groups, sessions } = &case.work {
+        let pairs = groups.iter().zip(&findings.groups);
+        let bulk = pairs.filter(|(group, _)| group.request >= 1 << 20);
+        let bits = bulk.map(|(group, found)| f64::from(group.request) * 8.0 * found.per_second);
+        figures.push(("gbit_per_s", bits.sum::<f64>() / 1e9));
+        if *sessions > 0 {
+            let bytes = before.resident_bytes - unused.resident_bytes;
+            figures.push(("bytes_per_session", bytes / *sessions as f64));
+        }
+    }
+    figures
+}
+
+/// Changed when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::Figure;
+
+    #[test]
+    fn a_figure_is_the_median_with_its_extremes() {
+        let mut figure = Figure::default();
+        for value in [9.0, 1.0, 5.0, 4.0] {
+            figure.add(value);
+        }
+        assert!((figure.median - 4.5).abs() < 1e-9);
+        assert!((figure.least - 1.0).abs() < 1e-9 && (figure.most - 9.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is measured: scenarios, and the cases of each.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::job::Work;
+use crate::load::Group;
+use crate::run::Arguments;
+use crate::size::Size;
+
+/// A kind of measurement.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Scenario {
+    /// One call at a time
+    Unloaded,
+    /// Many calls at a time
+    Load,
+    /// Messages of 1 MB, four at a time, with short replies
+    Goodput,
+    /// Short calls beside four transfers of 1 MB on the same connection
+    Beside,
+    /// Calls that begin at random times, whatever the replies do
+    Open,
+    /// Many sessions or connections with one server
+    Sessions,
+    /// New connections, one after the other
+    Fresh,
+    /// Short calls while packets are lost
+    Loss,
+}
+
+/// One combination of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Case {
+    pub(crate) scenario: Scenario,
+    /// As the head of a column.
+    pub(crate) label: String,
+    /// Bytes of the requests that are timed.
+    pub(crate) size: u32,
+    /// Calls in progress at once; 0 if that is not fixed.
+    pub(crate) callers: usize,
+    /// Where the case stands on the axis of a plot.
+    pub(crate) x: f64,
+    #[serde(skip)]
+    pub(crate) work: Work,
+}
+
+impl Scenario {
+    /// All cases, in the order of the table.
+    pub(crate) fn cases(self, plan: &Arguments) -> Vec<Case> {
+        match self {
+            Self::Unloaded => {
+                let of =
+                    |size: &Size| self.closed(size.to_string(), echo(1, *size), f64::from(size.0));
+                plan.sizes.iter().map(of).collect()
+            }
+            Self::Load => {
+                let of = |callers: usize, size: Size| {
+                    let label = format!("{size} x{callers}");
+                    self.closed(label, echo(callers, size), callers as f64)
+                };
+                let sizes = plan.load_sizes.iter();
+                let cases = sizes.flat_map(|size| {
+                    plan.concurrency
+                        .iter()
+                        .map(move |callers| of(*callers, *size))
+                });
+                cases.collect()
+            }
+            Self::Goodput => vec![self.closed("1 MB x4".to_owned(), vec![BULK], 0.0)],
+            Self::Beside => {
+                let small = Group {
+                    callers: 1,
+                    request: 64,
+                    reply: 64,
+                };
+                vec![self.closed("64 B beside 1 MB x4".to_owned(), vec![small, BULK], 0.0)]
+            }
+            Self::Open => {
+                let rates = plan.rates.iter();
+                rates.map(|rate| self.open(*rate, plan.seed)).collect()
+            }
+            Self::Sessions => {
+                let callers = SESSIONS_CALLERS.min(plan.sessions);
+                let mut case = self.closed(
+                    format!("{} sessions", plan.sessions),
+                    echo(callers, Size(64)),
+                    0.0,
+                );
+                if let Work::Closed { sessions, .. } = &mut case.work {
+                    *sessions = plan.sessions;
+                }
+                vec![case]
+            }
+            Self::Fresh => vec![Case {
+                scenario: self,
+                label: "connect, 64 B, close".to_owned(),
+                size: 64,
+                callers: 1,
+                x: 0.0,
+                work: Work::Fresh,
+            }],
+            Self::Loss => {
+                let closed = |callers: usize| {
+                    self.closed(
+                        format!("64 B x{callers}"),
+                        echo(callers, Size(64)),
+                        callers as f64,
+                    )
+                };
+                vec![
+                    closed(1),
+                    closed(10),
+                    closed(100),
+                    self.open(plan.loss_rate, plan.seed),
+                ]
+            }
+        }
+    }
+
+    fn closed(self, label: String, groups: Vec<Group>, x: f64) -> Case {
+        Case {
+            scenario: self,
+            label,
+            size: groups[0].request,
+            callers: groups[0].callers,
+            x,
+            work: Work::Closed {
+                groups,
+                sessions: 0,
+            },
+        }
+    }
+
+    fn open(self, per_second: f64, seed: u64) -> Case {
+        Case {
+            scenario: self,
+            label: format!("64 B, {per_second}/s"),
+            size: 64,
+            callers: 0,
+            x: per_second,
+            work: Work::Open {
+                size: 64,
+                per_second,
+                seed,
+            },
+        }
+    }
+}
+
+fn echo(callers: usize, size: Size) -> Vec<Group> {
+    vec![Group {
+        callers,
+        request: size.0,
+        reply: size.0,
+    }]
+}
+
+/// Transfers.
+const BULK: Group = Group {
+    callers: 4,
+    request: 1 << 20,
+    reply: 64,
+};
+/// Calls in progress over many sessions.
+const SESSIONS_CALLERS: usize = 100;
