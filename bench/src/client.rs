@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::failure::{Doing, Failure};
-use crate::job::{ClientJob, Findings, GO, GroupFindings, READY, Work};
+use crate::job::{ClientJob, Findings, GO, GroupFindings, OPEN_CALLERS, READY, Work};
 use crate::load::{Arrivals, Callers, Group, Tally};
 use crate::peers::{Peer, Shape};
 use crate::{cpu, peers, server, traffic};
@@ -107,5 +107,3 @@ fn wait_for_word() -> Result<(), Failure> {
 /// Enough to fill caches, to open windows and to find the size of datagrams.
 const WARM_UP_MIN: Duration = Duration::from_millis(50);
 const WARM_UP_MAX: Duration = Duration::from_millis(500);
-/// Calls in progress at once in the open loop; more wait, and their waiting counts.
-const OPEN_CALLERS: usize = 128;

@@ -50,6 +50,16 @@ pub(crate) fn numbered(length: usize, number: u32) -> [u8; NUMBERED_HEADER] {
 
 /// The first whole message in `bytes`: its number, and where its body is.
 pub(crate) fn first_numbered(bytes: &[u8]) -> Option<(u32, std::ops::Range<usize>)> {
+    let (number, body) = parse(bytes)?;
+    (bytes.len() >= body.end).then_some((number, body))
+}
+
+/// How many bytes the first message lacks; 0 if that is not known yet.
+pub(crate) fn missing(bytes: &[u8]) -> usize {
+    parse(bytes).map_or(0, |(_, body)| body.end.saturating_sub(bytes.len()))
+}
+
+fn parse(bytes: &[u8]) -> Option<(u32, std::ops::Range<usize>)> {
     let header: &[u8; NUMBERED_HEADER] = bytes.first_chunk()?;
     let (length, number) = header.split_at(4);
     let word = |part: &[u8]| {
@@ -57,7 +67,7 @@ pub(crate) fn first_numbered(bytes: &[u8]) -> Option<(u32, std::ops::Range<usize
             .fold(0, |word, byte| word << 8 | u32::from(*byte))
     };
     let body = NUMBERED_HEADER..NUMBERED_HEADER + word(length) as usize;
-    (bytes.len() >= body.end).then(|| (word(number), body))
+    Some((word(number), body))
 }
 
 /// The largest message.
@@ -77,7 +87,7 @@ mod tests {
     fn only_a_whole_message_is_taken() {
         let mut bytes = numbered(3, 7).to_vec();
         bytes.extend_from_slice(b"ab");
-        assert_eq!(first_numbered(&bytes), None);
+        assert_eq!((first_numbered(&bytes), missing(&bytes)), (None, 1));
         bytes.extend_from_slice(b"cd");
         assert_eq!(first_numbered(&bytes), Some((7, 8..11)));
     }

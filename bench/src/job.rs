@@ -15,6 +15,35 @@ pub(crate) struct Setting {
     pub(crate) directory: PathBuf,
     /// The path's MTU.
     pub(crate) mtu: u32,
+    /// Bytes that peers on streams read at once.
+    pub(crate) read_bytes: usize,
+    /// Streams that peers on QUIC and HTTP/2 may have open at once on a connection.
+    pub(crate) streams: u32,
+}
+
+impl Setting {
+    /// What suits the work: the same for all peers.
+    pub(crate) fn new(directory: PathBuf, mtu: u32, work: &Work) -> Self {
+        let (callers, is_about_connections) = match work {
+            Work::Closed { groups, sessions } => {
+                let callers = groups.iter().map(|group| group.callers).sum();
+                (callers, *sessions > 0)
+            }
+            Work::Open { .. } => (OPEN_CALLERS, false),
+            Work::Fresh => (1, true),
+        };
+        Self {
+            directory,
+            mtu,
+            // Large buffers and rooms for streams make calls fast, and connections dear.
+            read_bytes: if is_about_connections { 4_096 } else { 65_536 },
+            streams: if is_about_connections {
+                100
+            } else {
+                callers.max(100) as u32
+            },
+        }
+    }
 }
 
 /// What a server process is to do.
@@ -78,6 +107,8 @@ pub(crate) struct GroupFindings {
     pub(crate) max_us: f64,
 }
 
+/// Calls in progress at once in the open loop; more wait, and their waiting counts.
+pub(crate) const OPEN_CALLERS: usize = 128;
 /// How a server's first line begins.
 pub(crate) const LISTENING: &str = "listening on ";
 /// A client's line when it is connected and warm.

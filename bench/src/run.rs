@@ -225,11 +225,8 @@ impl Arguments {
         directory: &Directory,
         results: &mut Results,
     ) {
-        let setting = Setting {
-            directory: directory.0.clone(),
-            mtu: place.mtu,
-        };
-        for repetition in 1..=self.repeat {
+        let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
+        for repetition in 1..=case.scenario.repetitions(self.repeat) {
             for peer in chosen {
                 if let Some(reason) = peer.refuses(&case.work) {
                     results.refuse(place, case, peer.name(), reason);

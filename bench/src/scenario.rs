@@ -110,13 +110,23 @@ impl Scenario {
                         callers as f64,
                     )
                 };
+                let large = echo(10, Size(65_536));
                 vec![
                     closed(1),
                     closed(10),
                     closed(100),
                     self.open(plan.loss_rate, plan.seed),
+                    self.closed("64 KB x10".to_owned(), large, 10.0),
                 ]
             }
+        }
+    }
+
+    /// Ten thousand connections take long to open.
+    pub(crate) fn repetitions(self, wanted: u32) -> u32 {
+        match self {
+            Self::Sessions => wanted.min(3),
+            _ => wanted,
         }
     }
 

@@ -37,8 +37,8 @@ impl Peer for Grpc {
     }
 
     fn settings(&self) -> &'static str {
-        "gRPC by tonic over TLS/TCP (rustls); current-thread runtimes; one channel, unary calls; windows of 16 MB; 4,096 \
-         streams; NODELAY; messages are bytes, without protobuf"
+        "gRPC by tonic over TLS/TCP (rustls); current-thread runtimes; one channel, unary calls; windows of 16 MB; as many \
+         streams as calls, at least 100; NODELAY; messages are bytes, without protobuf"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ impl Peer for Grpc {
                 .tls_config(config)?
                 .initial_stream_window_size(WINDOW_BYTES)
                 .initial_connection_window_size(WINDOW_BYTES)
-                .max_concurrent_streams(STREAMS)
+                .max_concurrent_streams(setting.streams)
                 .add_service(Echo)
                 .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
                 .await?;
@@ -212,4 +212,3 @@ impl Decoder for Raw {
 
 const PATH: &str = "/bench.Echo/Call";
 const WINDOW_BYTES: u32 = 16 << 20;
-const STREAMS: u32 = 4_096;

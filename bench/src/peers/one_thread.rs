@@ -18,7 +18,6 @@ use rustls::{ClientConnection, ServerConnection};
 
 use self::channel::{Channel, Plain, Sealed};
 use self::connection::Connection;
-use super::stream_blocking::READ_BYTES;
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
 use crate::job::Setting;
@@ -239,6 +238,8 @@ fn wait_for(
     }
 }
 
+/// One call of the system for so much.
+const READ_BYTES: usize = 65_536;
 /// The listener's number among the connections'.
 const LISTENER: u64 = u64::MAX;
 /// Events of one call of the system.

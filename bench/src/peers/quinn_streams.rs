@@ -31,7 +31,7 @@ impl Peer for Quinn {
 
     fn settings(&self) -> &'static str {
         "QUIC by quinn; current-thread runtimes; one connection, a stream per call; 4 MB socket buffers; windows of 16 MB; \
-         4,096 streams; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
+         as many streams as calls, at least 100; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
@@ -166,7 +166,7 @@ fn transport(setting: &Setting) -> Arc<TransportConfig> {
     discovery.upper_bound(datagram_max(setting));
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
+        .max_concurrent_bidi_streams(VarInt::from_u32(setting.streams))
         .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
         .receive_window(VarInt::from_u32(WINDOW_BYTES))
         .send_window(u64::from(WINDOW_BYTES))
@@ -182,7 +182,6 @@ fn datagram_max(setting: &Setting) -> u16 {
 }
 
 const ALPN: &[u8] = b"smt-bench";
-const STREAMS: u32 = 4_096;
 const WINDOW_BYTES: u32 = 16 << 20;
 const SOCKET_BYTES: usize = 4 << 20;
 /// Connections that wait for their turn are to live.

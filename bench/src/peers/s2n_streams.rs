@@ -33,7 +33,7 @@ impl Peer for S2n {
 
     fn settings(&self) -> &'static str {
         "QUIC by s2n-quic with its rustls provider; current-thread runtimes; one connection, a stream per call; 4 MB socket \
-         buffers; windows of 16 MB; 4,096 streams; max_mtu the path's, at most 9,001; GSO and GRO"
+         buffers; windows of 16 MB; as many streams as calls, at least 100; max_mtu the path's, at most 9,001; GSO and GRO"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
@@ -44,7 +44,7 @@ impl Peer for S2n {
                 .map_err(never)?
                 .with_io(io(setting, address)?)
                 .map_err(never)?
-                .with_limits(limits()?)
+                .with_limits(limits(setting)?)
                 .map_err(never)?
                 .start()?;
             server::listening(server.local_addr()?)?;
@@ -156,7 +156,7 @@ fn client(setting: &Setting) -> Result<Client, Failure> {
         .map_err(never)?
         .with_io(io(setting, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?)
         .map_err(never)?
-        .with_limits(limits()?)
+        .with_limits(limits(setting)?)
         .map_err(never)?
         .start()?;
     Ok(client)
@@ -172,14 +172,14 @@ fn io(setting: &Setting, address: SocketAddr) -> Result<Io, Failure> {
         .doing("opening s2n-quic's socket")
 }
 
-fn limits() -> Result<Limits, Failure> {
+fn limits(setting: &Setting) -> Result<Limits, Failure> {
     Ok(Limits::new()
         .with_data_window(WINDOW_BYTES)?
         .with_bidirectional_local_data_window(WINDOW_BYTES)?
         .with_bidirectional_remote_data_window(WINDOW_BYTES)?
         .with_max_send_buffer_size(WINDOW_BYTES as u32)?
-        .with_max_open_local_bidirectional_streams(STREAMS)?
-        .with_max_open_remote_bidirectional_streams(STREAMS)?
+        .with_max_open_local_bidirectional_streams(u64::from(setting.streams))?
+        .with_max_open_remote_bidirectional_streams(u64::from(setting.streams))?
         .with_max_idle_timeout(IDLE)?)
 }
 
@@ -188,7 +188,6 @@ fn never(error: impl Display) -> Failure {
 }
 
 const ALPN: &[u8] = b"smt-bench";
-const STREAMS: u64 = 4_096;
 const WINDOW_BYTES: u64 = 16 << 20;
 const SOCKET_BYTES: usize = 4 << 20;
 const MTU_MAX: u32 = 9_001;

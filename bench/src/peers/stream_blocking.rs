@@ -4,7 +4,6 @@
 use std::io::{self, BufReader, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -55,7 +54,7 @@ impl Peer for StreamBlocking {
         let listener = TcpListener::bind(address)?;
         server::listening(listener.local_addr()?)?;
         let config = Arc::new(tls::server_config(&setting.directory, b"")?);
-        let is_tls = self.is_tls;
+        let (is_tls, read_bytes) = (self.is_tls, setting.read_bytes);
         for socket in listener.incoming() {
             let (socket, config) = (socket?, Arc::clone(&config));
             std::thread::Builder::new()
@@ -63,9 +62,9 @@ impl Peer for StreamBlocking {
                 .spawn(move || {
                     // A connection that ends is a client that has finished.
                     let _ = if is_tls {
-                        serve_tls(config, socket)
+                        serve_tls(config, socket, read_bytes)
                     } else {
-                        BigReads::new(socket).and_then(echo)
+                        BigReads::new(socket, read_bytes).and_then(echo)
                     };
                 })?;
         }
@@ -80,11 +79,13 @@ impl Peer for StreamBlocking {
     ) -> Result<Box<dyn Callers>, Failure> {
         let count = shape.connections_exclusive();
         if !self.is_tls {
-            let connect = |_| BigReads::new(TcpStream::connect(server)?).map(Caller::new);
+            let read_bytes = setting.read_bytes;
+            let connect =
+                |_| BigReads::new(TcpStream::connect(server)?, read_bytes).map(Caller::new);
             let connections = (0..count).map(connect).collect::<Result<Vec<_>, _>>()?;
             return Ok(Box::new(threads(connections, shape)));
         }
-        let dial = Dial::new(&setting.directory, server)?;
+        let dial = Dial::new(setting, server)?;
         let connections = (0..count).map(|_| dial.call_first());
         let connections = connections.collect::<Result<Vec<_>, _>>()?;
         Ok(Box::new(threads(connections, shape)))
@@ -92,11 +93,12 @@ impl Peer for StreamBlocking {
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
         if self.is_tls {
-            let dial = Dial::new(&setting.directory, server)?;
+            let dial = Dial::new(setting, server)?;
             return Ok(Box::new(move || dial.call_first().map(drop)));
         }
+        let read_bytes = setting.read_bytes;
         Ok(Box::new(move || {
-            let mut caller = Caller::new(BigReads::new(TcpStream::connect(server)?)?);
+            let mut caller = Caller::new(BigReads::new(TcpStream::connect(server)?, read_bytes)?);
             caller.call(&frame::request(64, 64))?;
             Ok(())
         }))
@@ -123,30 +125,35 @@ struct Dial {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     server: SocketAddr,
+    read_bytes: usize,
 }
 
 impl Dial {
-    fn new(directory: &Path, server: SocketAddr) -> Result<Self, Failure> {
+    fn new(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
         Ok(Self {
-            config: Arc::new(tls::client_config(directory, b"")?),
+            config: Arc::new(tls::client_config(&setting.directory, b"")?),
             name: tls::server_name()?,
             server,
+            read_bytes: setting.read_bytes,
         })
     }
 
     /// A connection that has made one call, so that its handshake is over.
     fn call_first(&self) -> Result<Caller<Encrypted<ClientConnection>>, Failure> {
         let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
-        let socket = BigReads::new(TcpStream::connect(self.server)?)?;
+        let socket = BigReads::new(TcpStream::connect(self.server)?, self.read_bytes)?;
         let mut caller = Caller::new(Encrypted::new(connection, socket));
         caller.call(&frame::request(64, 64))?;
         Ok(caller)
     }
 }
 
-fn serve_tls(config: Arc<ServerConfig>, socket: TcpStream) -> io::Result<()> {
+fn serve_tls(config: Arc<ServerConfig>, socket: TcpStream, read_bytes: usize) -> io::Result<()> {
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    echo(Encrypted::new(connection, BigReads::new(socket)?))
+    echo(Encrypted::new(
+        connection,
+        BigReads::new(socket, read_bytes)?,
+    ))
 }
 
 fn echo(mut stream: impl Read + Write) -> io::Result<()> {
@@ -245,9 +252,9 @@ where
 struct BigReads(BufReader<TcpStream>);
 
 impl BigReads {
-    fn new(socket: TcpStream) -> io::Result<Self> {
+    fn new(socket: TcpStream, read_bytes: usize) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        Ok(Self(BufReader::with_capacity(READ_BYTES, socket)))
+        Ok(Self(BufReader::with_capacity(read_bytes, socket)))
     }
 }
 
@@ -271,7 +278,5 @@ impl Write for BigReads {
     }
 }
 
-/// One call of the system for so much.
-pub(super) const READ_BYTES: usize = 65_536;
 /// Ten thousand threads are to fit.
 const STACK_BYTES: usize = 128 * 1024;

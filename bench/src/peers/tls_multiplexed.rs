@@ -14,13 +14,12 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::server::TlsStream;
 
-use super::stream_blocking::READ_BYTES;
 use super::tls_tokio::{Accept, Dial, serve};
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
+use crate::frame;
 use crate::job::Setting;
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
-use crate::{frame, tls};
 
 /// The peer.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +36,7 @@ impl Peer for TlsMultiplexed {
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
-        let config = tls::server_config(&setting.directory, b"")?;
-        runtime()?.block_on(serve(Accept::new(config), address, answer_all))
+        runtime()?.block_on(serve(Accept::new(setting)?, address, answer_all))
     }
 
     fn connect(
@@ -88,7 +86,7 @@ impl Handle {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let waiting = Arc::new(Waiting::default());
         tokio::spawn(write_all_ready(writer, queue));
-        tokio::spawn(take_replies(reader, Arc::clone(&waiting)));
+        tokio::spawn(take_replies(reader, Arc::clone(&waiting), dial.read_bytes));
         let mut handle = Self {
             outgoing,
             waiting,
@@ -113,8 +111,12 @@ fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<Bytes>
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn take_replies(reader: impl AsyncRead + Unpin, waiting: Arc<Waiting>) -> io::Result<()> {
-    read_frames(reader, |number, body| {
+async fn take_replies(
+    reader: impl AsyncRead + Unpin,
+    waiting: Arc<Waiting>,
+    read_bytes: usize,
+) -> io::Result<()> {
+    read_frames(reader, read_bytes, |number, body| {
         let caller = lock(&waiting).remove(&number);
         if let Some(caller) = caller {
             // A caller that has gone wants no reply.
@@ -124,11 +126,11 @@ async fn take_replies(reader: impl AsyncRead + Unpin, waiting: Arc<Waiting>) -> 
     .await
 }
 
-async fn answer_all(stream: TlsStream<BufReader<TcpStream>>) -> io::Result<()> {
+async fn answer_all(stream: TlsStream<BufReader<TcpStream>>, read_bytes: usize) -> io::Result<()> {
     let (reader, writer) = tokio::io::split(stream);
     let (outgoing, queue) = mpsc::unbounded_channel();
     tokio::spawn(write_all_ready(writer, queue));
-    read_frames(reader, |number, body| {
+    read_frames(reader, read_bytes, |number, body| {
         let outgoing: Outgoing = outgoing.clone();
         tokio::spawn(async move {
             // The connection may have ended.
@@ -141,11 +143,12 @@ async fn answer_all(stream: TlsStream<BufReader<TcpStream>>) -> io::Result<()> {
 /// Reads until the connection ends.
 async fn read_frames(
     mut reader: impl AsyncRead + Unpin,
+    read_bytes: usize,
     mut take: impl FnMut(u32, Bytes),
 ) -> io::Result<()> {
     let mut come = BytesMut::new();
     loop {
-        come.reserve(READ_BYTES);
+        come.reserve(frame::missing(&come).max(read_bytes));
         if reader.read_buf(&mut come).await? == 0 {
             return Ok(());
         }

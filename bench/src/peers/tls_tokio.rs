@@ -12,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-use super::stream_blocking::READ_BYTES;
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
 use crate::job::Setting;
@@ -34,8 +33,7 @@ impl Peer for TlsTokio {
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
-        let config = tls::server_config(&setting.directory, b"")?;
-        runtime()?.block_on(serve(Accept::new(config), address, echo))
+        runtime()?.block_on(serve(Accept::new(setting)?, address, echo))
     }
 
     fn connect(
@@ -83,6 +81,7 @@ pub(super) struct Dial {
     connector: TlsConnector,
     name: ServerName<'static>,
     server: SocketAddr,
+    pub(super) read_bytes: usize,
 }
 
 impl Dial {
@@ -94,13 +93,14 @@ impl Dial {
             connector,
             name,
             server,
+            read_bytes: setting.read_bytes,
         })
     }
 
     pub(super) async fn connect(&self) -> io::Result<client::TlsStream<BufReader<TcpStream>>> {
         let socket = TcpStream::connect(self.server).await?;
         socket.set_nodelay(true)?;
-        let socket = BufReader::with_capacity(READ_BYTES, socket);
+        let socket = BufReader::with_capacity(self.read_bytes, socket);
         let mut stream = self.connector.connect(self.name.clone(), socket).await?;
         stream.get_mut().1.set_buffer_limit(None);
         Ok(stream)
@@ -109,11 +109,18 @@ impl Dial {
 
 /// How servers on tokio accept.
 #[derive(Clone)]
-pub(super) struct Accept(TlsAcceptor);
+pub(super) struct Accept {
+    acceptor: TlsAcceptor,
+    read_bytes: usize,
+}
 
 impl Accept {
-    pub(super) fn new(config: rustls::ServerConfig) -> Self {
-        Self(TlsAcceptor::from(Arc::new(config)))
+    pub(super) fn new(setting: &Setting) -> Result<Self, Failure> {
+        let config = tls::server_config(&setting.directory, b"")?;
+        Ok(Self {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            read_bytes: setting.read_bytes,
+        })
     }
 
     async fn accept(
@@ -121,29 +128,30 @@ impl Accept {
         socket: TcpStream,
     ) -> io::Result<server::TlsStream<BufReader<TcpStream>>> {
         socket.set_nodelay(true)?;
-        let socket = BufReader::with_capacity(READ_BYTES, socket);
-        let mut stream = self.0.accept(socket).await?;
+        let socket = BufReader::with_capacity(self.read_bytes, socket);
+        let mut stream = self.acceptor.accept(socket).await?;
         stream.get_mut().1.set_buffer_limit(None);
         Ok(stream)
     }
 }
 
-/// Accepts for ever; `work` is what is done with a connection, in a task of its own.
+/// Accepts for ever; `work` is what is done with a connection, in a task of its own;
+/// it learns how much is read at once.
 pub(super) async fn serve<F: Future<Output = io::Result<()>> + Send + 'static>(
     accept: Accept,
     address: SocketAddr,
-    work: fn(server::TlsStream<BufReader<TcpStream>>) -> F,
+    work: fn(server::TlsStream<BufReader<TcpStream>>, usize) -> F,
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await?;
     crate::server::listening(listener.local_addr()?)?;
     loop {
         let (socket, _) = listener.accept().await?;
         let accept = accept.clone();
-        tokio::spawn(async move { work(accept.accept(socket).await?).await });
+        tokio::spawn(async move { work(accept.accept(socket).await?, accept.read_bytes).await });
     }
 }
 
-async fn echo(mut stream: server::TlsStream<BufReader<TcpStream>>) -> io::Result<()> {
+async fn echo(mut stream: server::TlsStream<BufReader<TcpStream>>, _: usize) -> io::Result<()> {
     let (mut message, mut out) = (Vec::new(), Vec::new());
     loop {
         read_message(&mut stream, &mut message).await?;
