@@ -89,119 +89,121 @@ impl Check {
 }
 
 fn all() -> Vec<Check> {
-    let mut checks = Vec::new();
-    let mut add = |place, (scenario, size, callers), figure, (ours, theirs, wanted)| {
-        let key = Key {
-            place,
-            scenario,
-            size,
-            callers,
-            figure,
-        };
-        checks.push(Check {
-            key,
-            ours,
-            theirs,
-            wanted,
-        });
-    };
-    for (size, adaptive, busy) in [
+    let parts = [unloaded(), load(), bulk(), loss(), sessions()];
+    parts.into_iter().flatten().collect()
+}
+
+const fn check(
+    key: Key<'static>,
+    (ours, theirs): (&'static [&'static str], &'static [&'static str]),
+    wanted: f64,
+) -> Check {
+    Check {
+        key,
+        ours,
+        theirs,
+        wanted,
+    }
+}
+
+const fn key(
+    place: &'static str,
+    scenario: Scenario,
+    size: u32,
+    callers: usize,
+    figure: &'static str,
+) -> Key<'static> {
+    Key {
+        place,
+        scenario,
+        size,
+        callers,
+        figure,
+    }
+}
+
+fn unloaded() -> Vec<Check> {
+    let rows = [
         (64, 0.6, 0.38),
         (1_024, 0.6, 0.5),
         (8_192, 0.7, 0.66),
         (65_536, 0.85, 0.8),
-    ] {
-        for (ours, wanted) in [(&["smt"] as &[_], adaptive), (&["smt-busy"], busy)] {
-            add(
-                "loopback",
-                (Scenario::Unloaded, size, 1),
-                "p50_us",
-                (ours, &["tls-blocking"] as &[_], wanted),
-            );
-        }
-    }
+    ];
+    let of = |(size, adaptive, busy)| {
+        let key = key("loopback", Scenario::Unloaded, size, 1, "p50_us");
+        [
+            check(key, (&["smt"], TLS), adaptive),
+            check(key, (&["smt-busy"], TLS), busy),
+        ]
+    };
+    rows.into_iter().flat_map(of).collect()
+}
+
+fn load() -> Vec<Check> {
+    let cpu = |place, size| key(place, Scenario::Load, size, 100, "cpu_us");
     let rows = [
         (
-            "loopback",
-            64,
+            cpu("loopback", 64),
             [1.0 / 25.0, 0.5, 1.0, 1.0 / 12.0, 1.0 / 60.0],
         ),
         (
-            "veth 9000",
-            1_024,
+            cpu("veth 9000", 1_024),
             [1.0 / 9.0, 0.75, 1.0, 1.0 / 6.0, 1.0 / 20.0],
         ),
         (
-            "veth 1500",
-            1_024,
+            cpu("veth 1500", 1_024),
             [1.0 / 8.0, 0.9, 1.2, 1.0 / 5.0, 1.0 / 18.0],
         ),
     ];
-    for (place, size, wanted) in rows {
-        for (theirs, wanted) in FIVE.iter().zip(wanted) {
-            add(
-                place,
-                (Scenario::Load, size, 100),
-                "cpu_us",
-                (LOADED, std::slice::from_ref(theirs), wanted),
-            );
-        }
-    }
-    for (place, wanted, goodput) in [("veth 1500", 0.95, 1.0), ("veth 9000", 0.8, 1.15)] {
-        add(
-            place,
-            (Scenario::Load, 8_192, 100),
-            "cpu_us",
-            (LOADED, &["tls-one-thread"], wanted),
-        );
-        add(
-            place,
-            (Scenario::Goodput, 1 << 20, 4),
-            "gbit_per_s",
-            (LOADED, &["tls-blocking"], goodput),
-        );
-    }
-    for place in ["loopback", "veth 1500", "veth 9000"] {
-        add(
-            place,
-            (Scenario::Beside, 64, 1),
-            "p99_us",
-            (LOADED, MULTIPLEXED, 1.0 / 15.0),
-        );
-    }
-    for callers in [0, 1, 10, 100] {
-        for theirs in [&["tls-blocking"] as &[_], MULTIPLEXED, &["quinn"]] {
-            add(
-                "veth",
-                (Scenario::Loss, 64, callers),
-                "p99_us",
-                (LOADED, theirs, 1.0 / 3.0),
-            );
-        }
-    }
-    for theirs in [
-        &["tls-blocking"] as &[_],
-        &["tls-tokio"],
-        &["tls-one-thread"],
-    ] {
-        add(
-            "loopback",
-            (Scenario::Sessions, 64, 100),
-            "cpu_us",
-            (LOADED, theirs, 1.0 / 3.0),
-        );
-        add(
-            "loopback",
-            (Scenario::Sessions, 64, 100),
-            "bytes_per_session",
-            (LOADED, theirs, 0.2),
-        );
+    let of = |(key, wanted): (Key<'static>, [f64; 5])| {
+        let pairs = FIVE.iter().zip(wanted);
+        pairs.map(move |(peer, wanted)| check(key, (LOADED, std::slice::from_ref(peer)), wanted))
+    };
+    let mut checks: Vec<Check> = rows.into_iter().flat_map(of).collect();
+    for (place, wanted) in [("veth 1500", 0.95), ("veth 9000", 0.8)] {
+        checks.push(check(
+            cpu(place, 8_192),
+            (LOADED, &["tls-one-thread"]),
+            wanted,
+        ));
     }
     checks
 }
 
+fn bulk() -> Vec<Check> {
+    let goodput = |place| key(place, Scenario::Goodput, 1 << 20, 4, "gbit_per_s");
+    let goodput = [("veth 1500", 1.0), ("veth 9000", 1.15)]
+        .map(|(place, wanted)| check(goodput(place), (LOADED, TLS), wanted));
+    let beside = ["loopback", "veth 1500", "veth 9000"].map(|place| {
+        let key = key(place, Scenario::Beside, 64, 1, "p99_us");
+        check(key, (LOADED, MULTIPLEXED), 1.0 / 15.0)
+    });
+    goodput.into_iter().chain(beside).collect()
+}
+
+fn loss() -> Vec<Check> {
+    let of = |callers| {
+        let key = key("veth", Scenario::Loss, 64, callers, "p99_us");
+        [TLS, MULTIPLEXED, &["quinn"]].map(|theirs| check(key, (LOADED, theirs), 1.0 / 3.0))
+    };
+    [0, 1, 10, 100].into_iter().flat_map(of).collect()
+}
+
+fn sessions() -> Vec<Check> {
+    let of = |theirs| {
+        let key = |figure| key("loopback", Scenario::Sessions, 64, 100, figure);
+        [
+            check(key("cpu_us"), (LOADED, theirs), 1.0 / 3.0),
+            check(key("bytes_per_session"), (LOADED, theirs), 0.2),
+        ]
+    };
+    let peers: [&[&str]; 3] = [TLS, &["tls-tokio"], &["tls-one-thread"]];
+    peers.into_iter().flat_map(of).collect()
+}
+
 /// SMT's ways to have many calls in progress.
 const LOADED: &[&str] = &["smt-tokio", "smt-polled"];
+const TLS: &[&str] = &["tls-blocking"];
 const MULTIPLEXED: &[&str] = &["tls-multiplexed", "tls-one-thread"];
 const FIVE: &[&str; 5] = &[
     "tls-tokio",

@@ -41,7 +41,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// List the peers and their settings
     Peers,
     /// The server process of a run

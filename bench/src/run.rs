@@ -144,7 +144,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         results.add_place(&place);
         for scenario in scenarios {
             for case in scenario.cases(&arguments) {
-                arguments.measure_case(&chosen, &place, &case, &directory, &mut results);
+                let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
+                arguments.measure_case(&chosen, (&place, &case), &setting, &mut results);
             }
         }
     }
@@ -211,36 +212,35 @@ impl Arguments {
             }
         }
         // Without root, all but loss can be measured; who names it learns why not.
-        if !lossy.is_empty() && !(self.smoke && self.only.is_empty()) {
+        if !(lossy.is_empty() || self.smoke && self.only.is_empty()) {
             places.push((Place::veth(self.loss_mtu, Some(self.loss)), lossy));
         }
         Ok(places)
     }
 
+    /// All repetitions of a case.
     fn measure_case(
         &self,
         chosen: &[Box<dyn Peer>],
-        place: &Place,
-        case: &Case,
-        directory: &Directory,
+        (place, case): (&Place, &Case),
+        setting: &Setting,
         results: &mut Results,
     ) {
-        let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
-        for repetition in 1..=case.scenario.repetitions(self.repeat) {
+        let repetitions = case.scenario.repetitions(self.repeat);
+        for repetition in 1..=repetitions {
             for peer in chosen {
                 if let Some(reason) = peer.refuses(&case.work) {
                     results.refuse(place, case, peer.name(), reason);
                     continue;
                 }
                 let progress = format!(
-                    "{}: {}, {} ({repetition}/{})",
+                    "{}: {}, {} ({repetition}/{repetitions})",
                     place.name,
                     case.label,
-                    peer.name(),
-                    self.repeat
+                    peer.name()
                 );
                 show(&progress);
-                match self.measure(peer.as_ref(), place, case, &setting) {
+                match self.measure(peer.as_ref(), place, case, setting) {
                     Ok(measured) => results.add(place, case, peer.name(), &measured),
                     Err(failure) => {
                         eprintln!("{progress}: {failure}");

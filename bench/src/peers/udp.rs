@@ -194,7 +194,7 @@ impl End {
     fn send(&mut self, path: Path, number: u32, body: &[u8]) -> Result<(), Failure> {
         let part = self.datagram_max - HEADER;
         let segment = body.len().min(part) + HEADER;
-        let is_whole = self.out.len() % self.segment.max(1) == 0;
+        let is_whole = self.out.len().is_multiple_of(self.segment.max(1));
         if segment != self.segment || !is_whole || self.out.len() >= BATCH_BYTES {
             self.flush(path)?;
             self.segment = segment;

@@ -125,7 +125,7 @@ fn bar_plot(results: &Results, place: &str, view: &View, label: &str) -> String 
 
 /// Hues around the circle, in two lightnesses so that neighbours differ for those who do not see hues.
 fn color(number: usize, count: usize) -> String {
-    let lightness = if number % 2 == 0 { 45 } else { 62 };
+    let lightness = if number.is_multiple_of(2) { 45 } else { 62 };
     format!("hsl({} 65% {lightness}%)", number * 360 / count.max(1))
 }
 

@@ -16,86 +16,94 @@ pub(super) struct Line {
 /// Lines over two logarithmic axes.
 pub(super) fn lines(title: &str, x_label: &str, lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let (x_low, x_high) = extremes(points().map(|point| point.0));
-    let (y_low, y_high) = extremes(points().map(|point| point.1));
-    let x_of = |x: f64| {
-        LEFT + (x.max(x_low) / x_low).ln() / (x_high / x_low).ln() * (WIDTH - LEFT - RIGHT)
-    };
-    let y_of =
-        |y: f64| BOTTOM - (y.max(y_low) / y_low).ln() / (y_high / y_low).ln() * (BOTTOM - TOP);
+    let x = Axis::over(points().map(|point| point.0), (LEFT, WIDTH - RIGHT));
+    let y = Axis::over(points().map(|point| point.1), (BOTTOM, TOP));
     let mut svg = open(title, HEIGHT);
-    for x in points().map(|point| point.0).fold(Vec::new(), distinct) {
-        let at = x_of(x);
-        put(
-            &mut svg,
-            format_args!("<path class=\"grid\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>"),
-        );
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                BOTTOM + 14.0,
-                number(x)
-            ),
-        );
-    }
-    for y in decades(y_low, y_high) {
-        let at = y_of(y);
-        put(
-            &mut svg,
-            format_args!(
-                "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>",
-                WIDTH - RIGHT
-            ),
-        );
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 5.0,
-                at + 4.0,
-                number(y)
-            ),
-        );
-    }
-    put(
-        &mut svg,
-        format_args!(
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            (LEFT + WIDTH - RIGHT) / 2.0,
-            BOTTOM + 30.0,
-            escaped(x_label)
-        ),
-    );
+    let ticks = points().map(|point| point.0).fold(Vec::new(), distinct);
+    draw_grid(&mut svg, (&x, ticks), &y);
+    let (middle, bottom) = ((LEFT + WIDTH - RIGHT) / 2.0, BOTTOM + 30.0);
+    draw_text(&mut svg, (middle, bottom), "middle", x_label);
     for (place, line) in lines.iter().enumerate() {
-        let path: Vec<String> = line
+        let path = line
             .points
             .iter()
-            .map(|(x, y)| format!("{:.1} {:.1}", x_of(*x), y_of(*y)))
-            .collect();
-        let (color, y) = (line.color, TOP + 13.0 * place as f64);
+            .map(|point| format!("{:.1} {:.1}", x.at(point.0), y.at(point.1)));
+        let (color, path) = (line.color, path.collect::<Vec<_>>().join("L"));
         put(
             &mut svg,
-            format_args!("<path class=\"line c{color}\" d=\"M{}\"/>", path.join("L")),
+            format_args!("<path class=\"line c{color}\" d=\"M{path}\"/>"),
         );
+        let (left, top) = (WIDTH - RIGHT + 8.0, TOP + 13.0 * place as f64);
         put(
             &mut svg,
-            format_args!(
-                "<path class=\"line c{color}\" d=\"M{} {y:.1}h14\"/>",
-                WIDTH - RIGHT + 8.0
-            ),
+            format_args!("<path class=\"line c{color}\" d=\"M{left} {top:.1}h14\"/>"),
         );
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{}\" y=\"{:.1}\">{}</text>",
-                WIDTH - RIGHT + 26.0,
-                y + 4.0,
-                escaped(&line.name)
-            ),
-        );
+        draw_text(&mut svg, (left + 18.0, top + 4.0), "start", &line.name);
     }
     svg + "</svg>\n"
+}
+
+/// A logarithmic axis, and where it begins and ends on the page.
+struct Axis {
+    low: f64,
+    high: f64,
+    ends: (f64, f64),
+}
+
+impl Axis {
+    /// Never without a length.
+    fn over(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Self {
+        let positive = values.filter(|value| *value > 0.0);
+        let (low, high) = positive.fold((f64::MAX, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let (low, high) = if low < high {
+            (low, high)
+        } else {
+            (high.max(1.0) / 2.0, high.max(1.0) * 2.0)
+        };
+        Self { low, high, ends }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let part = (value.max(self.low) / self.low).ln() / (self.high / self.low).ln();
+        self.ends.0 + part * (self.ends.1 - self.ends.0)
+    }
+
+    /// 1, 2, 5, 10, ... on the axis.
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let first = self.low.log10().floor() as i32;
+        let all = (first..first + 12)
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+        all.filter(|value| (self.low..=self.high).contains(value))
+    }
+}
+
+fn draw_grid(svg: &mut String, (x, x_ticks): (&Axis, Vec<f64>), y: &Axis) {
+    for value in x_ticks {
+        let at = x.at(value);
+        put(
+            svg,
+            format_args!("<path class=\"grid\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>"),
+        );
+        draw_text(svg, (at, BOTTOM + 14.0), "middle", &number(value));
+    }
+    for value in y.ticks() {
+        let (at, right) = (y.at(value), WIDTH - RIGHT);
+        put(
+            svg,
+            format_args!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>"),
+        );
+        draw_text(svg, (LEFT - 5.0, at + 4.0), "end", &number(value));
+    }
+}
+
+fn draw_text(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
+    let text = escaped(text);
+    put(
+        svg,
+        format_args!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"),
+    );
 }
 
 /// Bars from zero, one below the other.
@@ -110,29 +118,18 @@ pub(super) fn bars(title: &str, bars: &[(usize, String, f64)]) -> String {
             5.0 + 18.0 * place as f64,
             value / most * (WIDTH - BAR_LEFT - 70.0),
         );
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                BAR_LEFT - 6.0,
-                y + 11.0,
-                escaped(name)
-            ),
-        );
+        draw_text(&mut svg, (BAR_LEFT - 6.0, y + 11.0), "end", name);
         put(
             &mut svg,
             format_args!(
                 "<rect class=\"c{color}\" x=\"{BAR_LEFT}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"14\"/>"
             ),
         );
-        put(
+        draw_text(
             &mut svg,
-            format_args!(
-                "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                BAR_LEFT + width + 5.0,
-                y + 11.0,
-                number(*value)
-            ),
+            (BAR_LEFT + width + 5.0, y + 11.0),
+            "start",
+            &number(*value),
         );
     }
     svg + "</svg>\n"
@@ -145,33 +142,11 @@ fn open(title: &str, height: f64) -> String {
     )
 }
 
-/// Never equal, so that the axis has a length.
-fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (low, high) = values
-        .filter(|value| *value > 0.0)
-        .fold((f64::MAX, 0.0_f64), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
-    if low < high {
-        (low, high)
-    } else {
-        (high.max(1.0) / 2.0, high.max(1.0) * 2.0)
-    }
-}
-
 fn distinct(mut seen: Vec<f64>, value: f64) -> Vec<f64> {
     if !seen.contains(&value) {
         seen.push(value);
     }
     seen
-}
-
-/// 1, 2, 5, 10, ... between the two.
-fn decades(low: f64, high: f64) -> Vec<f64> {
-    let first = low.log10().floor() as i32;
-    let all = (first..first + 12)
-        .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
-    all.filter(|value| (low..=high).contains(value)).collect()
 }
 
 fn put(svg: &mut String, element: std::fmt::Arguments<'_>) {
