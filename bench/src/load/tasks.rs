@@ -51,17 +51,20 @@ impl<C: TaskCaller> Callers for Tasks<C> {
             .iter()
             .enumerate()
             .flat_map(|(number, group)| std::iter::repeat_n((number, *group), group.callers));
-        let finished: Vec<Finished<C>> = self.runtime.block_on(async {
-            let mut tasks = JoinSet::new();
-            for (mut hand, (number, group)) in hands.into_iter().zip(group_of) {
-                tasks.spawn(async move {
-                    let outcome = call_until(&mut hand, group, duration).await;
-                    (number, hand, outcome)
-                });
-            }
-            let all = tasks.join_all();
-            tokio::time::timeout(duration + FINISH, all).await
-        })?;
+        let finished: Vec<Finished<C>> = self
+            .runtime
+            .block_on(async {
+                let mut tasks = JoinSet::new();
+                for (mut hand, (number, group)) in hands.into_iter().zip(group_of) {
+                    tasks.spawn(async move {
+                        let outcome = call_until(&mut hand, group, duration).await;
+                        (number, hand, outcome)
+                    });
+                }
+                let all = tasks.join_all();
+                tokio::time::timeout(duration + FINISH, all).await
+            })
+            .doing("calls have not ended")?;
         let empty = groups.iter().map(|_| Tally::new());
         let mut tallies = empty.collect::<Result<Vec<_>, _>>()?;
         let mut hands: Vec<(usize, Vec<C>)> = Vec::new();
