@@ -24,24 +24,18 @@ pub(crate) struct Setting {
 impl Setting {
     /// What suits the work: the same for all peers.
     pub(crate) fn new(directory: PathBuf, mtu: u32, work: &Work) -> Self {
-        let (callers, is_about_connections) = match work {
-            Work::Closed { groups, sessions } => {
-                let callers = groups.iter().map(|group| group.callers).sum();
-                (callers, *sessions > 0)
-            }
-            Work::Open { .. } => (OPEN_CALLERS, false),
-            Work::Fresh => (1, true),
+        let is_about_connections = match work {
+            Work::Closed { sessions, .. } => *sessions > 0,
+            Work::Open { .. } => false,
+            Work::Fresh => true,
         };
         Self {
             directory,
             mtu,
-            // Large buffers and rooms for streams make calls fast, and connections dear.
+            // Large buffers and room for streams make calls fast, and connections dear. With no more streams than calls,
+            // s2n-quic waits for a delayed acknowledgement until it may open the next.
             read_bytes: if is_about_connections { 4_096 } else { 65_536 },
-            streams: if is_about_connections {
-                100
-            } else {
-                callers.max(100) as u32
-            },
+            streams: if is_about_connections { 100 } else { 4_096 },
         }
     }
 }

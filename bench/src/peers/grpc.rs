@@ -37,8 +37,8 @@ impl Peer for Grpc {
     }
 
     fn settings(&self) -> &'static str {
-        "gRPC by tonic over TLS/TCP (rustls); current-thread runtimes; one channel, unary calls; windows of 16 MB; as many \
-         streams as calls, at least 100; NODELAY; messages are bytes, without protobuf"
+        "gRPC by tonic over TLS/TCP (rustls); current-thread runtimes; one channel, unary calls; windows of 16 MB; 4,096 \
+         streams; NODELAY; messages are bytes, without protobuf"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {

@@ -31,7 +31,7 @@ impl Peer for Quinn {
 
     fn settings(&self) -> &'static str {
         "QUIC by quinn; current-thread runtimes; one connection, a stream per call; 4 MB socket buffers; windows of 16 MB; \
-         as many streams as calls, at least 100; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
+         4,096 streams; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {

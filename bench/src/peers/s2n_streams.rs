@@ -33,7 +33,7 @@ impl Peer for S2n {
 
     fn settings(&self) -> &'static str {
         "QUIC by s2n-quic with its rustls provider; current-thread runtimes; one connection, a stream per call; 4 MB socket \
-         buffers; windows of 16 MB; as many streams as calls, at least 100; max_mtu the path's, at most 9,001; GSO and GRO"
+         buffers; windows of 16 MB; 4,096 streams; max_mtu the path's, at most 9,001; GSO and GRO"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {

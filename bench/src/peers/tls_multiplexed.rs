@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One TLS connection for all outstanding calls, on tokio: a task for each call, one that reads, and one that writes all
-//! frames that are ready at once.
+//! One TLS connection for all outstanding calls, on tokio: at the client a task for each call; on both sides
+//! one that reads (the server's also answers), and one that writes all frames that are ready at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -31,7 +31,7 @@ impl Peer for TlsMultiplexed {
     }
 
     fn settings(&self) -> &'static str {
-        "TLS/TCP by tokio-rustls; current-thread runtimes; one connection, a task per call on both sides, one that reads and \
+        "TLS/TCP by tokio-rustls; current-thread runtimes; one connection; a task per call at the client, on both sides one that reads (the server's answers) and \
          one that writes all frames that are ready; NODELAY; reads of 64 KB"
     }
 
@@ -128,14 +128,11 @@ async fn take_replies(
 
 async fn answer_all(stream: TlsStream<BufReader<TcpStream>>, read_bytes: usize) -> io::Result<()> {
     let (reader, writer) = tokio::io::split(stream);
-    let (outgoing, queue) = mpsc::unbounded_channel();
+    let (outgoing, queue): (Outgoing, _) = mpsc::unbounded_channel();
     tokio::spawn(write_all_ready(writer, queue));
     read_frames(reader, read_bytes, |number, body| {
-        let outgoing: Outgoing = outgoing.clone();
-        tokio::spawn(async move {
-            // The connection may have ended.
-            let _ = outgoing.send((number, frame::answer(body)));
-        });
+        // The connection may have ended.
+        let _ = outgoing.send((number, frame::answer(body)));
     })
     .await
 }

@@ -95,7 +95,7 @@ fn cell(row: &Row, view: &View, notes: &mut Vec<String>) -> String {
 /// Three digits that count.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
+        size if size < 1e5 && value.fract() == 0.0 => format!("{value:.0}"),
         size if size < 1.0 => format!("{value:.3}"),
         size if size < 10.0 => format!("{value:.2}"),
         size if size < 100.0 => format!("{value:.1}"),
