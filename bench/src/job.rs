@@ -17,25 +17,24 @@ pub(crate) struct Setting {
     pub(crate) mtu: u32,
     /// Bytes that peers on streams read at once.
     pub(crate) read_bytes: usize,
-    /// Streams that peers on QUIC and HTTP/2 may have open at once on a connection.
-    pub(crate) streams: u32,
+    /// Calls in progress at once on a connection that all share.
+    pub(crate) callers: u32,
 }
 
 impl Setting {
     /// What suits the work: the same for all peers.
     pub(crate) fn new(directory: PathBuf, mtu: u32, work: &Work) -> Self {
-        let is_about_connections = match work {
-            Work::Closed { sessions, .. } => *sessions > 0,
-            Work::Open { .. } => false,
-            Work::Fresh => true,
+        let (callers, is_about_connections) = match work {
+            Work::Closed { sessions: 1.., .. } | Work::Fresh => (1, true),
+            Work::Closed { groups, .. } => (groups.iter().map(|group| group.callers).sum(), false),
+            Work::Open { .. } => (OPEN_CALLERS, false),
         };
         Self {
             directory,
             mtu,
-            // Large buffers and room for streams make calls fast, and connections dear. With no more streams than calls,
-            // s2n-quic waits for a delayed acknowledgement until it may open the next.
+            // Large buffers make calls fast, and connections dear.
             read_bytes: if is_about_connections { 4_096 } else { 65_536 },
-            streams: if is_about_connections { 100 } else { 4_096 },
+            callers: callers as u32,
         }
     }
 }

@@ -53,7 +53,7 @@ impl Peer for Grpc {
                 .tls_config(config)?
                 .initial_stream_window_size(WINDOW_BYTES)
                 .initial_connection_window_size(WINDOW_BYTES)
-                .max_concurrent_streams(setting.streams)
+                .max_concurrent_streams(STREAMS)
                 .add_service(Echo)
                 .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
                 .await?;
@@ -211,4 +211,5 @@ impl Decoder for Raw {
 }
 
 const PATH: &str = "/bench.Echo/Call";
+const STREAMS: u32 = 4_096;
 const WINDOW_BYTES: u32 = 16 << 20;

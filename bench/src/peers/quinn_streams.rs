@@ -31,7 +31,7 @@ impl Peer for Quinn {
 
     fn settings(&self) -> &'static str {
         "QUIC by quinn; current-thread runtimes; one connection, a stream per call; 4 MB socket buffers; windows of 16 MB; \
-         4,096 streams; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
+         as many streams as calls, at least 100; MTU discovery up to the path's, at most 6,500 (ten segments of one send must fit 64 KB); GSO and GRO"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
@@ -162,11 +162,13 @@ fn endpoint(
 }
 
 fn transport(setting: &Setting) -> Arc<TransportConfig> {
+    // Room for streams is made at once: more of it than needed costs memory and time.
+    let streams = setting.callers.max(STREAMS_DEFAULT);
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(datagram_max(setting));
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(setting.streams))
+        .max_concurrent_bidi_streams(VarInt::from_u32(streams))
         .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
         .receive_window(VarInt::from_u32(WINDOW_BYTES))
         .send_window(u64::from(WINDOW_BYTES))
@@ -182,6 +184,8 @@ fn datagram_max(setting: &Setting) -> u16 {
 }
 
 const ALPN: &[u8] = b"smt-bench";
+/// quinn's own choice.
+const STREAMS_DEFAULT: u32 = 100;
 const WINDOW_BYTES: u32 = 16 << 20;
 const SOCKET_BYTES: usize = 4 << 20;
 /// Connections that wait for their turn are to live.

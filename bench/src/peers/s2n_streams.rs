@@ -44,7 +44,7 @@ impl Peer for S2n {
                 .map_err(never)?
                 .with_io(io(setting, address)?)
                 .map_err(never)?
-                .with_limits(limits(setting)?)
+                .with_limits(limits()?)
                 .map_err(never)?
                 .start()?;
             server::listening(server.local_addr()?)?;
@@ -156,7 +156,7 @@ fn client(setting: &Setting) -> Result<Client, Failure> {
         .map_err(never)?
         .with_io(io(setting, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?)
         .map_err(never)?
-        .with_limits(limits(setting)?)
+        .with_limits(limits()?)
         .map_err(never)?
         .start()?;
     Ok(client)
@@ -172,14 +172,14 @@ fn io(setting: &Setting, address: SocketAddr) -> Result<Io, Failure> {
         .doing("opening s2n-quic's socket")
 }
 
-fn limits(setting: &Setting) -> Result<Limits, Failure> {
+fn limits() -> Result<Limits, Failure> {
     Ok(Limits::new()
         .with_data_window(WINDOW_BYTES)?
         .with_bidirectional_local_data_window(WINDOW_BYTES)?
         .with_bidirectional_remote_data_window(WINDOW_BYTES)?
         .with_max_send_buffer_size(WINDOW_BYTES as u32)?
-        .with_max_open_local_bidirectional_streams(u64::from(setting.streams))?
-        .with_max_open_remote_bidirectional_streams(u64::from(setting.streams))?
+        .with_max_open_local_bidirectional_streams(STREAMS)?
+        .with_max_open_remote_bidirectional_streams(STREAMS)?
         .with_max_idle_timeout(IDLE)?)
 }
 
@@ -188,6 +188,8 @@ fn never(error: impl Display) -> Failure {
 }
 
 const ALPN: &[u8] = b"smt-bench";
+/// With no more than calls, one waits for a delayed acknowledgement until it may open the next.
+const STREAMS: u64 = 4_096;
 const WINDOW_BYTES: u64 = 16 << 20;
 const SOCKET_BYTES: usize = 4 << 20;
 const MTU_MAX: u32 = 9_001;
