@@ -140,19 +140,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Duration::from_millis(arguments.duration),
     );
     for (place, scenarios) in arguments.places()? {
-        let place = place?;
         results.add_place(&place);
         for scenario in scenarios {
             for case in scenario.cases(&arguments) {
                 let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
                 arguments.measure_case(&chosen, (&place, &case), &setting, &mut results);
+                arguments.save(&results)?;
             }
         }
     }
     report::print(&results)?;
-    if let Some(path) = &arguments.json {
-        std::fs::write(path, report::json(&results)?).doing("writing the JSON")?;
-    }
     if let Some(path) = &arguments.html {
         std::fs::write(path, report::html(&results)).doing("writing the page")?;
     }
@@ -164,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-type Places = Vec<(Result<Place, Failure>, Vec<Scenario>)>;
+type Places = Vec<(Place, Vec<Scenario>)>;
 
 impl Arguments {
     /// With what `--smoke` means.
@@ -193,7 +190,7 @@ impl Arguments {
         self.peers.iter().map(|name| peers::by_name(name)).collect()
     }
 
-    /// Where, and what there. A place is made when its turn comes only because the list is short: namespaces cost nothing.
+    /// Where, and what there. All places are made before anything is measured: what cannot be made is found out at once.
     fn places(&self) -> Result<Places, Failure> {
         let wanted = match self.only.as_slice() {
             [] => Scenario::value_variants().to_vec(),
@@ -205,17 +202,31 @@ impl Arguments {
         if !others.is_empty() {
             for on in &self.on {
                 let place = match on {
-                    On::Loopback => Place::loopback(),
-                    On::Veth(mtu) => Place::veth(*mtu, None),
+                    On::Loopback => Place::loopback()?,
+                    On::Veth(mtu) => Place::veth(*mtu, None)?,
                 };
                 places.push((place, others.clone()));
             }
         }
-        // Without root, all but loss can be measured; who names it learns why not.
-        if !(lossy.is_empty() || self.smoke && self.only.is_empty()) {
-            places.push((Place::veth(self.loss_mtu, Some(self.loss)), lossy));
+        // Whoever names loss learns why it cannot be measured; all else can be without root.
+        let is_named = !self.only.is_empty();
+        if lossy.is_empty() || !is_named && self.smoke {
+            return Ok(places);
+        }
+        match Place::veth(self.loss_mtu, Some(self.loss)) {
+            Ok(place) => places.push((place, lossy)),
+            Err(failure) if is_named => return Err(failure),
+            Err(failure) => eprintln!("loss is not measured: {failure}"),
         }
         Ok(places)
+    }
+
+    /// Writes what there is so far: a run takes hours.
+    fn save(&self, results: &Results) -> Result<(), Failure> {
+        match &self.json {
+            Some(path) => std::fs::write(path, report::json(results)?).doing("writing the JSON"),
+            None => Ok(()),
+        }
     }
 
     /// All repetitions of a case.
