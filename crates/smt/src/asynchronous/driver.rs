@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use smt_io::UdpCarrier;
@@ -49,7 +48,8 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
                 // What the woken tasks send leaves together, when this task runs again: right after them.
                 hub.lock().cork(hub.now());
                 receive_some(hub, socket);
-                yield_to_ready().await;
+                // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
+                tokio::task::yield_now().await;
                 hub.change(|core, _| core.uncork());
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}
@@ -76,20 +76,6 @@ fn receive_some(hub: &Hub, socket: &UdpSocket) {
     };
     let mut batches = 0..BATCHES_PER_TURN;
     while batches.next().is_some() && socket.try_io(Interest::READABLE, receive).is_ok() {}
-}
-
-/// Lets the tasks run that are ready. `tokio::task::yield_now` would ask the system for events besides: a call of
-/// the kernel for each batch.
-async fn yield_to_ready() {
-    let mut has_yielded = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
