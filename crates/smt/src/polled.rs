@@ -3,7 +3,8 @@
 //!
 //! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable, level-triggered.
 //! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
-//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time.
+//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time;
+//!    those that are given on the way leave together, when it has returned `None`.
 //!
 //! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
@@ -40,6 +41,9 @@ pub struct Endpoint {
     unsent: Option<(Transmit, usize)>,
     /// What the descriptor's timer is set to.
     timer: Option<Time>,
+    /// Since when what is to be sent gathers: the owner drains events. The timer is set to now meanwhile, so that
+    /// nothing stays if the owner does not.
+    gathers_since: Option<Time>,
 }
 
 impl Builder {
@@ -79,6 +83,7 @@ impl Endpoint {
             transmit: Vec::new(),
             unsent: None,
             timer: None,
+            gathers_since: None,
         })
     }
 
@@ -100,13 +105,15 @@ impl Endpoint {
         Ok(connect)
     }
 
-    /// Receives all there is, does what is due, sends what is to be sent. Never blocks.
+    /// Receives all there is and does what is due. What is to be sent leaves when events are drained, or with the next
+    /// call. Never blocks.
     ///
     /// # Errors
     /// The descriptor's timer could not be set.
     pub fn process(&mut self) -> io::Result<()> {
         self.descriptor.clear()?;
         let now = self.clock.now();
+        let was_drained = self.gathers_since.take().is_none();
         for _ in 0..BATCHES_PER_TURN {
             match self.carrier.receive(&mut self.receive, Wait::Never) {
                 Ok(None) => break,
@@ -126,13 +133,21 @@ impl Endpoint {
         self.endpoint.handle_timeout(now);
         // Cleared with the descriptor: set it again even if it is the same.
         self.timer = None;
-        self.flush(now);
+        if was_drained {
+            self.gathers_since = Some(now);
+        } else {
+            self.flush(now);
+        }
         self.set_timer(now)
     }
 
     /// What has happened.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.endpoint.poll_event()
+        let event = self.endpoint.poll_event();
+        if event.is_none() && self.gathers_since.take().is_some() {
+            self.settle(self.clock.now());
+        }
+        event
     }
 
     /// Sends a request. An event follows.
@@ -233,6 +248,12 @@ impl Endpoint {
 
     /// Sends what a command has made ready. A timer that cannot be set is found out by the next `process`.
     fn settle(&mut self, now: Time) {
+        if let Some(since) = self.gathers_since.as_mut() {
+            if now.since(*since) < GATHER_MAX {
+                return;
+            }
+            *since = now;
+        }
         self.flush(now);
         if let Err(error) = self.set_timer(now) {
             tracing::warn!(%error, "the timer could not be set");
@@ -264,11 +285,12 @@ impl Endpoint {
     }
 
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
-        let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
-        let due = if self.unsent.is_some() {
+        let due = if self.gathers_since.is_some() {
+            Some(now)
+        } else if self.unsent.is_some() {
             Some(now + SEND_AGAIN)
         } else {
-            timer
+            self.endpoint.poll_timeout().map(|(due, _)| due)
         };
         if due == self.timer {
             return Ok(());
@@ -302,6 +324,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// While an owner works through events, what he sends leaves at least this often.
+const GATHER_MAX: Duration = Duration::from_micros(50);
 /// Batches received in one turn: the rest keeps the descriptor readable.
 const BATCHES_PER_TURN: usize = 64;
 /// A full socket is tried again after this time.

@@ -92,6 +92,34 @@ impl Pair {
     }
 }
 
+/// Commands gather while events are drained. If they never are, the descriptor says that there is something to do.
+#[test]
+fn what_gathers_keeps_the_descriptor_readable() {
+    let mut pair = Pair::new();
+    let session = pair.connect();
+    pair.client.call(session, "request", None).unwrap();
+    let request = loop {
+        let mut ready = [Token(9); 2];
+        let count = pair.epoll.wait(&mut ready, Some(Duration::from_secs(5)));
+        assert!(count.unwrap() > 0, "the request does not come");
+        pair.server.process().unwrap();
+        match pair.server.next_event() {
+            Some(Event::Request { rpc, .. }) => break rpc,
+            Some(other) => panic!("{other:?}"),
+            None => {}
+        }
+    };
+    // It is not asked for more.
+    pair.server.reply(request, "reply").unwrap();
+    let only = Epoll::new().unwrap();
+    only.add(pair.server.as_fd(), Token(1)).unwrap();
+    let mut ready = [Token(9); 1];
+    let count = only.wait(&mut ready, Some(Duration::from_secs(5)));
+    assert_eq!(count.unwrap(), 1);
+    pair.server.process().unwrap();
+    assert!(matches!(pair.client_event(), Event::Reply { .. }));
+}
+
 #[test]
 fn requests_are_answered_refused_dropped_and_cancelled() {
     let mut pair = Pair::new();
