@@ -29,5 +29,6 @@ mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod small_calls_take_one_datagram_each_way;
+mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
 mod what_the_network_has_cut_is_asked_for_at_once;
