@@ -118,6 +118,9 @@ pub(crate) const OLDEST_SHARE: u32 = 50;
 pub(crate) const CONTROL_QUEUED: usize = 4_096;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;
+/// Bundles of one session that are not acknowledged: beyond it messages leave alone. A peer that cancels what was
+/// answered, and acknowledges no bundle, makes them kept for nothing.
+pub(crate) const BUNDLES_MAX: usize = 1_024;
 /// Segments in one transmit: what the kernel takes in one call (UDP_MAX_SEGMENTS was 64 until Linux 6.9).
 pub(crate) const SEGMENTS_MAX: usize = 64;
 /// Bytes of one transmit: the largest IPv4 UDP payload.

@@ -138,6 +138,8 @@ pub(crate) struct Session {
     /// Messages begin in the stripes in turn.
     next_stripe: usize,
     calls: Table<Call>,
+    /// Bundles among the calls.
+    bundles: usize,
     served: Table<Served>,
     early: EarlyPackets,
     /// Ids whose record 0 was cut, and how many more may be asked about.
@@ -234,6 +236,7 @@ impl Session {
             stripes,
             next_stripe: 0,
             calls: Table::new(),
+            bundles: 0,
             served: Table::new(),
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),

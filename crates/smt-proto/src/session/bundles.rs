@@ -28,6 +28,9 @@ use crate::time::Time;
 impl Session {
     /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
     pub(super) fn gather(&mut self, now: Time, first: MessageId, shared: &mut Shared) -> MessageId {
+        if self.bundles >= limits::BUNDLES_MAX {
+            return first;
+        }
         let padding = &shared.config.padding;
         let length = self.member_len(first);
         let Some(length) = length.filter(|length| self.holds(padding, *length)) else {
@@ -68,6 +71,7 @@ impl Session {
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
+        self.bundles += 1;
         id
     }
 
@@ -184,7 +188,8 @@ impl Session {
         body.extend_from_slice(text);
     }
 
-    /// A bundle of the peer has opened: all of it is taken, or nothing.
+    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for its requests its
+    /// replies are, since they make room: then it is as if it had not come, and comes again.
     pub(super) fn open_bundle(
         &mut self,
         now: Time,
@@ -193,22 +198,28 @@ impl Session {
         shared: &mut Shared,
     ) {
         let header = *incoming.header();
-        let is_whole = incoming.is_complete();
+        if !(incoming.is_complete() && self.agreement.takes_bundles) {
+            shared.statistics.violations += 1;
+            return;
+        }
         let body = Bytes::from(incoming.into_body());
-        let Some(members) = Members::parse(&body)
-            .ok()
-            .filter(|_| is_whole && self.agreement.takes_bundles)
-        else {
+        let Ok(members) = Members::parse(&body) else {
             shared.statistics.violations += 1;
             return;
         };
-        if self.served.len() + members.count() > limits::SERVED_MAX {
+        let is_request = |(member, _): &(MemberHeader, _)| member.kind == Kind::Request;
+        let requests = members.filter(is_request).count();
+        if requests > 0 && !self.has_room_for(requests, shared) {
             shared.statistics.memory_refusals += 1;
+            self.heard(now);
+            for (member, place) in members.filter(|(member, _)| member.kind == Kind::Reply) {
+                self.take_member(now, (id, &member), (body.slice(place), is_again), shared);
+            }
             return;
         }
-        let stripe = self.stripe_of(id);
+        let stripe = usize::from(self.stripe_of(id));
         let shift = self.shift();
-        let state = &mut self.stripes[usize::from(stripe)];
+        let state = &mut self.stripes[stripe];
         if state.window.mark_seen(counter).is_none() {
             return;
         }
@@ -217,19 +228,29 @@ impl Session {
         self.heard(now);
         self.take_ride(now, id, &header, shared);
         for (member, place) in members {
-            let text = body.slice(place);
-            if self.agreement.layout.split(member.id).is_none()
-                || self.stripe_of(member.id) != stripe
-            {
-                shared.statistics.violations += 1;
-            } else if member.kind == Kind::Reply {
-                self.take_member_reply(now, (member.id, text), is_again, shared);
-            } else {
-                self.take_member_message(now, &member, text, shared);
-            }
+            self.take_member(now, (id, &member), (body.slice(place), is_again), shared);
         }
         self.first_opened(now, id, shared);
-        self.tell_window(usize::from(stripe));
+        self.tell_window(stripe);
+    }
+
+    /// Takes a member of this bundle as if it had come alone.
+    fn take_member(
+        &mut self,
+        now: Time,
+        (bundle, member): (MessageId, &MemberHeader),
+        (text, is_again): (Bytes, bool),
+        shared: &mut Shared,
+    ) {
+        if self.agreement.layout.split(member.id).is_none()
+            || self.stripe_of(member.id) != self.stripe_of(bundle)
+        {
+            shared.statistics.violations += 1;
+        } else if member.kind == Kind::Reply {
+            self.take_member_reply(now, (member.id, text), is_again, shared);
+        } else {
+            self.take_member_message(now, member, text, shared);
+        }
     }
 
     /// A request or one-way message of the peer.
@@ -316,6 +337,7 @@ impl Session {
         }
         if live.members.is_empty() {
             self.calls.remove(bundle.0);
+            self.bundles -= 1;
         }
     }
 
@@ -327,6 +349,7 @@ impl Session {
         error: Option<CallError>,
         shared: &mut Shared,
     ) {
+        self.bundles -= 1;
         for id in members {
             match self.calls.get_mut(id.0) {
                 Some(Call::Live(live)) if live.is_one_way => {

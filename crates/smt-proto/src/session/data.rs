@@ -105,8 +105,10 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let is_full = shared.books.are_full(shared.config.memory_max);
-        if is_full || self.served.len() >= limits::SERVED_MAX {
+        let is_full = !self.has_room_for(1, shared);
+        // Record 0 may be that of a bundle with replies, which make room.
+        let may_make_room = data.header.offset == 0 && self.agreement.takes_bundles;
+        if is_full && !may_make_room {
             shared.statistics.memory_refusals += 1;
             return;
         }
@@ -114,13 +116,17 @@ impl Session {
             return;
         };
         match incoming.header().kind {
-            Kind::Request | Kind::OneWay => {}
             Kind::Bundle => {
                 self.first_came(&mut incoming, data, shared);
                 let is_again = data.header.retransmit;
                 self.open_bundle(now, (id, counter), (incoming, is_again), shared);
                 return;
             }
+            Kind::Request | Kind::OneWay if is_full => {
+                shared.statistics.memory_refusals += 1;
+                return;
+            }
+            Kind::Request | Kind::OneWay => {}
             Kind::Reply => {
                 shared.statistics.violations += 1;
                 return;
@@ -148,6 +154,12 @@ impl Session {
         self.first_opened(now, id, shared);
         self.finish_receiving(now, id, shared);
         self.tell_window(stripe);
+    }
+
+    /// Whether so many more messages of the peer may begin.
+    pub(super) fn has_room_for(&self, messages: usize, shared: &Shared) -> bool {
+        !shared.books.are_full(shared.config.memory_max)
+            && self.served.len() + messages <= limits::SERVED_MAX
     }
 
     fn insert_served(&mut self, now: Time, incoming: Incoming, sight: FirstSight) {

@@ -59,6 +59,7 @@ impl Session {
 
     /// Whether record 0 of this id would be taken if it came.
     fn may_begin(&self, id: MessageId, parts: IdParts, shared: &mut Shared) -> bool {
+        let has_room = self.has_room_for(1, shared);
         let statistics = &mut shared.statistics;
         if parts.initiator == self.agreement.side {
             let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.has_left());
@@ -75,10 +76,8 @@ impl Session {
             statistics.packets_contradicting += 1;
             return false;
         }
-        let is_full = shared.books.are_full(shared.config.memory_max)
-            || self.served.len() >= limits::SERVED_MAX;
-        statistics.memory_refusals += u64::from(is_full);
-        !is_full
+        statistics.memory_refusals += u64::from(!has_room);
+        has_room
     }
 
     /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it comes.

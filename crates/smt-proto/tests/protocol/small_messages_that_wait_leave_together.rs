@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, RpcId};
 use smt_record::{Padding, Side};
-use smt_wire::{Kind, MemberHeader, MessageId, PacketType, SessionIndex};
+use smt_wire::{Body, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
 
 use super::support::rogue::{Rogue, layout};
 use super::support::{Answer, Verdict, World, body, ms};
@@ -310,6 +310,94 @@ fn a_bundle_that_is_not_well_formed_is_refused_as_a_whole() {
     rogue.bundle(&mut world, &good);
     world.run_for(ms(10));
     assert_eq!(world.nodes[1].delivered.len(), 1, "the id is still good");
+}
+
+#[test]
+fn a_bundle_of_more_than_one_record_is_refused() {
+    for is_taken in [true, false] {
+        let mut server = Config::default();
+        server.bundles = is_taken;
+        let (mut world, _, at_server) = World::connected_with(Config::default(), server);
+        let mut rogue = Rogue::client(at_server);
+        rogue.bundle(
+            &mut world,
+            &member(client_id(100), Kind::Request, &[1; 1_200]),
+        );
+        world.run_for(ms(10));
+        assert!(world.nodes[1].delivered.is_empty());
+        assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+        assert_eq!(world.nodes[1].endpoint.memory(), 0);
+    }
+}
+
+/// Who cancels what was answered, or acknowledges one reply by one, and never the bundles of the replies, makes the
+/// server keep bundles for nothing: not without end.
+#[test]
+fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {
+    let mut server = Config::default();
+    server.window = 65_536;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), server);
+    let mut rogue = Rogue::client(at_server);
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 500)));
+    rogue.say(&mut world, &[Body::Window { limit: 1 << 20 }]);
+    // Two replies of 500 bytes fill a bundle.
+    for round in 0..100 {
+        let ids: Vec<_> = (0..50)
+            .map(|number| client_id(10_000 + 50 * round + number))
+            .collect();
+        let members = ids.iter().map(|id| member(*id, Kind::Request, b""));
+        rogue.bundle(&mut world, &members.collect::<Vec<_>>().concat());
+        rogue.say(&mut world, &[Body::Cancel(List::from(&ids[..]))]);
+        world.run_for(ms(1));
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 5_000);
+    let facts = world.nodes[1].endpoint.session(at_server).unwrap();
+    assert_eq!(facts.served, 0);
+    assert!(facts.calls <= 1_024, "{} bundles are kept", facts.calls);
+}
+
+/// Replies make room, so they are taken when there is none: also those that come with others in a bundle.
+#[test]
+fn replies_are_taken_although_memory_is_full() {
+    let mut server = Config::default();
+    server.memory_max = 50_000;
+    let (mut world, session, at_server) = World::connected_with(Config::default(), server);
+    world.nodes[0].application = Box::new(|_| Answer::Hold);
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    // Half of it never comes.
+    let long = world.call(0, session, body(9, 100_000));
+    world.run_for(ms(1));
+    let now = world.now;
+    let server = &mut world.nodes[1].endpoint;
+    let asked: Vec<RpcId> = (0..5)
+        .map(|number| server.call(now, at_server, body(number, 64), None).unwrap())
+        .collect();
+    world.run_for(ms(1));
+    // Replies and requests of the client share a bundle.
+    let (now, held) = (world.now, world.nodes[0].delivered.clone());
+    let client = &mut world.nodes[0].endpoint;
+    for (rpc, body) in held {
+        client.reply(now, rpc, body).unwrap();
+    }
+    let own: Vec<RpcId> = (0..5)
+        .map(|number| client.call(now, session, body(number, 60), None).unwrap())
+        .collect();
+    for (number, rpc) in asked.iter().enumerate() {
+        assert_eq!(world.outcome(1, *rpc).unwrap(), body(number as u64, 64));
+    }
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 1);
+    // Requests need room.
+    assert!(world.nodes[1].delivered.is_empty());
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    assert!(world.outcome(0, long).unwrap() == body(9, 100_000));
+    for (number, rpc) in own.iter().enumerate() {
+        assert_eq!(world.outcome(0, *rpc).unwrap(), body(number as u64, 60));
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 6);
 }
 
 #[test]
