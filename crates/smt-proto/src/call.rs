@@ -54,7 +54,7 @@ impl LiveCall {
         !self.members.is_empty()
     }
 
-    /// Whether any record has left: only then can it have run.
+    /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.
     pub(crate) fn has_left(&self) -> bool {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)
     }

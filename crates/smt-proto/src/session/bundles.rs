@@ -326,6 +326,15 @@ impl Session {
         shared.events.push_back(Event::Reply { rpc, body });
     }
 
+    /// Whether any record of a call has left: its own, or that of the bundle that it is in.
+    pub(super) fn has_left(&self, live: &LiveCall) -> bool {
+        let bundle = live.bundle.and_then(|bundle| self.calls.get(bundle.0));
+        match bundle {
+            Some(Call::Live(bundle)) => bundle.has_left(),
+            _ => live.has_left(),
+        }
+    }
+
     /// A request was answered: so the peer has seen the bundle that it left in. When all are, nobody has to be asked.
     pub(super) fn member_answered(&mut self, bundle: Option<MessageId>, id: MessageId) {
         let Some(bundle) = bundle else { return };

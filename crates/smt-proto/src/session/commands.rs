@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the application asks of a session.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -125,6 +126,7 @@ impl Session {
         self.control.id(PacketType::Cancel, id);
         self.set_due(due);
         self.release(id, &live, shared);
+        // A member leaves with its bundle all the same, if that still waits.
         let execution = if live.has_left() {
             Execution::MayHaveRun
         } else {
@@ -146,6 +148,11 @@ impl Session {
 
     /// Ends all messages because the session ends.
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
+        let calls = self.calls.iter();
+        let waiting: BTreeSet<u64> = calls
+            .filter(|(_, call)| matches!(call, Call::Live(live) if !self.has_left(live)))
+            .map(|(number, _)| number)
+            .collect();
         for (number, call) in self.calls.drain() {
             let Call::Live(live) = call else { continue };
             // Its members are told.
@@ -154,10 +161,10 @@ impl Session {
             }
             let id = MessageId(number);
             self.release(id, &live, shared);
-            let execution = if live.has_left() {
-                Execution::MayHaveRun
-            } else {
+            let execution = if waiting.contains(&number) {
                 Execution::DidNotRun
+            } else {
+                Execution::MayHaveRun
             };
             let error = CallError {
                 reason: CallFailure::SessionEnded(end.clone()),

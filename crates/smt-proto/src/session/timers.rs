@@ -179,10 +179,14 @@ impl Session {
     /// Nothing came for a call: ask for what is missing.
     fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
+        let has_left = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => self.has_left(live),
+            _ => return,
+        };
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
         };
-        if !live.has_left() {
+        if !has_left {
             // It waits here: for keys, or behind others.
             live.question.waits_here(now);
             self.queue_sendable(id);

@@ -2,6 +2,7 @@
 //! Bundles (SPEC §5.7).
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, RpcId};
 use smt_record::{Padding, Side};
 use smt_wire::{Body, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
 
+use super::support::configs::short_lived_keys;
 use super::support::rogue::{Rogue, layout};
 use super::support::{Answer, Verdict, World, body, ms};
 
@@ -471,4 +473,60 @@ fn unless_the_window_has_no_id_for_the_bundle() {
     answers(&mut world, &rpcs, 64);
     assert_eq!(*held.borrow(), 64);
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
+}
+
+/// A client with a burst that has used up its key, and what of it waits in bundles for the next one, until the server's
+/// EPOCH_ACK comes through again.
+fn waiting_for_keys() -> (World, Vec<RpcId>) {
+    let (mut world, session, _) = World::connected_with(short_lived_keys(), Config::default());
+    world.rule = Box::new(|datagram, _| match datagram.has(PacketType::EpochAck) {
+        true => Verdict::Drop,
+        false => Verdict::Deliver,
+    });
+    while world.nodes[0].endpoint.session(session).unwrap().seal_epoch == 0 {
+        world.call(0, session, body(1, 64));
+    }
+    world.run_for(ms(1));
+    let mut rpcs = calls(&mut world, session, 1_000, 64);
+    world.run_for(ms(1));
+    let arrived: BTreeSet<RpcId> = world.nodes[1]
+        .delivered
+        .iter()
+        .map(|(rpc, _)| *rpc)
+        .collect();
+    rpcs.retain(|rpc| arrived.iter().all(|of| of.id != rpc.id));
+    assert!(rpcs.len() > 50, "{}", rpcs.len());
+    // All of them were counted as sent: none waits alone.
+    assert_eq!(
+        world.nodes[0].endpoint.statistics().messages_sent as usize,
+        arrived.len() + rpcs.len()
+    );
+    (world, rpcs)
+}
+
+#[test]
+fn nobody_is_asked_about_a_bundle_that_waits_for_keys() {
+    let (mut world, rpcs) = waiting_for_keys();
+    world.is_recording = true;
+    world.run_for(ms(300));
+    let asked = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(PacketType::Resend));
+    assert_eq!(asked.count(), 0, "{}", world.trace());
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    for rpc in rpcs {
+        world.outcome(0, rpc).unwrap();
+    }
+}
+
+#[test]
+fn a_member_of_a_bundle_that_never_left_did_not_run() {
+    let (mut world, rpcs) = waiting_for_keys();
+    let client = &mut world.nodes[0].endpoint;
+    client.close_all(smt_proto::CloseCode::Done);
+    for rpc in rpcs {
+        let error = world.outcome(0, rpc).unwrap_err();
+        assert_eq!(error.execution, Execution::DidNotRun);
+    }
 }
