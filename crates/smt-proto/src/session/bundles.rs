@@ -116,6 +116,10 @@ impl Session {
                 break;
             };
             let Reverse((_, id)) = entry;
+            // It waits twice if a full window has put it before all others.
+            if id == first {
+                continue;
+            }
             if self.stripe_of(id) == self.stripe_of(first) {
                 length += more;
                 if members.is_empty() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, RpcId};
+use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, Refused, RpcId};
 use smt_record::{Padding, Side};
 use smt_wire::{Body, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
 
@@ -529,4 +529,30 @@ fn a_member_of_a_bundle_that_never_left_did_not_run() {
         let error = world.outcome(0, rpc).unwrap_err();
         assert_eq!(error.execution, Execution::DidNotRun);
     }
+}
+
+/// The oldest message waits twice then, the second time before all others.
+#[test]
+fn each_is_a_member_once_although_the_window_has_been_full() {
+    let mut server = Config::default();
+    server.window = 64;
+    let (mut world, session, _) = World::connected_with(Config::default(), server);
+    let mut rogue = Rogue::server(session);
+    let now = world.now;
+    let client = &mut world.nodes[0].endpoint;
+    for number in 0..64 {
+        let taken = client.call(now, session, body(number, 300), None);
+        assert!(taken.is_ok());
+    }
+    let more = client.call(now, session, body(64, 300), None);
+    assert_eq!(more, Err(Refused::Blocked));
+    // There is room before anything has left.
+    rogue.say(&mut world, &[Body::Window { limit: 100 }]);
+    world.run_for(ms(10));
+    let statistics = world.nodes[0].endpoint.statistics();
+    // Three fit a bundle.
+    assert_eq!(
+        (statistics.messages_sent, statistics.bundles_sent),
+        (64, 21)
+    );
 }
