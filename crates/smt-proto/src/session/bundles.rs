@@ -8,6 +8,7 @@
 //! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use bytes::Bytes;
 use smt_record::Padding;
@@ -216,9 +217,8 @@ impl Session {
         if requests > 0 && !self.has_room_for(requests, shared) {
             shared.statistics.memory_refusals += 1;
             self.heard(now);
-            for (member, place) in members.filter(|(member, _)| member.kind == Kind::Reply) {
-                self.take_member(now, (id, &member), (body.slice(place), is_again), shared);
-            }
+            let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
+            self.take_members(now, (id, replies, &body), is_again, shared);
             return;
         }
         let stripe = usize::from(self.stripe_of(id));
@@ -231,29 +231,39 @@ impl Session {
         state.acks.note(id, shift);
         self.heard(now);
         self.take_ride(now, id, &header, shared);
-        for (member, place) in members {
-            self.take_member(now, (id, &member), (body.slice(place), is_again), shared);
-        }
+        self.take_members(now, (id, members, &body), is_again, shared);
         self.first_opened(now, id, shared);
         self.tell_window(stripe);
     }
 
-    /// Takes a member of this bundle as if it had come alone.
-    fn take_member(
+    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were lost in one if they
+    /// come again.
+    fn take_members(
         &mut self,
         now: Time,
-        (bundle, member): (MessageId, &MemberHeader),
-        (text, is_again): (Bytes, bool),
+        (bundle, members, body): (
+            MessageId,
+            impl Iterator<Item = (MemberHeader, Range<usize>)>,
+            &Bytes,
+        ),
+        is_again: bool,
         shared: &mut Shared,
     ) {
-        if self.agreement.layout.split(member.id).is_none()
-            || self.stripe_of(member.id) != self.stripe_of(bundle)
-        {
-            shared.statistics.violations += 1;
-        } else if member.kind == Kind::Reply {
-            self.take_member_reply(now, (member.id, text), is_again, shared);
-        } else {
-            self.take_member_message(now, member, text, shared);
+        let mut was_asked = false;
+        for (member, place) in members {
+            let text = body.slice(place);
+            if self.agreement.layout.split(member.id).is_none()
+                || self.stripe_of(member.id) != self.stripe_of(bundle)
+            {
+                shared.statistics.violations += 1;
+            } else if member.kind == Kind::Reply {
+                was_asked |= self.take_member_reply((member.id, text), shared);
+            } else {
+                self.take_member_message(now, &member, text, shared);
+            }
+        }
+        if was_asked {
+            self.patience.answered(now, is_again);
         }
     }
 
@@ -303,23 +313,17 @@ impl Session {
         self.deliver_request(now, (id, body), deadline, shared);
     }
 
-    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise.
-    fn take_member_reply(
-        &mut self,
-        now: Time,
-        (id, body): (MessageId, Bytes),
-        is_again: bool,
-        shared: &mut Shared,
-    ) {
+    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
+    /// was asked for.
+    fn take_member_reply(&mut self, (id, body): (MessageId, Bytes), shared: &mut Shared) -> bool {
         let waits = |call: &&Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
         if self.calls.get(id.0).filter(waits).is_none() {
             shared.statistics.packets_duplicate += 1;
-            return;
+            return false;
         }
-        let Some(Call::Live(mut live)) = self.calls.remove(id.0) else {
-            return;
+        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+            return false;
         };
-        live.question.came(now, &mut self.patience, is_again);
         self.patience.untroubled();
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
@@ -328,6 +332,7 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
+        live.question.asked > 0
     }
 
     /// Whether any record of a call has left: its own, or that of the bundle that it is in.

@@ -556,3 +556,29 @@ fn each_is_a_member_once_although_the_window_has_been_full() {
         (64, 21)
     );
 }
+
+/// Each reply that comes again would halve the wait before a question. One packet was lost.
+#[test]
+fn a_lost_bundle_is_one_loss_however_many_replies_it_had() {
+    let (mut world, session, _) = World::connected();
+    world.latency = ms(40);
+    for number in 0..20 {
+        let rpc = world.call(0, session, body(number, 64));
+        world.outcome(0, rpc).unwrap();
+    }
+    world.run_for(ms(1_000));
+    let asked = |world: &World| world.nodes[0].endpoint.statistics().resends_asked;
+    let before = asked(&world);
+    let rpc = world.call(0, session, body(1, 64));
+    world.outcome(0, rpc).unwrap();
+    assert_eq!(asked(&world), before, "it knows the path");
+    lose_data_of(&mut world, 1, 1);
+    for rpc in calls(&mut world, session, 10, 64) {
+        world.outcome(0, rpc).unwrap();
+    }
+    world.run_for(ms(1_000));
+    let before = asked(&world);
+    let rpc = world.call(0, session, body(1, 64));
+    world.outcome(0, rpc).unwrap();
+    assert!(asked(&world) - before <= 1, "{}", asked(&world) - before);
+}
