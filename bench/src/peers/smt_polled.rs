@@ -121,6 +121,7 @@ impl Exchange for Client {
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
+        self.endpoint.flush();
         wait_for(&self.endpoint, Some(wait))?;
         self.endpoint.process()?;
         while let Some(event) = self.endpoint.next_event() {
@@ -135,7 +136,8 @@ impl Exchange for Client {
                 _ => {}
             }
         }
-        Ok(())
+        // What begins because of these ends leaves together.
+        Ok(self.endpoint.gather()?)
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Core {
     unsent: Option<(Transmit, usize)>,
     /// Until then what is to be sent waits for what else is about to be, by [`Core::cork`].
     corked_until: Option<Time>,
+    /// Events told since [`Core::cork`].
+    told: usize,
     calls: HashMap<RpcId, Waiting<Result<Bytes, CallError>>>,
     one_ways: HashMap<RpcId, Waiting<OneWayOutcome>>,
     /// A client's server.
@@ -87,6 +89,7 @@ impl Core {
             transmit: Vec::with_capacity(TRANSMIT_BYTES),
             unsent: None,
             corked_until: None,
+            told: 0,
             calls: HashMap::new(),
             one_ways: HashMap::new(),
             target: None,
@@ -107,6 +110,13 @@ impl Core {
     #[cfg(feature = "tokio")]
     pub(crate) fn cork(&mut self, now: Time) {
         self.corked_until = Some(now + CORKED_MAX);
+        self.told = 0;
+    }
+
+    /// How many may have something to send because of what came since [`Core::cork`].
+    #[cfg(feature = "tokio")]
+    pub(crate) fn told(&self) -> usize {
+        self.told
     }
 
     /// Whether messages gather.
@@ -374,6 +384,7 @@ impl Core {
     }
 
     fn tell(&mut self, event: Event) {
+        self.told += 1;
         match event {
             Event::Reply { rpc, body } => finish(&mut self.calls, &rpc, Ok(body)),
             Event::CallFailed { rpc, error } => finish(&mut self.calls, &rpc, Err(error)),

@@ -136,16 +136,34 @@ impl Endpoint {
         if was_drained {
             self.gathers_since = Some(now);
         } else {
-            self.flush(now);
+            self.send_all(now);
         }
         self.set_timer(now)
+    }
+
+    /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
+    /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable.
+    ///
+    /// # Errors
+    /// The descriptor's timer could not be set.
+    pub fn gather(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        self.gathers_since.get_or_insert(now);
+        self.set_timer(now)
+    }
+
+    /// Sends what has gathered.
+    pub fn flush(&mut self) {
+        if self.gathers_since.take().is_some() {
+            self.settle(self.clock.now());
+        }
     }
 
     /// What has happened.
     pub fn next_event(&mut self) -> Option<Event> {
         let event = self.endpoint.poll_event();
-        if event.is_none() && self.gathers_since.take().is_some() {
-            self.settle(self.clock.now());
+        if event.is_none() {
+            self.flush();
         }
         event
     }
@@ -254,13 +272,13 @@ impl Endpoint {
             }
             *since = now;
         }
-        self.flush(now);
+        self.send_all(now);
         if let Err(error) = self.set_timer(now) {
             tracing::warn!(%error, "the timer could not be set");
         }
     }
 
-    fn flush(&mut self, now: Time) {
+    fn send_all(&mut self, now: Time) {
         loop {
             let (transmit, from) = match self.unsent.take() {
                 Some(unsent) => unsent,
@@ -305,7 +323,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.endpoint.close_all(CloseCode::Done);
-        self.flush(self.clock.now());
+        self.send_all(self.clock.now());
     }
 }
 

@@ -48,8 +48,11 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
                 // What the woken tasks send leaves together, when this task runs again: right after them.
                 hub.lock().cork(hub.now());
                 receive_some(hub, socket);
-                // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
-                tokio::task::yield_now().await;
+                // One that is woken alone has nobody to wait for.
+                if hub.lock().told() > 1 {
+                    // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
+                    tokio::task::yield_now().await;
+                }
                 hub.change(|core, _| core.uncork());
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}

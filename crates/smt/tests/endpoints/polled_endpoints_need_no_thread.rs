@@ -122,6 +122,34 @@ fn what_gathers_keeps_the_descriptor_readable() {
 }
 
 #[test]
+fn calls_gather_and_leave_in_one_bundle() {
+    let mut pair = Pair::new();
+    let session = pair.connect();
+    let sent = |pair: &Pair| pair.client.statistics().socket.unwrap().send_calls;
+    let before = sent(&pair);
+    pair.client.gather().unwrap();
+    for _ in 0..5 {
+        pair.client.call(session, "request", None).unwrap();
+    }
+    pair.client.flush();
+    let statistics = pair.client.statistics();
+    // On a busy machine something leaves on the way, as after 50 us.
+    assert!(sent(&pair) - before < 5);
+    assert!(statistics.protocol.bundles_sent > 0);
+    let mut replies = 0;
+    while replies < 5 {
+        let (ours, theirs) = pair.turn();
+        replies += ours.len();
+        for event in theirs {
+            let Event::Request { rpc, body, .. } = event else {
+                panic!("{event:?}");
+            };
+            pair.server.reply(rpc, body).unwrap();
+        }
+    }
+}
+
+#[test]
 fn requests_are_answered_refused_dropped_and_cancelled() {
     let mut pair = Pair::new();
     let session = pair.connect();
