@@ -41,9 +41,10 @@ pub struct Endpoint {
     unsent: Option<(Transmit, usize)>,
     /// What the descriptor's timer is set to.
     timer: Option<Time>,
-    /// Since when what is to be sent gathers: the owner drains events. The timer is set to now meanwhile, so that
-    /// nothing stays if the owner does not.
+    /// Since when commands gather: the owner drains events.
     gathers_since: Option<Time>,
+    /// Something has gathered. The timer is set to now, so that nothing stays if the owner does not drain.
+    has_gathered: bool,
 }
 
 impl Builder {
@@ -84,6 +85,7 @@ impl Endpoint {
             unsent: None,
             timer: None,
             gathers_since: None,
+            has_gathered: false,
         })
     }
 
@@ -105,15 +107,13 @@ impl Endpoint {
         Ok(connect)
     }
 
-    /// Receives all there is and does what is due. What is to be sent leaves when events are drained, or with the next
-    /// call. Never blocks.
+    /// Receives all there is, does what is due, sends what is to be sent. Never blocks.
     ///
     /// # Errors
     /// The descriptor's timer could not be set.
     pub fn process(&mut self) -> io::Result<()> {
         self.descriptor.clear()?;
         let now = self.clock.now();
-        let was_drained = self.gathers_since.take().is_none();
         for _ in 0..BATCHES_PER_TURN {
             match self.carrier.receive(&mut self.receive, Wait::Never) {
                 Ok(None) => break,
@@ -133,28 +133,22 @@ impl Endpoint {
         self.endpoint.handle_timeout(now);
         // Cleared with the descriptor: set it again even if it is the same.
         self.timer = None;
-        if was_drained {
-            self.gathers_since = Some(now);
-        } else {
-            self.send_all(now);
-        }
+        self.has_gathered = false;
+        self.gathers_since = Some(now);
+        self.send_all(now);
         self.set_timer(now)
     }
 
     /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
     /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable.
-    ///
-    /// # Errors
-    /// The descriptor's timer could not be set.
-    pub fn gather(&mut self) -> io::Result<()> {
-        let now = self.clock.now();
-        self.gathers_since.get_or_insert(now);
-        self.set_timer(now)
+    pub fn gather(&mut self) {
+        self.gathers_since = Some(self.clock.now());
     }
 
     /// Sends what has gathered.
     pub fn flush(&mut self) {
-        if self.gathers_since.take().is_some() {
+        self.gathers_since = None;
+        if std::mem::take(&mut self.has_gathered) {
             self.settle(self.clock.now());
         }
     }
@@ -264,15 +258,25 @@ impl Endpoint {
         }
     }
 
-    /// Sends what a command has made ready. A timer that cannot be set is found out by the next `process`.
+    /// Sends what a command has made ready, or lets it gather.
     fn settle(&mut self, now: Time) {
         if let Some(since) = self.gathers_since.as_mut() {
             if now.since(*since) < GATHER_MAX {
+                let is_first = !std::mem::replace(&mut self.has_gathered, true);
+                if is_first {
+                    self.set_timer_or_warn(now);
+                }
                 return;
             }
             *since = now;
+            self.has_gathered = false;
         }
         self.send_all(now);
+        self.set_timer_or_warn(now);
+    }
+
+    /// A timer that cannot be set is found out by the next `process`.
+    fn set_timer_or_warn(&mut self, now: Time) {
         if let Err(error) = self.set_timer(now) {
             tracing::warn!(%error, "the timer could not be set");
         }
@@ -303,7 +307,7 @@ impl Endpoint {
     }
 
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
-        let due = if self.gathers_since.is_some() {
+        let due = if self.has_gathered {
             Some(now)
         } else if self.unsent.is_some() {
             Some(now + SEND_AGAIN)
