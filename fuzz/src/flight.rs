@@ -81,6 +81,7 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
     let (rest, first) = (number(6, 2).unwrap_or(0), number(7, 2).unwrap_or(0));
     let name_fits = values[13].is_none_or(|name| name.len() <= 32);
     let random_fits = values[14].is_none_or(|random| random.len() == 32);
+    let bundles_fits = values[15].is_none_or(<[u8]>::is_empty);
     let has_registered = values[13].is_some() && values[14].is_some();
     is_list(1, 1)
         && matches!(key_exchange, Some(0 | 1 | 0xF1))
@@ -96,8 +97,9 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
         && in_range(12, 1, 0, 8)
         && name_fits
         && random_fits
+        && bundles_fits
         && (key_exchange != Some(1) || has_registered)
 }
 
 /// Tags that the specification names.
-const KNOWN: usize = 14;
+const KNOWN: usize = 15;

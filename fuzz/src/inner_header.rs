@@ -13,7 +13,7 @@ pub fn check(input: &[u8]) {
     let (bytes, known) = padded.split_first_chunk::<40>().expect("48 bytes");
     let known = u64::from_be_bytes(known.try_into().expect("8 bytes"));
     let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-    let is_permitted = (1..=3).contains(&bytes[8]) && u64::from(word(4)) >= 40 + u64::from(word(0));
+    let is_permitted = (1..=4).contains(&bytes[8]) && u64::from(word(4)) >= 40 + u64::from(word(0));
     let Ok(header) = InnerHeader::parse(bytes) else {
         assert!(!is_permitted, "the specification permits this header");
         return;
