@@ -16,6 +16,7 @@ const (
 	kindRequest = 1
 	kindReply   = 2
 	kindOneWay  = 3
+	kindBundle  = 4
 )
 
 // InnerHeader is the authenticated header of a message.
@@ -51,7 +52,7 @@ func parseInnerHeader(b []byte) (*InnerHeader, error) {
 		DeadlineMicros: be.Uint32(b[12:]), ReplyUnscheduled: be.Uint32(b[16:]), Window: be.Uint32(b[20:]),
 		Ack: Ack{be.Uint64(b[24:]), be.Uint64(b[32:])},
 	}
-	if h.Kind < kindRequest || h.Kind > kindOneWay {
+	if h.Kind < kindRequest || h.Kind > kindBundle {
 		return nil, fmt.Errorf("message of unknown kind %d", h.Kind)
 	}
 	if uint64(h.PaddedLength) < innerHeaderLen+uint64(h.TrueLength) {

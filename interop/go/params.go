@@ -25,6 +25,7 @@ type Params struct {
 	Stripes         byte
 	KeyName         []byte // registered keys only, else nil
 	Random          []byte
+	TakesBundles    bool // this client does not say so
 }
 
 // Key exchange values (SPEC §6.3, §14).
@@ -58,6 +59,9 @@ func (p *Params) encode() []byte {
 	}
 	if p.Random != nil {
 		put(14, p.Random)
+	}
+	if p.TakesBundles {
+		put(15, nil)
 	}
 	return b
 }
@@ -106,6 +110,12 @@ func parseParams(b []byte) (*Params, error) {
 	p.Unscheduled = be.Uint32(values[10])
 	p.DatagramLimit = be.Uint16(values[11])
 	p.Stripes = values[12][0]
+	if v, ok := values[15]; ok {
+		if len(v) != 0 {
+			return nil, fmt.Errorf("parameter 15 has a wrong length")
+		}
+		p.TakesBundles = true
+	}
 	if p.KeyExchange == exchangeRegistered {
 		name, ok := values[13]
 		random, ok2 := values[14]

@@ -158,6 +158,7 @@ type paramFields struct {
 	Stripes         byte     `json:"stripes"`
 	KeyName         Hex      `json:"key_name"`
 	Random          Hex      `json:"random"`
+	TakesBundles    bool     `json:"takes_bundles"`
 }
 
 type packetsFile struct {
@@ -233,7 +234,7 @@ func TestPackets(t *testing.T) {
 func TestInnerHeaders(t *testing.T) {
 	var f packetsFile
 	load(t, "packets.json", &f)
-	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay}
+	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay, "BUNDLE": kindBundle}
 	for _, v := range f.InnerHeaders {
 		h := &InnerHeader{TrueLength: v.Fields.TrueLength, PaddedLength: v.Fields.PaddedLength, Kind: kinds[v.Fields.Kind],
 			DeadlineMicros: v.Fields.DeadlineMicros, ReplyUnscheduled: v.Fields.ReplyUnscheduled, Window: v.Fields.Window}
@@ -254,6 +255,51 @@ func TestInnerHeaders(t *testing.T) {
 	}
 }
 
+func TestBundles(t *testing.T) {
+	var f struct {
+		Bundles []struct {
+			Name    string `json:"name"`
+			Hex     Hex    `json:"hex"`
+			Members []struct {
+				ID               Num64  `json:"id"`
+				Kind             string `json:"kind"`
+				Body             Hex    `json:"body"`
+				DeadlineMicros   uint32 `json:"deadline_us"`
+				ReplyUnscheduled uint32 `json:"reply_unscheduled"`
+			} `json:"members"`
+		} `json:"bundles"`
+		Malformed []struct {
+			Name string `json:"name"`
+			Hex  Hex    `json:"hex"`
+		} `json:"malformed_bundles"`
+	}
+	load(t, "packets.json", &f)
+	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay}
+	for _, v := range f.Bundles {
+		var members []Member
+		for _, m := range v.Members {
+			members = append(members, Member{uint64(m.ID), kinds[m.Kind], m.DeadlineMicros, m.ReplyUnscheduled, m.Body})
+		}
+		if got := encodeBundle(members); !bytes.Equal(got, v.Hex) {
+			t.Errorf("%s: encoded %x, want %x", v.Name, got, v.Hex)
+		}
+		got, err := parseBundle(v.Hex)
+		if err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+		} else if !bytes.Equal(encodeBundle(got), v.Hex) {
+			t.Errorf("%s: encoded again %x", v.Name, encodeBundle(got))
+		}
+	}
+	if len(f.Bundles) == 0 || len(f.Malformed) == 0 {
+		t.Error("no vectors")
+	}
+	for _, v := range f.Malformed {
+		if _, err := parseBundle(v.Hex); err == nil {
+			t.Errorf("%s: parsed", v.Name)
+		}
+	}
+}
+
 func TestParams(t *testing.T) {
 	var f packetsFile
 	load(t, "packets.json", &f)
@@ -261,7 +307,7 @@ func TestParams(t *testing.T) {
 		x := v.Fields
 		p := &Params{KeyExchange: x.KeyExchange, Index: uint64(x.Index), Suites: x.Suites, IndexBits: x.IndexBits, RecordSize: x.RecordSize,
 			FirstRecordSize: x.FirstRecordSize, Window: x.Window, MessageLimit: x.MessageLimit, Unscheduled: x.Unscheduled,
-			DatagramLimit: x.DatagramLimit, Stripes: x.Stripes, KeyName: x.KeyName, Random: x.Random}
+			DatagramLimit: x.DatagramLimit, Stripes: x.Stripes, KeyName: x.KeyName, Random: x.Random, TakesBundles: x.TakesBundles}
 		for _, n := range x.Versions {
 			p.Versions = append(p.Versions, byte(n))
 		}
