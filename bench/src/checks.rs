@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What SMT is to reach, as ratios of medians of the same run. A row whose figures were not measured says so.
+//! What SMT is to reach, as ratios of medians of the same run. Rows whose figures were not measured are left out.
 
 use crate::report::number;
 use crate::results::{Key, Results};

@@ -2,11 +2,11 @@
 //! What is measured: SMT and its peers, one file each.
 
 mod grpc;
-mod null_cipher;
 mod one_thread;
 mod quinn_streams;
 mod s2n_streams;
 mod smt_blocking;
+mod smt_calls;
 mod smt_core;
 mod smt_polled;
 mod smt_tokio;

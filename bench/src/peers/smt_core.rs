@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT's sans-IO core driven by one thread on each side, without the crate `smt` around it; with encryption, and with the
-//! null cipher, which only this program has. The difference of the two is what encryption adds to the message transport.
+//! simulator's null cipher, which nothing can negotiate. The difference of the two is what encryption adds to the message transport.
 //!
 //! Replies of a turn leave together, after all that has come was taken. Waiting is as the crate's: spin for up to 50 us if
 //! that has been worth it, then block. The handshake is TLS in both cases.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,11 +15,11 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_handshake::{Algorithms, ClientTls, Group, HmacTokens, ServerTls, TlsProvider};
 use smt_io::{UdpCarrier, UdpOptions};
-use smt_proto::{CloseCode, Config, Endpoint, Event, RpcId, Time};
+use smt_proto::{CloseCode, Config, Endpoint, Event, Time};
 use smt_record::Suite;
-use smt_wire::SessionIndex;
+use smt_sim::crypto::NullCipher;
 
-use super::null_cipher::NullCipher;
+use super::smt_calls::SmtCalls;
 use super::{Newcomer, Peer, Shape};
 use crate::certificates::{SERVER_NAME, authority, certificate, key};
 use crate::failure::Failure;
@@ -98,7 +97,7 @@ impl Peer for SmtCore {
             while ended.is_empty() {
                 client.turn(LONG, &mut ended)?;
             }
-            for session in client.sessions.drain(..) {
+            for session in client.open.sessions.drain(..) {
                 client.driver.endpoint.close(session, CloseCode::Done);
             }
             Ok(())
@@ -246,8 +245,7 @@ fn provider(setting: &Setting, is_server: bool) -> Result<TlsProvider, Failure> 
 
 struct Client {
     driver: Driver,
-    sessions: Vec<SessionIndex>,
-    calls: HashMap<RpcId, u32>,
+    open: SmtCalls,
 }
 
 impl Client {
@@ -256,8 +254,7 @@ impl Client {
         let driver = Driver::new(carrier, peer, setting, false)?;
         Ok(Self {
             driver,
-            sessions: Vec::new(),
-            calls: HashMap::new(),
+            open: SmtCalls::default(),
         })
     }
 
@@ -266,9 +263,9 @@ impl Client {
         self.driver
             .endpoint
             .connect(now, path, SERVER_NAME, CONNECT)?;
-        let held = self.sessions.len();
+        let held = self.open.sessions.len();
         // The endpoint itself gives up in time.
-        while self.sessions.len() == held {
+        while self.open.sessions.len() == held {
             self.turn(LONG, &mut Vec::new())?;
         }
         Ok(())
@@ -277,32 +274,23 @@ impl Client {
 
 impl Exchange for Client {
     fn connections(&self) -> usize {
-        self.sessions.len()
+        self.open.sessions.len()
     }
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
-        let (now, session) = (self.driver.now(), self.sessions[connection]);
+        let (now, session) = (self.driver.now(), self.open.sessions[connection]);
         let rpc = self
             .driver
             .endpoint
             .call(now, session, request.clone(), None)?;
-        self.calls.insert(rpc, number);
+        self.open.begun(rpc, number);
         Ok(())
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
         self.driver.turn(wait);
         while let Some(event) = self.driver.endpoint.poll_event() {
-            match event {
-                Event::Connected { session, .. } => self.sessions.push(session),
-                Event::ConnectFailed { error, .. } => return Err(error.into()),
-                Event::Reply { rpc, body } => {
-                    let number = self.calls.remove(&rpc);
-                    ended.extend(number.map(|number| (number, body.len())));
-                }
-                Event::CallFailed { error, .. } => return Err(error.into()),
-                _ => {}
-            }
+            self.open.take(event, ended)?;
         }
         Ok(())
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT in an event loop of the application's own: one thread on each side.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use smt::polled::{Endpoint, Event, RpcId, SessionIndex};
+use smt::polled::{Endpoint, Event};
 
 use super::smt_blocking::{client_builder, server_builder};
+use super::smt_calls::SmtCalls;
 use super::{Newcomer, Peer, Shape};
 use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
@@ -71,6 +71,7 @@ impl Peer for SmtPolled {
                 client.turn(WAIT, &mut ended)?;
             }
             client
+                .open
                 .sessions
                 .drain(..)
                 .for_each(|session| client.endpoint.close(session));
@@ -81,8 +82,7 @@ impl Peer for SmtPolled {
 
 struct Client {
     endpoint: Endpoint,
-    sessions: Vec<SessionIndex>,
-    calls: HashMap<RpcId, u32>,
+    open: SmtCalls,
 }
 
 impl Client {
@@ -90,15 +90,14 @@ impl Client {
         let endpoint = client_builder(setting)?.connect_polled(server)?;
         Ok(Self {
             endpoint,
-            sessions: Vec::new(),
-            calls: HashMap::new(),
+            open: SmtCalls::default(),
         })
     }
 
     fn add_session(&mut self, server: SocketAddr) -> Result<(), Failure> {
         self.endpoint.connect(server, SERVER_NAME, CONNECT)?;
-        let (began, held) = (Instant::now(), self.sessions.len());
-        while self.sessions.len() == held {
+        let (began, held) = (Instant::now(), self.open.sessions.len());
+        while self.open.sessions.len() == held {
             self.turn(WAIT, &mut Vec::new())?;
             if began.elapsed() > CONNECT * 2 {
                 return Err(Failure::new("no session within twice its time"));
@@ -110,13 +109,13 @@ impl Client {
 
 impl Exchange for Client {
     fn connections(&self) -> usize {
-        self.sessions.len()
+        self.open.sessions.len()
     }
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
-        let session = self.sessions[connection];
+        let session = self.open.sessions[connection];
         let rpc = self.endpoint.call(session, request.clone(), None)?;
-        self.calls.insert(rpc, number);
+        self.open.begun(rpc, number);
         Ok(())
     }
 
@@ -125,16 +124,7 @@ impl Exchange for Client {
         wait_for(&self.endpoint, Some(wait))?;
         self.endpoint.process()?;
         while let Some(event) = self.endpoint.next_event() {
-            match event {
-                Event::Connected { session, .. } => self.sessions.push(session),
-                Event::ConnectFailed { error, .. } => return Err(error.into()),
-                Event::Reply { rpc, body } => {
-                    let number = self.calls.remove(&rpc);
-                    ended.extend(number.map(|number| (number, body.len())));
-                }
-                Event::CallFailed { error, .. } => return Err(error.into()),
-                _ => {}
-            }
+            self.open.take(event, ended)?;
         }
         // What begins because of these ends leaves together.
         self.endpoint.gather();

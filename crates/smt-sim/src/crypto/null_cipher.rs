@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! No encryption, for scale: bytes stay as they are, and the tag only tells which key and number they belong to.
 //!
-//! It has no suite number. An endpoint gets it from [`smt_proto::Endpoint::set_aead_provider`], in this crate.
+//! It has no suite number. An endpoint gets it from [`smt_proto::Endpoint::set_aead_provider`], here and in `bench/`.
 
 use smt_record::{Aead, AeadProvider, OpenFailed, Suite};
 use smt_wire::TAG_LEN;
