@@ -50,12 +50,9 @@ impl MemberHeader {
     }
 
     fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, ParseError> {
-        let kind = match bytes[field::KIND] {
-            1 => Kind::Request,
-            2 => Kind::Reply,
-            3 => Kind::OneWay,
-            _ => return Err(ParseError::Malformed("member of an unknown kind")),
-        };
+        let kind = Kind::of(bytes[field::KIND])
+            .filter(|kind| *kind != Kind::Bundle)
+            .ok_or(ParseError::Malformed("member of an unknown kind"))?;
         let for_request = |value| if kind == Kind::Request { value } else { 0 };
         Ok(Self {
             id: MessageId(u64_at(bytes, field::ID)),

@@ -24,6 +24,29 @@ pub enum Kind {
     Bundle = 4,
 }
 
+impl Kind {
+    /// The name in the specification (SPEC §5.2).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "REQUEST",
+            Self::Reply => "REPLY",
+            Self::OneWay => "ONE_WAY",
+            Self::Bundle => "BUNDLE",
+        }
+    }
+
+    pub(crate) const fn of(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Request),
+            2 => Some(Self::Reply),
+            3 => Some(Self::OneWay),
+            4 => Some(Self::Bundle),
+            _ => None,
+        }
+    }
+}
+
 /// The first 40 bytes of a message's inner stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct InnerHeader {
@@ -86,13 +109,8 @@ impl InnerHeader {
     /// `Malformed` if the kind is unknown or the padded length too small: the peer broke a rule,
     /// since these bytes are authenticated.
     pub fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, ParseError> {
-        let kind = match bytes[field::KIND] {
-            1 => Kind::Request,
-            2 => Kind::Reply,
-            3 => Kind::OneWay,
-            4 => Kind::Bundle,
-            _ => return Err(ParseError::Malformed("message of an unknown kind")),
-        };
+        let kind = Kind::of(bytes[field::KIND])
+            .ok_or(ParseError::Malformed("message of an unknown kind"))?;
         let ack = Ack::read(&bytes[field::ACK]);
         let for_request = |value| if kind == Kind::Request { value } else { 0 };
         let header = Self {

@@ -257,7 +257,11 @@ impl Dissection {
         (kind, body): (Kind, &[u8]),
     ) -> Result<String, Failure> {
         self.counts.whole += 1;
-        let whole = format!("message {id} whole: {} of {} bytes", name(kind), body.len());
+        let whole = format!(
+            "message {id} whole: {} of {} bytes",
+            kind.name(),
+            body.len()
+        );
         Ok(match &self.directory {
             Some(directory) => {
                 let path = write_message(directory, to, id, (kind, body))?;
@@ -276,7 +280,7 @@ fn write_message(
 ) -> Result<PathBuf, Failure> {
     let name = format!(
         "{session}-{id}-{}-to-port-{}",
-        name(kind).to_lowercase(),
+        kind.name().to_lowercase(),
         target.port()
     );
     let path = directory.join(name);
@@ -294,7 +298,7 @@ fn header_line(header: &InnerHeader) -> String {
         window,
         ack,
     } = header;
-    let mut line = format!("{} of {true_length} bytes", name(*kind));
+    let mut line = format!("{} of {true_length} bytes", kind.name());
     let padding = padded_length - true_length - InnerHeader::LEN as u32;
     if padding > 0 {
         line += &format!(", {padding} of padding");
@@ -307,15 +311,6 @@ fn header_line(header: &InnerHeader) -> String {
         line += &format!(", ack base {} bits 0x{:x}", ack.base, ack.bits);
     }
     line
-}
-
-const fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Request => "REQUEST",
-        Kind::Reply => "REPLY",
-        Kind::OneWay => "ONE_WAY",
-        Kind::Bundle => "BUNDLE",
-    }
 }
 
 /// UTC, to the microsecond.

@@ -2,7 +2,7 @@
 //! What was parsed, as JSON.
 
 use serde_json::{Value, json};
-use smt_wire::{Body, Control, Entry, InnerHeader, Kind, List, Members, MessageId, Packet, Params};
+use smt_wire::{Body, Control, Entry, InnerHeader, List, Members, MessageId, Packet, Params};
 
 use super::hex;
 
@@ -46,7 +46,7 @@ pub(crate) fn members(bundle: &[u8]) -> Value {
     let member = |(header, place): (smt_wire::MemberHeader, std::ops::Range<usize>)| {
         json!({
             "id": number(header.id.0),
-            "kind": kind_name(header.kind),
+            "kind": header.kind.name(),
             "body": hex(&bundle[place]),
             "deadline_us": header.deadline_us,
             "reply_unscheduled": header.reply_unscheduled,
@@ -55,21 +55,12 @@ pub(crate) fn members(bundle: &[u8]) -> Value {
     members.map(member).collect()
 }
 
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Request => "REQUEST",
-        Kind::Reply => "REPLY",
-        Kind::OneWay => "ONE_WAY",
-        Kind::Bundle => "BUNDLE",
-    }
-}
-
 /// The fields of an inner header.
 pub(crate) fn inner_header_fields(header: &InnerHeader) -> Value {
     json!({
         "true_length": header.true_length,
         "padded_length": header.padded_length,
-        "kind": kind_name(header.kind),
+        "kind": header.kind.name(),
         "deadline_us": header.deadline_us,
         "reply_unscheduled": header.reply_unscheduled,
         "window": header.window,
