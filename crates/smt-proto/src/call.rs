@@ -49,6 +49,21 @@ pub(crate) struct LiveCall {
 }
 
 impl LiveCall {
+    /// A call that waits to leave, without deadline.
+    pub(crate) fn new(outgoing: Outgoing, question: Question) -> Self {
+        Self {
+            outgoing: Some(outgoing),
+            incoming: None,
+            is_one_way: false,
+            question,
+            deadline: None,
+            reply_unscheduled: 0,
+            is_seen: false,
+            bundle: None,
+            members: Vec::new(),
+        }
+    }
+
     /// Whether it is a bundle: no message of the application, but what several of them travel in.
     pub(crate) fn is_bundle(&self) -> bool {
         !self.members.is_empty()

@@ -4,22 +4,22 @@
 //! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
 //! members only the ids and what they are waits here.
 //! 1. [`Session::gather`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
-//! 2. At the peer [`Session::open_bundle`] hands out each member as if it had come alone.
+//! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come alone.
 //! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
 
+mod arriving;
+
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use bytes::Bytes;
 use smt_record::Padding;
-use smt_wire::{FIRST_RECORD_SIZE_MAX, Kind, MemberHeader, Members, MessageId};
+use smt_wire::{FIRST_RECORD_SIZE_MAX, Kind, MemberHeader, MessageId};
 
 use super::commands::deadline_field;
 use super::{Session, Shared};
 use crate::call::{Call, LiveCall};
 use crate::error::{CallError, OneWayOutcome};
 use crate::event::Event;
-use crate::incoming::Incoming;
 use crate::limits;
 use crate::outgoing::Outgoing;
 use crate::question::Question;
@@ -59,16 +59,11 @@ impl Session {
             .padded(&shared.config.padding, body.len() as u32);
         let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
         let outgoing = Outgoing::new(right, Bytes::from(body), padded, geometry, unscheduled);
+        let question = Question::new(now, self.patience.interval());
         let live = LiveCall {
-            outgoing: Some(outgoing),
-            incoming: None,
             is_one_way: true,
-            question: Question::new(now, self.patience.interval()),
-            deadline: None,
-            reply_unscheduled: 0,
-            is_seen: false,
-            bundle: None,
             members,
+            ..LiveCall::new(outgoing, question)
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
@@ -147,21 +142,16 @@ impl Session {
 
     /// A message becomes a member: its right to be sealed under its own id is gone.
     fn put_member(&mut self, now: Time, id: MessageId, bundle: MessageId, body: &mut Vec<u8>) {
-        let (mut header, outgoing) = match self.calls.get_mut(id.0) {
+        let (kind, deadline_us, reply_unscheduled, outgoing) = match self.calls.get_mut(id.0) {
             Some(Call::Live(live)) => {
                 live.bundle = Some(bundle);
                 let kind = match live.is_one_way {
                     true => Kind::OneWay,
                     false => Kind::Request,
                 };
-                let header = MemberHeader {
-                    id,
-                    kind,
-                    length: 0,
-                    deadline_us: deadline_field(live.deadline, now),
-                    reply_unscheduled: live.reply_unscheduled,
-                };
-                (header, live.outgoing.take())
+                let deadline_us = deadline_field(live.deadline, now);
+                let outgoing = live.outgoing.take();
+                (kind, deadline_us, live.reply_unscheduled, outgoing)
             }
             Some(Call::Cancelling(_)) => return,
             None => {
@@ -172,167 +162,24 @@ impl Session {
                 let ServedState::Replying(outgoing) = state else {
                     return;
                 };
-                let header = MemberHeader {
-                    id,
-                    kind: Kind::Reply,
-                    length: 0,
-                    deadline_us: 0,
-                    reply_unscheduled: 0,
-                };
-                (header, Some(outgoing))
+                (Kind::Reply, 0, 0, Some(outgoing))
             }
         };
         let Some(text) = outgoing.as_ref().and_then(Outgoing::waiting) else {
             return;
         };
-        // It fits record 0, which has at most 1,142 bytes.
-        header.length = text.len() as u16;
+        let header = MemberHeader {
+            id,
+            kind,
+            // It fits record 0, which has at most 1,142 bytes.
+            length: text.len() as u16,
+            deadline_us,
+            reply_unscheduled,
+        };
         let mut place = [0; MemberHeader::LEN];
         header.emit(&mut place);
         body.extend_from_slice(&place);
         body.extend_from_slice(text);
-    }
-
-    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for its requests its
-    /// replies are, since they make room: then it is as if it had not come, and comes again.
-    pub(super) fn open_bundle(
-        &mut self,
-        now: Time,
-        (id, counter): (MessageId, u64),
-        (incoming, is_again): (Incoming, bool),
-        shared: &mut Shared,
-    ) {
-        let header = *incoming.header();
-        if !(incoming.is_complete() && self.agreement.takes_bundles) {
-            shared.statistics.violations += 1;
-            return;
-        }
-        let body = Bytes::from(incoming.into_body());
-        let Ok(members) = Members::parse(&body) else {
-            shared.statistics.violations += 1;
-            return;
-        };
-        let is_request = |(member, _): &(MemberHeader, _)| member.kind == Kind::Request;
-        let requests = members.filter(is_request).count();
-        if requests > 0 && !self.has_room_for(requests, shared) {
-            shared.statistics.memory_refusals += 1;
-            self.heard(now);
-            let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
-            self.take_members(now, (id, replies, &body), is_again, shared);
-            return;
-        }
-        let stripe = usize::from(self.stripe_of(id));
-        let shift = self.shift();
-        let state = &mut self.stripes[stripe];
-        if state.window.mark_seen(counter).is_none() {
-            return;
-        }
-        state.window.mark_delivered(counter);
-        state.acks.note(id, shift);
-        self.heard(now);
-        self.take_ride(now, id, &header, shared);
-        self.take_members(now, (id, members, &body), is_again, shared);
-        self.first_opened(now, id, shared);
-        self.tell_window(stripe);
-    }
-
-    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were lost in one if they
-    /// come again.
-    fn take_members(
-        &mut self,
-        now: Time,
-        (bundle, members, body): (
-            MessageId,
-            impl Iterator<Item = (MemberHeader, Range<usize>)>,
-            &Bytes,
-        ),
-        is_again: bool,
-        shared: &mut Shared,
-    ) {
-        let mut was_asked = false;
-        for (member, place) in members {
-            let text = body.slice(place);
-            if self.agreement.layout.split(member.id).is_none()
-                || self.stripe_of(member.id) != self.stripe_of(bundle)
-            {
-                shared.statistics.violations += 1;
-            } else if member.kind == Kind::Reply {
-                was_asked |= self.take_member_reply((member.id, text), shared);
-            } else {
-                self.take_member_message(now, &member, text, shared);
-            }
-        }
-        if was_asked {
-            self.patience.answered(now, is_again);
-        }
-    }
-
-    /// A request or one-way message of the peer.
-    fn take_member_message(
-        &mut self,
-        now: Time,
-        member: &MemberHeader,
-        body: Bytes,
-        shared: &mut Shared,
-    ) {
-        let id = member.id;
-        let parts = self.agreement.layout.split(id);
-        let Some(parts) = parts.filter(|parts| parts.initiator != self.agreement.side) else {
-            shared.statistics.violations += 1;
-            return;
-        };
-        let window = &mut self.stripes[usize::from(parts.stripe)].window;
-        if window.is_seen(parts.counter) {
-            // It was given up, and VOIDED answered that.
-            shared.statistics.packets_duplicate += 1;
-            return;
-        }
-        let Some(sight) = window.mark_seen(parts.counter) else {
-            shared.statistics.violations += 1;
-            return;
-        };
-        self.patience.untroubled();
-        let rpc = self.rpc(id);
-        if member.kind == Kind::OneWay {
-            let window = &mut self.stripes[usize::from(parts.stripe)].window;
-            window.mark_delivered(parts.counter);
-            shared.statistics.messages_delivered += 1;
-            shared.events.push_back(Event::OneWay { rpc, body });
-            return;
-        }
-        let deadline = Served::deadline_of(now, member.deadline_us);
-        let served = Served {
-            state: ServedState::Working {
-                right: sight.reply_right(),
-            },
-            question: Question::new(now, self.patience.interval()),
-            reply_unscheduled: member.reply_unscheduled,
-            deadline,
-        };
-        self.served.insert(id.0, served);
-        self.deliver_request(now, (id, body), deadline, shared);
-    }
-
-    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
-    /// was asked for.
-    fn take_member_reply(&mut self, (id, body): (MessageId, Bytes), shared: &mut Shared) -> bool {
-        let waits = |call: &&Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
-        if self.calls.get(id.0).filter(waits).is_none() {
-            shared.statistics.packets_duplicate += 1;
-            return false;
-        }
-        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
-            return false;
-        };
-        self.patience.untroubled();
-        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.discovery.progressed();
-        }
-        self.member_answered(live.bundle, id);
-        shared.statistics.messages_delivered += 1;
-        let rpc = self.rpc(id);
-        shared.events.push_back(Event::Reply { rpc, body });
-        live.question.asked > 0
     }
 
     /// Whether any record of a call has left: its own, or that of the bundle that it is in.

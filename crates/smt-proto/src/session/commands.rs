@@ -38,16 +38,12 @@ impl Session {
         let unscheduled = self.agreement.unscheduled;
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
         let deadline = kind.deadline.map(|after| now + after);
+        let question = Question::new(now, self.patience.interval());
         let live = LiveCall {
-            outgoing: Some(outgoing),
-            incoming: None,
             is_one_way: kind.is_one_way,
-            question: Question::new(now, self.patience.interval()),
             deadline,
             reply_unscheduled: self.reply_unscheduled(shared),
-            is_seen: false,
-            bundle: None,
-            members: Vec::new(),
+            ..LiveCall::new(outgoing, question)
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));

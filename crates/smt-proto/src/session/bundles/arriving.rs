@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A bundle of the peer, from its opened record to its members (SPEC §5.7).
+//!
+//! All members are looked at before the first is taken; then each is judged alone, by its id and by what waits for it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use smt_wire::{Kind, MemberHeader, Members, MessageId};
+
+use super::super::{Session, Shared};
+use crate::call::Call;
+use crate::event::Event;
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+use crate::question::Question;
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for its requests its
+    /// replies are, since they make room: then it is as if it had not come, and comes again.
+    pub(in crate::session) fn open_bundle(
+        &mut self,
+        now: Time,
+        (id, counter): (MessageId, u64),
+        (incoming, is_again): (Incoming, bool),
+        shared: &mut Shared,
+    ) {
+        let header = *incoming.header();
+        if !(incoming.is_complete() && self.agreement.takes_bundles) {
+            shared.statistics.violations += 1;
+            return;
+        }
+        let body = Bytes::from(incoming.into_body());
+        let Ok(members) = Members::parse(&body) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let is_request = |(member, _): &(MemberHeader, _)| member.kind == Kind::Request;
+        let requests = members.filter(is_request).count();
+        if requests > 0 && !self.has_room_for(requests, shared) {
+            shared.statistics.memory_refusals += 1;
+            self.heard(now);
+            let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
+            self.take_members(now, (id, replies, &body), is_again, shared);
+            return;
+        }
+        let stripe = usize::from(self.stripe_of(id));
+        let shift = self.shift();
+        let state = &mut self.stripes[stripe];
+        if state.window.mark_seen(counter).is_none() {
+            return;
+        }
+        state.window.mark_delivered(counter);
+        state.acks.note(id, shift);
+        self.heard(now);
+        self.take_ride(now, id, &header, shared);
+        self.take_members(now, (id, members, &body), is_again, shared);
+        self.first_opened(now, id, shared);
+        self.tell_window(stripe);
+    }
+
+    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were lost in one if they
+    /// come again.
+    fn take_members(
+        &mut self,
+        now: Time,
+        (bundle, members, body): (
+            MessageId,
+            impl Iterator<Item = (MemberHeader, Range<usize>)>,
+            &Bytes,
+        ),
+        is_again: bool,
+        shared: &mut Shared,
+    ) {
+        let mut was_asked = false;
+        for (member, place) in members {
+            let text = body.slice(place);
+            if self.agreement.layout.split(member.id).is_none()
+                || self.stripe_of(member.id) != self.stripe_of(bundle)
+            {
+                shared.statistics.violations += 1;
+            } else if member.kind == Kind::Reply {
+                was_asked |= self.take_member_reply((member.id, text), shared);
+            } else {
+                self.take_member_message(now, &member, text, shared);
+            }
+        }
+        if was_asked {
+            self.patience.answered(now, is_again);
+        }
+    }
+
+    /// A request or one-way message of the peer.
+    fn take_member_message(
+        &mut self,
+        now: Time,
+        member: &MemberHeader,
+        body: Bytes,
+        shared: &mut Shared,
+    ) {
+        let id = member.id;
+        let parts = self.agreement.layout.split(id);
+        let Some(parts) = parts.filter(|parts| parts.initiator != self.agreement.side) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let window = &mut self.stripes[usize::from(parts.stripe)].window;
+        if window.is_seen(parts.counter) {
+            // It was given up, and VOIDED answered that.
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        let Some(sight) = window.mark_seen(parts.counter) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        self.patience.untroubled();
+        let rpc = self.rpc(id);
+        if member.kind == Kind::OneWay {
+            let window = &mut self.stripes[usize::from(parts.stripe)].window;
+            window.mark_delivered(parts.counter);
+            shared.statistics.messages_delivered += 1;
+            shared.events.push_back(Event::OneWay { rpc, body });
+            return;
+        }
+        let deadline = Served::deadline_of(now, member.deadline_us);
+        let served = Served {
+            state: ServedState::Working {
+                right: sight.reply_right(),
+            },
+            question: Question::new(now, self.patience.interval()),
+            reply_unscheduled: member.reply_unscheduled,
+            deadline,
+        };
+        self.served.insert(id.0, served);
+        self.deliver_request(now, (id, body), deadline, shared);
+    }
+
+    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
+    /// was asked for.
+    fn take_member_reply(&mut self, (id, body): (MessageId, Bytes), shared: &mut Shared) -> bool {
+        let waits = |call: &&Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
+        if self.calls.get(id.0).filter(waits).is_none() {
+            shared.statistics.packets_duplicate += 1;
+            return false;
+        }
+        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+            return false;
+        };
+        self.patience.untroubled();
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+            self.discovery.progressed();
+        }
+        self.member_answered(live.bundle, id);
+        shared.statistics.messages_delivered += 1;
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::Reply { rpc, body });
+        live.question.asked > 0
+    }
+}
