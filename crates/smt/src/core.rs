@@ -21,6 +21,7 @@ use smt_proto::{
 use smt_wire::SessionIndex;
 
 use crate::message::{Arrival, Peer};
+use crate::outcomes::Outcomes;
 use crate::target::Target;
 
 /// What an endpoint's lock protects.
@@ -35,8 +36,8 @@ pub(crate) struct Core {
     corked_until: Option<Time>,
     /// Events told since [`Core::cork`].
     told: usize,
-    calls: HashMap<RpcId, Waiting<Result<Bytes, CallError>>>,
-    one_ways: HashMap<RpcId, Waiting<OneWayOutcome>>,
+    calls: Outcomes<Result<Bytes, CallError>>,
+    one_ways: Outcomes<OneWayOutcome>,
     /// A client's server.
     pub(crate) target: Option<Target>,
     peers: HashMap<SessionIndex, Arc<Peer>>,
@@ -55,31 +56,6 @@ pub(crate) struct Core {
     pub(crate) is_closed: bool,
 }
 
-/// A result that somebody waits for.
-#[derive(Debug)]
-struct Waiting<T> {
-    result: Option<T>,
-    waker: Option<Waker>,
-}
-
-impl<T> Default for Waiting<T> {
-    fn default() -> Self {
-        Self {
-            result: None,
-            waker: None,
-        }
-    }
-}
-
-impl<T> Waiting<T> {
-    fn finish(&mut self, result: T) {
-        self.result = Some(result);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
 impl Core {
     pub(crate) fn new(endpoint: Endpoint, carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
         Self {
@@ -90,8 +66,8 @@ impl Core {
             unsent: None,
             corked_until: None,
             told: 0,
-            calls: HashMap::new(),
-            one_ways: HashMap::new(),
+            calls: Outcomes::new(),
+            one_ways: Outcomes::new(),
             target: None,
             peers: HashMap::new(),
             admission: Vec::new(),
@@ -217,7 +193,7 @@ impl Core {
     ) -> Poll<Result<RpcId, Refused>> {
         let begun = self.endpoint.call(now, session, body.clone(), deadline);
         if let Ok(rpc) = begun {
-            self.calls.insert(rpc, Waiting::default());
+            self.calls.expect(rpc);
         }
         self.admit(begun, waker)
     }
@@ -227,16 +203,12 @@ impl Core {
         rpc: RpcId,
         waker: &Waker,
     ) -> Poll<Result<Bytes, CallError>> {
-        poll_waiting(&mut self.calls, &rpc, waker)
+        self.calls.poll(rpc, waker)
     }
 
     /// The caller has gone: the call is cancelled if it is in progress.
     pub(crate) fn forget_call(&mut self, now: Time, rpc: RpcId) {
-        if self
-            .calls
-            .remove(&rpc)
-            .is_some_and(|waiting| waiting.result.is_none())
-        {
+        if self.calls.forget(rpc) {
             self.endpoint.cancel(now, rpc);
         }
     }
@@ -253,21 +225,17 @@ impl Core {
             .endpoint
             .send_one_way(now, session, body.clone(), deadline);
         if let Ok(rpc) = begun {
-            self.one_ways.insert(rpc, Waiting::default());
+            self.one_ways.expect(rpc);
         }
         self.admit(begun, waker)
     }
 
     pub(crate) fn poll_one_way(&mut self, rpc: RpcId, waker: &Waker) -> Poll<OneWayOutcome> {
-        poll_waiting(&mut self.one_ways, &rpc, waker)
+        self.one_ways.poll(rpc, waker)
     }
 
     pub(crate) fn forget_one_way(&mut self, now: Time, rpc: RpcId) {
-        if self
-            .one_ways
-            .remove(&rpc)
-            .is_some_and(|waiting| waiting.result.is_none())
-        {
+        if self.one_ways.forget(rpc) {
             self.endpoint.cancel(now, rpc);
         }
     }
@@ -386,9 +354,9 @@ impl Core {
     fn tell(&mut self, event: Event) {
         self.told += 1;
         match event {
-            Event::Reply { rpc, body } => finish(&mut self.calls, &rpc, Ok(body)),
-            Event::CallFailed { rpc, error } => finish(&mut self.calls, &rpc, Err(error)),
-            Event::OneWayDone { rpc, outcome } => finish(&mut self.one_ways, &rpc, outcome),
+            Event::Reply { rpc, body } => self.calls.finish(rpc, Ok(body)),
+            Event::CallFailed { rpc, error } => self.calls.finish(rpc, Err(error)),
+            Event::OneWayDone { rpc, outcome } => self.one_ways.finish(rpc, outcome),
             Event::Request {
                 rpc,
                 body,
@@ -468,36 +436,6 @@ impl Core {
         tracing::debug!(%session, peer = peer.map(|peer| tracing::field::display(peer.address)), %end, "session ended");
         // Callers that waited for ids of this session find out by asking again.
         self.admission.drain(..).for_each(Waker::wake);
-    }
-}
-
-fn finish<K: std::hash::Hash + Eq, T>(waiting: &mut HashMap<K, Waiting<T>>, key: &K, result: T) {
-    // Nobody waits any more for what was forgotten.
-    if let Some(waiting) = waiting.get_mut(key) {
-        waiting.finish(result);
-    }
-}
-
-fn poll_waiting<K: std::hash::Hash + Eq, T>(
-    waiting: &mut HashMap<K, Waiting<T>>,
-    key: &K,
-    waker: &Waker,
-) -> Poll<T> {
-    let entry = waiting
-        .get_mut(key)
-        .expect("polled only between its beginning and its result");
-    match entry.result.take() {
-        Some(result) => {
-            waiting.remove(key);
-            Poll::Ready(result)
-        }
-        None => {
-            match &mut entry.waker {
-                Some(known) => known.clone_from(waker),
-                None => entry.waker = Some(waker.clone()),
-            }
-            Poll::Pending
-        }
     }
 }
 

@@ -58,6 +58,7 @@ mod error;
 mod hub;
 mod key_log;
 mod message;
+mod outcomes;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;
 #[cfg(target_os = "linux")]
