@@ -22,4 +22,5 @@ mod messages_of_every_size_arrive;
 mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
+mod tasks_send_together;
 mod too_many_callers_wait;
