@@ -247,5 +247,5 @@ impl Session {
     }
 }
 
-/// Messages of other stripes that are passed over in search of more for a bundle.
-const OTHERS_MAX: usize = 64;
+/// Messages of other stripes that are passed over in search of more for a bundle: two heap operations each.
+const OTHERS_MAX: usize = 16;
