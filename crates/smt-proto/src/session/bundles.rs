@@ -104,7 +104,7 @@ impl Session {
         // Nothing is allocated for a message that leaves alone.
         let (mut members, mut others) = (Vec::new(), Vec::new());
         while let Some(Reverse((_, id))) = self.sendable.peek()
-            && others.len() < OTHERS_MAX
+            && others.len() < OTHERS_PER_MEMBER * members.len().max(1)
             && let Some(more) = self.member_len(*id)
             && self.holds(padding, length + more)
         {
@@ -247,5 +247,5 @@ impl Session {
     }
 }
 
-/// Messages of other stripes that are passed over in search of more for a bundle: two heap operations each.
-const OTHERS_MAX: usize = 16;
+/// Messages of other stripes that are passed over for each one that is found for a bundle: two heap operations each.
+const OTHERS_PER_MEMBER: usize = 16;
