@@ -27,10 +27,12 @@ use crate::event::{ConnectId, Event};
 use crate::grant_policy::GrantPolicy;
 use crate::grants::Grants;
 use crate::handshake::{KeyExchangeProvider, TokenMac};
+use crate::limits;
 use crate::ready::Ready;
 use crate::session::{Session, Shared};
 use crate::setup::Setup;
 use crate::shortest_remaining::ShortestRemainingFirst;
+use crate::spares::Spares;
 use crate::stateless::Stateless;
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -94,6 +96,7 @@ impl Endpoint {
     ) -> Self {
         config.assert_valid();
         let stateless = Stateless::new(config.version, mac);
+        let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));
         let shared = Shared {
             config,
             events: VecDeque::new(),
@@ -103,6 +106,7 @@ impl Endpoint {
             unasked: 0,
             seal_scratch: crate::outgoing::SealScratch::default(),
             open_scratch: Vec::new(),
+            spares,
             books: Books::default(),
             early_memory: 0,
             is_draining: false,

@@ -9,12 +9,15 @@
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
 
+use bytes::Bytes;
 use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::assemblies::Assemblies;
+use crate::body::Body;
 use crate::cuts::CutRanges;
 use crate::record_set::RecordSet;
+use crate::spares::Spares;
 use crate::statistics::Statistics;
 
 mod missing;
@@ -28,7 +31,7 @@ pub(crate) struct Incoming {
     length: u32,
     records: u32,
     opened: RecordSet,
-    body: Vec<u8>,
+    body: Body,
     /// Records in parts.
     assemblies: Assemblies,
     /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
@@ -48,6 +51,7 @@ pub(crate) struct Opener<'a> {
     pub(crate) index_bits: IndexBits,
     pub(crate) id: MessageId,
     pub(crate) scratch: &'a mut Vec<u8>,
+    pub(crate) spares: &'a Spares,
     pub(crate) statistics: &'a mut Statistics,
 }
 
@@ -97,7 +101,7 @@ impl Incoming {
             length: geometry.stream_length(piece.message_length),
             records: geometry.records(piece.message_length),
             opened,
-            body,
+            body: Body::Own(body),
             assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,
@@ -177,10 +181,9 @@ impl Incoming {
     }
 
     /// The body of a complete message.
-    pub(crate) fn into_body(mut self) -> Vec<u8> {
+    pub(crate) fn into_body(self) -> Bytes {
         debug_assert!(self.is_complete(), "only a complete message is delivered");
-        self.body.truncate(self.header.true_length as usize);
-        self.body
+        self.body.into_bytes(self.header.true_length as usize)
     }
 
     pub(crate) fn header(&self) -> &InnerHeader {
@@ -264,15 +267,15 @@ impl Incoming {
         let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
         // One byte more: `open_rest` borrows it and saves a copy of the record.
         let end = start + content + 1;
-        self.make_room(end);
-        let body = &mut self.body[start..end];
+        let (promised, whole) = (self.promised(), self.header.true_length as usize + 1);
+        let body = self.body.up_to(end, (promised, whole), opener.spares);
         if open_rest(
             aead,
             sequence,
             place,
             true_inner,
             record,
-            body,
+            &mut body[start..],
             opener.scratch,
         )
         .is_err()
@@ -285,20 +288,6 @@ impl Incoming {
         self.assemblies.remove(place.index);
         self.arrived += place.stream_len() as u32;
         self.opened.insert(place.index);
-    }
-
-    /// Lets the body have so many bytes, and room for all that the peer may send: that is promised anyway.
-    fn make_room(&mut self, end: usize) {
-        if self.body.len() >= end {
-            return;
-        }
-        if self.body.capacity() < end {
-            let whole = self.header.true_length as usize + 1;
-            let room = self.promised().max(2 * self.body.capacity());
-            let room = room.min(whole).max(end);
-            self.body.reserve_exact(room - self.body.len());
-        }
-        self.body.resize(end, 0);
     }
 
     /// Where a record begins in the record stream; its end for the index after the last.

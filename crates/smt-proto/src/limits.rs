@@ -136,6 +136,9 @@ pub(crate) const UNSCHEDULED: u32 = 60_000;
 pub(crate) const INCOMING_MAX: u32 = 512 * 1024;
 /// Default of [`crate::Config::memory_max`].
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
+/// Buffers that are kept for bodies to come, in bytes, and at most an eighth of [`crate::Config::memory_max`]: what is
+/// under way at 100 Gb/s while an application looks at it for a millisecond.
+pub(crate) const SPARE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Default of [`crate::Config::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;
 /// Default of [`crate::Config::record_size`], the largest that TLS permits.

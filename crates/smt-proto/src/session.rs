@@ -54,6 +54,7 @@ use crate::rate::Rate;
 use crate::ready::Place;
 use crate::resend_credit::ResendCredit;
 use crate::served::Served;
+use crate::spares::Spares;
 use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::time::Time;
@@ -69,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) unasked: u32,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
+    pub(crate) spares: Spares,
     /// Memory of incomplete messages; beside it, bytes held by early packets.
     pub(crate) books: Books,
     pub(crate) early_memory: usize,

@@ -130,7 +130,7 @@ mod tests {
             length: GEOMETRY.stream_length(padded),
             records,
             opened: set,
-            body: Vec::new(),
+            body: crate::body::Body::Own(Vec::new()),
             assemblies: Assemblies::default(),
             allowed: u32::MAX,
             priority: 0,

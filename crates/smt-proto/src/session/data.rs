@@ -203,7 +203,7 @@ impl Session {
             None => self.deliver_one_way(id, incoming, shared),
             Some(right) => {
                 served.state = ServedState::Working { right };
-                let body = Bytes::from(incoming.into_body());
+                let body = incoming.into_body();
                 self.deliver_request(now, (id, body), deadline, shared);
             }
         }
@@ -242,7 +242,7 @@ impl Session {
         let rpc = self.rpc(id);
         shared.events.push_back(Event::OneWay {
             rpc,
-            body: Bytes::from(incoming.into_body()),
+            body: incoming.into_body(),
         });
     }
 
@@ -263,6 +263,7 @@ impl Session {
             index_bits: self.agreement.receive_bits,
             id,
             scratch: &mut shared.open_scratch,
+            spares: &shared.spares,
             statistics: &mut shared.statistics,
         };
         Incoming::begin(piece(data), self.agreement.geometry, &mut opener)
@@ -367,6 +368,7 @@ pub(super) fn accept(
         index_bits,
         id,
         scratch: &mut shared.open_scratch,
+        spares: &shared.spares,
         statistics: &mut shared.statistics,
     };
     shared.books.change(incoming, |incoming| {

@@ -4,7 +4,6 @@
 //! The first record that opens acknowledges the request; the whole reply ends the call, and its
 //! acknowledgement waits for a message to ride in.
 
-use bytes::Bytes;
 use smt_wire::{Data, Kind, MessageId};
 
 use super::data::{accept, early_piece, piece};
@@ -144,7 +143,7 @@ impl Session {
         self.member_answered(bundle, id);
         shared.events.push_back(Event::Reply {
             rpc,
-            body: Bytes::from(incoming.into_body()),
+            body: incoming.into_body(),
         });
     }
 }

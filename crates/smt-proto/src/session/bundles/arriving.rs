@@ -32,7 +32,7 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         }
-        let body = Bytes::from(incoming.into_body());
+        let body = incoming.into_body();
         let Ok(members) = Members::parse(&body) else {
             shared.statistics.violations += 1;
             return;

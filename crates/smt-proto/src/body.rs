@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The application's bytes of a message on its way in, while they come (SPEC §5.4).
+//!
+//! A short body is a vector of its own. A longer one is in a buffer that comes back when the application drops it
+//! (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+
+use bytes::Bytes;
+
+use crate::spares::{Buffer, Spares};
+
+/// The bytes of a body, those that have not come undefined.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Short.
+    Own(Vec<u8>),
+    /// Long.
+    Lent(Buffer),
+}
+
+impl Body {
+    /// What the body holds or may come to hold without growing.
+    pub(crate) fn capacity(&self) -> usize {
+        match self {
+            Self::Own(bytes) => bytes.capacity(),
+            Self::Lent(buffer) => buffer.bytes().len(),
+        }
+    }
+
+    /// The first `end` bytes, to be written. If they are not there yet, room is made for `promised` bytes, all of
+    /// which may come, of a body of `whole`.
+    pub(crate) fn up_to(
+        &mut self,
+        end: usize,
+        (promised, whole): (usize, usize),
+        spares: &Spares,
+    ) -> &mut [u8] {
+        if self.capacity() < end {
+            let most = whole.max(end);
+            let least = promised.max(2 * self.capacity()).min(most).max(end);
+            if least <= OWN_MAX {
+                if let Self::Own(bytes) = self {
+                    bytes.reserve_exact(least - bytes.len());
+                }
+            } else {
+                let mut buffer = spares.take(least, most);
+                let before = self.written();
+                buffer.bytes_mut()[..before.len()].copy_from_slice(before);
+                *self = Self::Lent(buffer);
+            }
+        }
+        match self {
+            Self::Own(bytes) => {
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                &mut bytes[..end]
+            }
+            Self::Lent(buffer) => &mut buffer.bytes_mut()[..end],
+        }
+    }
+
+    /// The first `length` bytes, which have all been written.
+    pub(crate) fn into_bytes(self, length: usize) -> Bytes {
+        match self {
+            Self::Own(mut bytes) => {
+                bytes.truncate(length);
+                Bytes::from(bytes)
+            }
+            Self::Lent(buffer) => {
+                let mut bytes = Bytes::from_owner(buffer);
+                bytes.truncate(length);
+                bytes
+            }
+        }
+    }
+
+    fn written(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Lent(buffer) => buffer.bytes(),
+        }
+    }
+}
+
+/// The longest body that is a vector of its own: an allocator keeps so small ones.
+const OWN_MAX: usize = 4_096;

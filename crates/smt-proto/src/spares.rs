@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Buffers of bodies that the application has dropped, kept for bodies to come.
+//!
+//! An allocator gives large buffers back to the system, and the next body pays for its pages again: a fault for each
+//! 4 KB, which costs as much as opening them and more. A buffer from here has its pages, and has been initialised.
+//!
+//! 1. [`Spares::take`] yields a buffer of at least so many bytes: a spare one, or a new one.
+//! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the kind that takes most
+//!    room, those beyond the bound go.
+//!
+//! What a buffer held before is still in it. Nobody sees it: a body is delivered when all of its records have opened,
+//! and they cover all of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Spare buffers. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Spares(Arc<Mutex<Shelves>>);
+
+/// A buffer that comes back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    spares: Spares,
+}
+
+#[derive(Debug)]
+struct Shelves {
+    /// Buffers by their size.
+    by_class: Vec<Vec<Vec<u8>>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Spares {
+    /// None yet, and never more than so many bytes.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self(Arc::new(Mutex::new(Shelves {
+            by_class: Vec::new(),
+            bytes: 0,
+            bytes_max,
+        })))
+    }
+
+    /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any that will do, else a
+    /// new one.
+    pub(crate) fn take(&self, least: usize, most: usize) -> Buffer {
+        let mut shelves = self.shelves();
+        let spare = shelves.take(most).or_else(|| shelves.take(least));
+        drop(shelves);
+        Buffer {
+            bytes: spare.unwrap_or_else(|| vec![0; Class::of(least).size()]),
+            spares: self.clone(),
+        }
+    }
+
+    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+        // Whoever panicked did so elsewhere: nothing here does between two changes that belong together.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelves {
+    /// A spare of so many bytes, and at most about half as many more.
+    fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        let first = Class::of(bytes).0.min(self.by_class.len());
+        let shelves = self.by_class[first..].iter_mut();
+        let spare = shelves.take(STEPS / 2 + 1).find_map(Vec::pop)?;
+        self.bytes -= spare.len();
+        Some(spare)
+    }
+
+    /// Keeps a buffer, and gives others back if there are too many.
+    fn put(&mut self, spare: Vec<u8>) {
+        if spare.len() > self.bytes_max {
+            return;
+        }
+        let class = Class::of(spare.len()).0;
+        if self.by_class.len() <= class {
+            self.by_class.resize_with(class + 1, Vec::new);
+        }
+        self.bytes += spare.len();
+        self.by_class[class].push(spare);
+        while self.bytes > self.bytes_max {
+            let room = |shelf: &&mut Vec<Vec<u8>>| shelf.len() * shelf.first().map_or(0, Vec::len);
+            let largest = self.by_class.iter_mut().max_by_key(room);
+            let Some(given_back) = largest.and_then(Vec::pop) else {
+                return;
+            };
+            self.bytes -= given_back.len();
+        }
+    }
+}
+
+impl Buffer {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.spares.shelves().put(bytes);
+    }
+}
+
+/// A size of buffers: four to each doubling, so that at most a fifth of one is not needed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Class(usize);
+
+impl Class {
+    /// The smallest that holds so many bytes.
+    fn of(bytes: usize) -> Self {
+        let doublings = (bytes.max(LEAST) / LEAST).ilog2() as usize;
+        let base = LEAST << doublings;
+        let step = base / STEPS;
+        Self(doublings * STEPS + (bytes.max(base) - base).div_ceil(step))
+    }
+
+    fn size(self) -> usize {
+        let base = LEAST << (self.0 / STEPS);
+        base + self.0 % STEPS * (base / STEPS)
+    }
+}
+
+/// The smallest buffer.
+const LEAST: usize = 4_096;
+/// Sizes to a doubling.
+const STEPS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_holds_what_it_is_for_and_little_more() {
+        let mut bytes = 1;
+        while bytes < 1 << 30 {
+            for bytes in [bytes - 1, bytes, bytes + 1] {
+                let size = Class::of(bytes).size();
+                assert!(size >= bytes, "{bytes} B in {size} B");
+                assert!(
+                    size <= LEAST.max(bytes + bytes / 4),
+                    "{size} B for {bytes} B"
+                );
+                assert_eq!(Class::of(size).size(), size, "a buffer finds its own place");
+            }
+            bytes += bytes / 7 + 1;
+        }
+    }
+
+    #[test]
+    fn what_was_dropped_is_taken_again() {
+        let spares = Spares::new(1 << 20);
+        let mut buffer = spares.take(10_000, 10_000);
+        buffer.bytes_mut()[0] = 7;
+        let size = buffer.bytes().len();
+        drop(buffer);
+        assert_eq!(spares.shelves().bytes, size);
+        let again = spares.take(6_000, 9_000);
+        assert_eq!((again.bytes()[0], again.bytes().len()), (7, size));
+        assert_eq!(spares.shelves().bytes, 0);
+    }
+
+    #[test]
+    fn a_spare_for_all_comes_before_one_for_the_beginning() {
+        let spares = Spares::new(1 << 20);
+        let (small, large) = (spares.take(10_000, 0), spares.take(100_000, 0));
+        drop((small, large));
+        let (first, second) = (spares.take(10_000, 100_000), spares.take(10_000, 100_000));
+        assert!(first.bytes().len() >= 100_000);
+        assert!(second.bytes().len() < 20_000);
+    }
+
+    #[test]
+    fn a_much_larger_one_is_not_wasted() {
+        let spares = Spares::new(1 << 20);
+        drop(spares.take(100_000, 100_000));
+        assert!(spares.take(10_000, 10_000).bytes().len() < 20_000);
+    }
+
+    #[test]
+    fn beyond_the_bound_the_kind_that_takes_most_room_goes() {
+        let spares = Spares::new(100_000);
+        let small: Vec<Buffer> = (0..20).map(|_| spares.take(5_000, 5_000)).collect();
+        drop(small);
+        assert!(spares.shelves().bytes > 90_000);
+        drop(spares.take(40_000, 40_000));
+        let shelves = spares.shelves();
+        assert!(shelves.bytes <= 100_000);
+        let of = |bytes| shelves.by_class[Class::of(bytes).0].len();
+        assert_eq!((of(40_000), of(5_000)), (1, 11));
+        drop(shelves);
+        drop(spares.take(200_000, 200_000));
+        assert!(
+            spares.shelves().take(200_000).is_none(),
+            "larger than the bound"
+        );
+    }
+}
