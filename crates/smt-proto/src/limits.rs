@@ -132,8 +132,9 @@ pub(crate) const WINDOW: u32 = 4_096;
 pub(crate) const MESSAGE_LIMIT: u32 = 64 * 1024 * 1024;
 /// Default of [`crate::Config::unscheduled`] (Homa's benchmarks use 60,000).
 pub(crate) const UNSCHEDULED: u32 = 60_000;
-/// Default of [`crate::Config::incoming_max`]: four times the bandwidth-delay product of 25 Gb/s at 40 us.
-pub(crate) const INCOMING_MAX: u32 = 512 * 1024;
+/// Default of [`crate::Config::incoming_max`]: twice the bandwidth-delay product of 25 Gb/s at 40 us. What a core has not
+/// opened yet waits in the socket, before everything short (docs/PERF.md, 2026-11-21).
+pub(crate) const INCOMING_MAX: u32 = 256 * 1024;
 /// Default of [`crate::Config::memory_max`].
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
 /// Buffers that are kept for bodies to come, in bytes, and at most an eighth of [`crate::Config::memory_max`]: what is

@@ -47,7 +47,8 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
         .filter(|sent| sent.data().is_some())
         .count();
     let others = world.sent.len() - data;
-    assert!(data <= 40, "{data}");
+    // Each grant is some 64 KB, which is one datagram and a little.
+    assert!(data <= 48, "{data}");
     assert!(others * 2 <= data, "{others} of {}", world.sent.len());
 }
 
