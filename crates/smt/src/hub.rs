@@ -213,17 +213,25 @@ impl Hub {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
         let received = spin.receive(self.carrier.as_ref(), buffer, wait);
-        self.take_in(received, buffer);
+        let has_told = self.take_in(received, buffer);
         drop(receiver);
         let mut lead = self.lock_lead();
         lead.is_taken = false;
         lead.last = self.now();
+        let is_crowded = lead.followers.len() >= CROWD;
+        drop(lead);
+        if has_told && is_crowded {
+            // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
+            std::thread::yield_now();
+        }
     }
 
-    fn take_in(&self, received: Result<Option<Received>, ReceiveError>, buffer: &mut [u8]) {
+    /// Takes what was received. Whether somebody was told of something.
+    fn take_in(&self, received: Result<Option<Received>, ReceiveError>, buffer: &mut [u8]) -> bool {
         let _entered = self.span.enter();
         let now = self.now();
         let mut core = self.lock();
+        let told = core.told();
         match received {
             Ok(None) => {}
             Ok(Some(received)) => {
@@ -238,6 +246,7 @@ impl Hub {
         }
         core.fire_timers(now);
         core.turn(now);
+        core.told() > told
     }
 
     /// Takes the lead (`None`), or a place among the followers. The next timer is after `wait`.
@@ -386,6 +395,9 @@ thread_local! {
 const LEAD_MAX: Duration = Duration::from_millis(250);
 /// Who only waits looks around at least this often; nobody relies on it.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// So many waiting threads make a leader yield to those it has woken. With few it would lose more than they gain: to
+/// the scheduler a thread that yields has had its slice.
+const CROWD: usize = 6;
 /// The caretaker leaves an endpoint alone that was driven this recently.
 const CARE_AFTER: Duration = Duration::from_millis(20);
 /// The caretaker's longest sleep.
