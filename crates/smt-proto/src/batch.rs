@@ -2,6 +2,7 @@
 //! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
 
 use crate::limits::SEGMENTS_MAX;
+use crate::outgoing::Room;
 
 /// A batch under construction, in a buffer that the caller owns.
 #[derive(Debug)]
@@ -37,6 +38,17 @@ impl<'a> Batch<'a> {
                 && length <= self.segment_size
                 && self.segments < SEGMENTS_MAX
                 && self.bytes.len() + length <= self.bytes_max
+    }
+
+    /// What the next datagram, of at most `limit` bytes, leaves in.
+    pub(crate) fn room(&self, limit: usize) -> Room {
+        match self.bytes_max >= 2 * limit {
+            true => Room::InBatch {
+                limit,
+                segment_size: self.segment_size,
+            },
+            false => Room::Alone(limit),
+        }
     }
 
     /// Counts the datagram of this size that was just appended.

@@ -9,13 +9,15 @@
 
 use bytes::Bytes;
 use smt_record::{FrozenMessage, IndexBits, OutgoingId, SealError, SealKeys};
-use smt_wire::{
-    DataHeader, Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record, SessionIndex,
-};
+use smt_wire::{DataHeader, Geometry, Grant, InnerHeader, MessageId, Record, SessionIndex};
 
 use crate::incoming::record_end;
 use crate::limits::DATAGRAM_FLOOR;
 use crate::ranges::{Range, Ranges};
+
+mod packets;
+
+pub(crate) use packets::{NextPacket, Room};
 
 /// A message on its way out.
 #[derive(Debug)]
@@ -149,7 +151,7 @@ impl Outgoing {
     /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns whether it
     /// has asked for the same before: then what was sent since has not arrived either.
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
-        let first = u32::from(self.geometry.record(self.padded, 0).extent) + RECORD_OVERHEAD as u32;
+        let first = self.first_end();
         let end = offset.saturating_add(length).min(self.next);
         // Record 0 travels whole (SPEC §5.3).
         let range = if offset < first {
@@ -234,23 +236,13 @@ impl Outgoing {
         }
     }
 
-    /// Length of the next packet if `limit` bytes are its most.
-    pub(crate) fn next_packet_len(&self, limit: usize) -> usize {
-        DataHeader::LEN
-            + self
-                .next_range(limit)
-                .map_or(0, |(range, _)| (range.end - range.start) as usize)
-    }
-
     /// Bytes of the records that must be sealed again for the next packet: as a whole, however little of them is
     /// asked for, but for the last one that was sealed in parts.
-    pub(crate) fn sealed_again(&self, limit: usize, writer: &PacketWriter<'_>) -> usize {
-        if !self.is_resending() {
+    pub(crate) fn sealed_again(&self, packet: &NextPacket, writer: &PacketWriter<'_>) -> usize {
+        if !packet.is_again {
             return 0;
         }
-        let Some((range, _)) = self.next_range(limit) else {
-            return 0;
-        };
+        let range = packet.range;
         let records = self.geometry.record_at(range.start)..=self.geometry.record_at(range.end - 1);
         records
             .filter(|index| writer.scratch.record != Some((writer.own, self.id, *index)))
@@ -258,19 +250,16 @@ impl Outgoing {
             .sum()
     }
 
-    /// Writes the next packet, at most `limit` bytes, at the end of `out`.
+    /// Writes the next packet at the end of `out`.
     ///
     /// # Errors
     /// The key's records are used up; nothing was written.
     pub(crate) fn write_packet(
         &mut self,
-        limit: usize,
+        NextPacket { range, is_again }: NextPacket,
         writer: &mut PacketWriter<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
-        let Some((range, retransmit)) = self.next_range(limit) else {
-            return Ok(());
-        };
         let State::Frozen(frozen) = &mut self.state else {
             return Ok(());
         };
@@ -302,7 +291,7 @@ impl Outgoing {
         }
         let header = DataHeader {
             epoch: epoch.unwrap_or_default() as u8,
-            retransmit,
+            retransmit: is_again,
             session: writer.remote,
             id: self.id,
             message_length: self.padded,
@@ -312,41 +301,12 @@ impl Outgoing {
             .try_into()
             .expect("the place has the header's length");
         header.emit(writer.version, place);
-        if retransmit {
+        if is_again {
             self.resend.take_first(offset - range.start);
         } else {
-            self.next = offset;
+            self.next = self.next.max(offset);
         }
         Ok(())
-    }
-
-    fn next_range(&self, limit: usize) -> Option<(Range, bool)> {
-        if let Some(range) = self.resend.first() {
-            // Record 0 goes out again in a datagram that every path carries: the peer must see the message before it
-            // can ask for the rest, and only its questions tell whether large datagrams get lost (SPEC §9.8).
-            let limit = if range.start == 0 {
-                limit.min(DATAGRAM_FLOOR)
-            } else {
-                limit
-            };
-            let room = (limit - DataHeader::LEN) as u32;
-            return Some((
-                Range {
-                    start: range.start,
-                    end: range.end.min(range.start + room),
-                },
-                true,
-            ));
-        }
-        let room = (limit - DataHeader::LEN) as u32;
-        let end = self.granted.min(self.next.saturating_add(room));
-        (self.next < end).then_some((
-            Range {
-                start: self.next,
-                end,
-            },
-            false,
-        ))
     }
 }
 

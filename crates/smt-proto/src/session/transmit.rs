@@ -226,13 +226,13 @@ impl Session {
             {
                 return Written::WaitsForKeys;
             }
-            let length = outgoing.next_packet_len(limit);
-            if !batch.fits(length) {
+            let packet = outgoing.next_packet(batch.room(limit));
+            if !batch.fits(packet.len()) {
                 return Written::Full;
             }
             let start = batch.bytes.len();
-            let is_again = outgoing.is_resending();
-            let sealed = outgoing.sealed_again(limit, &writer);
+            let (length, is_again) = (packet.len(), packet.is_again);
+            let sealed = outgoing.sealed_again(&packet, &writer);
             if is_again && !self.resend_credit.spend(now, length, sealed) {
                 // The peer asks again, later and later.
                 outgoing.forget_questions();
@@ -241,7 +241,7 @@ impl Session {
             }
             // Writing may end the unscheduled part; the packet belongs to what it begins in.
             let priority = priority(outgoing);
-            match outgoing.write_packet(limit, &mut writer, batch.bytes) {
+            match outgoing.write_packet(packet, &mut writer, batch.bytes) {
                 Ok(()) => {}
                 Err(SealError::EpochFinished { .. }) if is_again => {
                     outgoing.forget_questions();

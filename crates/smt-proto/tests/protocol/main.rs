@@ -23,6 +23,7 @@ mod grants_let_short_messages_overtake;
 mod keys_are_renewed_under_load;
 mod memory_is_bounded;
 mod messages_arrive_exactly_once_through_loss;
+mod messages_of_equal_length_share_batches;
 mod other_geometries_work;
 mod padding_hides_lengths;
 mod pulls_keep_to_the_pace_of_the_link;

@@ -13,9 +13,11 @@ use super::support::node::replies_of_asked_length;
 use super::support::rogue::Rogue;
 use super::support::{Datagram, Random, Verdict, World, body, ms, us};
 
-/// A pair whose nodes pull at 10 Gb/s.
+/// A pair whose nodes pull at 10 Gb/s. Datagrams are full, since they leave one by one.
 fn pulling() -> (World, SessionIndex, SessionIndex) {
-    let (mut world, client, server) = World::connected_with(ethernet(), ethernet());
+    let mut config = ethernet();
+    config.batch_max = 1;
+    let (mut world, client, server) = World::connected_with(config.clone(), config);
     for node in &mut world.nodes {
         let policy = Pull::new(10_000_000_000, 20_000);
         node.endpoint.set_grant_policy(Box::new(policy));

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind them.
+
+use smt_proto::{Endpoint, Time};
+
+use super::support::configs::ethernet;
+use super::support::{Random, Verdict, World, body};
+
+/// The lengths of the datagrams of the next batch.
+fn next_batch(endpoint: &mut Endpoint, now: Time) -> Option<Vec<usize>> {
+    let mut buffer = Vec::new();
+    let transmit = endpoint.poll_transmit(now, &mut buffer)?;
+    Some(transmit.segments(&buffer).map(<[u8]>::len).collect())
+}
+
+fn with_calls(lengths: &[usize]) -> World {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let now = world.now;
+    let endpoint = &mut world.nodes[0].endpoint;
+    while endpoint.poll_transmit(now, &mut Vec::new()).is_some() {}
+    for (number, length) in (0..).zip(lengths) {
+        endpoint
+            .call(now, session, body(number, *length), None)
+            .unwrap();
+    }
+    world
+}
+
+#[test]
+fn in_few_calls() {
+    for (length, packets) in [(1_500, 2), (2_900, 3), (8_192, 6), (30_000, 21)] {
+        let mut world = with_calls(&[length; 10]);
+        let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+        let batches: Vec<_> = std::iter::from_fn(|| next_batch(endpoint, now)).collect();
+        let in_all: usize = batches.iter().map(Vec::len).sum();
+        assert_eq!(in_all, 10 * packets, "no packet more for {length} B");
+        if length > 5_000 {
+            assert_eq!(
+                batches.len(),
+                in_all.div_ceil(44),
+                "{length} B: {batches:?}"
+            );
+        }
+        for batch in batches {
+            assert!(
+                batch[..batch.len() - 1]
+                    .iter()
+                    .all(|length| *length == batch[0])
+            );
+        }
+    }
+}
+
+#[test]
+fn a_short_one_is_not_a_measure_for_long_ones() {
+    let mut world = with_calls(&[1_130, 1_130, 200_000]);
+    let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+    assert_eq!(next_batch(endpoint, now), Some(vec![1_250; 2]));
+    let long = next_batch(endpoint, now).unwrap();
+    assert!(long[0] > 1_400, "{long:?}");
+}
+
+#[test]
+fn and_arrive_whatever_is_lost() {
+    for seed in 0..20 {
+        let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+        let mut random = Random::new(seed);
+        world.rule = Box::new(move |_, _| match random.below(10) {
+            0 => Verdict::Drop,
+            _ => Verdict::Deliver,
+        });
+        let lengths = [8_192, 2_900, 8_192, 8_100, 40_000, 1_500, 2_900, 8_192];
+        let calls: Vec<_> = (0..)
+            .zip(lengths)
+            .map(|(number, length)| world.call(0, session, body(number, length)))
+            .collect();
+        for ((number, length), rpc) in (0..).zip(lengths).zip(calls) {
+            assert_eq!(
+                world.outcome(0, rpc),
+                Ok(body(number, length)),
+                "seed {seed}"
+            );
+        }
+    }
+}
