@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use smt_proto::{Event, RpcId};
+use bytes::Bytes;
+use smt_proto::{Event, Refused, RpcId};
 use smt_wire::SessionIndex;
 
 use crate::failure::Failure;
@@ -13,12 +14,42 @@ use crate::failure::Failure;
 pub(super) struct SmtCalls {
     pub(super) sessions: Vec<SessionIndex>,
     calls: HashMap<RpcId, u32>,
+    /// Calls that wait for ids: one that was lost holds up all that are a window later.
+    waiting: Vec<SmtCall>,
+    is_unblocked: bool,
+}
+
+/// A call that is to begin.
+#[derive(Clone, Debug)]
+pub(super) struct SmtCall {
+    pub(super) connection: usize,
+    pub(super) number: u32,
+    pub(super) request: Bytes,
 }
 
 impl SmtCalls {
-    /// A call has begun.
-    pub(super) fn begun(&mut self, rpc: RpcId, number: u32) {
-        self.calls.insert(rpc, number);
+    /// Begins a call, or lets it wait.
+    pub(super) fn begin(
+        &mut self,
+        call: SmtCall,
+        begin: impl FnOnce(SessionIndex, Bytes) -> Result<RpcId, Refused>,
+    ) -> Result<(), Failure> {
+        match begin(self.sessions[call.connection], call.request.clone()) {
+            Ok(rpc) => {
+                self.calls.insert(rpc, call.number);
+            }
+            Err(Refused::Blocked) => self.waiting.push(call),
+            Err(refused) => return Err(refused.into()),
+        }
+        Ok(())
+    }
+
+    /// Calls that have waited and may be tried again.
+    pub(super) fn unblocked(&mut self) -> Vec<SmtCall> {
+        match std::mem::take(&mut self.is_unblocked) {
+            true => std::mem::take(&mut self.waiting),
+            false => Vec::new(),
+        }
     }
 
     /// Takes an event. Whose call has ended is appended, with the bytes of its reply.
@@ -35,6 +66,7 @@ impl SmtCalls {
                 ended.extend(number.map(|number| (number, body.len())));
             }
             Event::CallFailed { error, .. } => return Err(error.into()),
+            Event::Unblocked(_) => self.is_unblocked = true,
             _ => {}
         }
         Ok(())

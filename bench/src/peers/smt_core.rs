@@ -19,7 +19,7 @@ use smt_proto::{CloseCode, Config, Endpoint, Event, Time};
 use smt_record::Suite;
 use smt_sim::crypto::NullCipher;
 
-use super::smt_calls::SmtCalls;
+use super::smt_calls::{SmtCall, SmtCalls};
 use super::{Newcomer, Peer, Shape};
 use crate::certificates::{SERVER_NAME, authority, certificate, key};
 use crate::failure::Failure;
@@ -163,8 +163,11 @@ impl Driver {
         } else {
             wait
         };
-        let mut received = self.wait(wait);
-        for _ in 0..BATCHES_PER_TURN {
+        for batch in 0..BATCHES_PER_TURN {
+            let received = match batch {
+                0 => self.wait(wait),
+                _ => self.carrier.receive(&mut self.receive, Wait::Never),
+            };
             let now = self.now();
             match received {
                 Ok(None) => break,
@@ -180,7 +183,6 @@ impl Driver {
                 }
                 Err(_) => {}
             }
-            received = self.carrier.receive(&mut self.receive, Wait::Never);
         }
         self.endpoint.handle_timeout(self.now());
     }
@@ -270,6 +272,13 @@ impl Client {
         }
         Ok(())
     }
+
+    /// Begins a call, or lets it wait for an id.
+    fn start(&mut self, call: SmtCall) -> Result<(), Failure> {
+        let (now, endpoint) = (self.driver.now(), &mut self.driver.endpoint);
+        let begin = |session, request| endpoint.call(now, session, request, None);
+        self.open.begin(call, begin)
+    }
 }
 
 impl Exchange for Client {
@@ -278,19 +287,21 @@ impl Exchange for Client {
     }
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
-        let (now, session) = (self.driver.now(), self.open.sessions[connection]);
-        let rpc = self
-            .driver
-            .endpoint
-            .call(now, session, request.clone(), None)?;
-        self.open.begun(rpc, number);
-        Ok(())
+        let request = request.clone();
+        self.start(SmtCall {
+            connection,
+            number,
+            request,
+        })
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
         self.driver.turn(wait);
         while let Some(event) = self.driver.endpoint.poll_event() {
             self.open.take(event, ended)?;
+        }
+        for call in self.open.unblocked() {
+            self.start(call)?;
         }
         Ok(())
     }

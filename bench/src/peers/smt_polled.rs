@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use smt::polled::{Endpoint, Event};
 
 use super::smt_blocking::{client_builder, server_builder};
-use super::smt_calls::SmtCalls;
+use super::smt_calls::{SmtCall, SmtCalls};
 use super::{Newcomer, Peer, Shape};
 use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
@@ -105,6 +105,13 @@ impl Client {
         }
         Ok(())
     }
+
+    /// Begins a call, or lets it wait for an id.
+    fn start(&mut self, call: SmtCall) -> Result<(), Failure> {
+        let endpoint = &mut self.endpoint;
+        let begin = |session, request: Bytes| endpoint.call(session, request, None);
+        self.open.begin(call, begin)
+    }
 }
 
 impl Exchange for Client {
@@ -113,10 +120,12 @@ impl Exchange for Client {
     }
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
-        let session = self.open.sessions[connection];
-        let rpc = self.endpoint.call(session, request.clone(), None)?;
-        self.open.begun(rpc, number);
-        Ok(())
+        let request = request.clone();
+        self.start(SmtCall {
+            connection,
+            number,
+            request,
+        })
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
@@ -128,6 +137,9 @@ impl Exchange for Client {
         }
         // What begins because of these ends leaves together.
         self.endpoint.gather();
+        for call in self.open.unblocked() {
+            self.start(call)?;
+        }
         Ok(())
     }
 }
