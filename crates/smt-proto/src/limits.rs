@@ -46,6 +46,11 @@ pub(crate) const RESEND_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// First wait before NEED_ACK (Homa: `request_ack_ticks` 2).
 pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
+/// First wait before NEED_ACK of a reply that fits one datagram, while few are kept. It holds little memory, and whoever
+/// misses it asks for it; meanwhile a next request carries its acknowledgement, and two packets are saved.
+pub(crate) const NEED_ACK_INTERVAL_SHORT: Duration = Duration::from_millis(500);
+/// Requests and replies of a session that are few.
+pub(crate) const KEPT_FEW: usize = 256;
 /// Longest wait between two NEED_ACK.
 pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Bytes that a session may send again in a second, beside as many as it sends for the first time: a 64 KB
@@ -54,6 +59,8 @@ pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 /// Most bytes that a session may save up for sending again: all that it has sent before a partition.
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
+/// A session in which nothing has moved for so long gives up memory that it can make again.
+pub(crate) const REST_AFTER: Duration = Duration::from_secs(1);
 /// Questions after which a replier forgets: about 12 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless its sender asks

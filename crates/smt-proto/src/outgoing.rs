@@ -7,12 +7,14 @@
 //!
 //! No ciphertext is kept. A record that spans packets is sealed once into the endpoint's [`SealScratch`].
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use smt_record::{FrozenMessage, IndexBits, OutgoingId, SealError, SealKeys};
 use smt_wire::{DataHeader, Geometry, Grant, InnerHeader, MessageId, Record, SessionIndex};
 
 use crate::incoming::record_end;
-use crate::limits::DATAGRAM_FLOOR;
+use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT};
 use crate::ranges::{Range, Ranges};
 
 mod packets;
@@ -214,6 +216,14 @@ impl Outgoing {
 
     pub(crate) fn length(&self) -> u32 {
         self.length
+    }
+
+    /// How long after it has left as a reply its initiator is asked whether it has arrived.
+    pub(crate) fn need_ack_interval(&self, is_hurried: bool) -> Duration {
+        match self.is_large() || is_hurried {
+            true => NEED_ACK_INTERVAL,
+            false => NEED_ACK_INTERVAL_SHORT,
+        }
     }
 
     /// Whether anything sealed in `epoch` or before may still be asked for.

@@ -19,6 +19,7 @@ mod data;
 mod endings;
 mod keys;
 mod replies;
+mod rest;
 mod timers;
 mod transmit;
 mod trimmed;
@@ -167,6 +168,8 @@ pub(crate) struct Session {
     /// Bounds what is sent again.
     resend_credit: ResendCredit,
     last_active: Time,
+    /// The value of `last_active` when it gave up what an unused session does not need.
+    rested_since: Option<Time>,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
     /// EPOCH_DONE has been sent for the previous epoch.
@@ -255,6 +258,7 @@ impl Session {
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
             last_active: now,
+            rested_since: None,
             epoch_question: None,
             is_epoch_done: false,
             old_epoch: None,

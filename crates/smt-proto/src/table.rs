@@ -83,6 +83,12 @@ impl<T> Table<T> {
         std::mem::take(&mut self.entries)
     }
 
+    /// Gives all room back that is not needed now.
+    pub(crate) fn rest(&mut self) {
+        self.entries.shrink_to_fit();
+        self.by_number.shrink_to_fit();
+    }
+
     /// Gives room back after a burst.
     fn shrink(&mut self) {
         let room = self.entries.capacity();

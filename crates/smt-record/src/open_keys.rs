@@ -86,7 +86,7 @@ impl OpenKeys {
         };
         maker.log(0, &secrets);
         Self {
-            current: Candidate::new(maker.keys(0, &secrets)),
+            current: Candidate::new(EpochKeys::new(0)),
             maker,
             failed_opens: limits.failed_opens,
             integrity_limit: suite.integrity_limit(),
@@ -101,14 +101,14 @@ impl OpenKeys {
     /// Epoch and data key that an epoch byte can mean. `None` if it is neither the current, the
     /// previous nor the next epoch, or if that key has reached its integrity limit.
     pub fn data(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        self.candidate(epoch_byte)
-            .map(|keys| (keys.epoch, &*keys.data))
+        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
+        Some((keys.epoch, keys.data(maker, secrets)))
     }
 
     /// As [`Self::data`], for control packets.
     pub fn control(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        self.candidate(epoch_byte)
-            .map(|keys| (keys.epoch, &*keys.control))
+        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
+        Some((keys.epoch, keys.control(maker, secrets)))
     }
 
     /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
@@ -118,6 +118,7 @@ impl OpenKeys {
             return false;
         };
         self.maker.log(epoch, &secrets);
+        self.current.keys.complete(&self.maker, &self.secrets);
         self.secrets = secrets;
         self.previous = Some(core::mem::replace(&mut self.current, next));
         self.asked = false;
@@ -166,20 +167,27 @@ impl OpenKeys {
         self.previous.as_ref().map(|previous| previous.keys.epoch)
     }
 
-    fn candidate(&mut self, epoch_byte: u8) -> Option<&EpochKeys> {
+    /// The keys, and what they are made from. Those of the previous epoch have been made.
+    fn candidate(
+        &mut self,
+        epoch_byte: u8,
+    ) -> Option<(&EpochKeys, &EpochMaker, &DirectionSecrets)> {
         let current = self.current.keys.epoch;
         let epoch = [Some(current), self.previous(), self.next_epoch()]
             .into_iter()
             .flatten()
             .find(|epoch| epoch.to_le_bytes()[0] == epoch_byte)?;
         self.tried = epoch;
-        let limit = self.integrity_limit;
-        let candidate = match epoch {
-            _ if epoch == current => &self.current,
-            _ if epoch < current => self.previous.as_ref()?,
-            _ => self.next(epoch),
+        if epoch > current {
+            self.make_next(epoch);
+        }
+        let (candidate, secrets) = match epoch {
+            _ if epoch == current => (&self.current, &self.secrets),
+            _ if epoch < current => (self.previous.as_ref()?, &self.secrets),
+            _ => self.next.as_ref().map(|(secrets, next)| (next, secrets))?,
         };
-        (candidate.failed < limit).then_some(&candidate.keys)
+        let is_usable = candidate.failed < self.integrity_limit;
+        is_usable.then_some((&candidate.keys, &self.maker, secrets))
     }
 
     /// The epoch that may begin now.
@@ -190,19 +198,16 @@ impl OpenKeys {
         self.current.keys.epoch.checked_add(1)
     }
 
-    fn next(&mut self, epoch: u32) -> &Candidate {
-        let Self {
-            next,
-            secrets,
-            maker,
-            ..
-        } = self;
-        let (_, candidate) = next.get_or_insert_with(|| {
-            let secrets = secrets.next_epoch(maker.suite);
-            let keys = maker.keys(epoch, &secrets);
-            (secrets, Candidate::new(keys))
+    fn make_next(&mut self, epoch: u32) {
+        self.next.get_or_insert_with(|| {
+            let secrets = self.secrets.next_epoch(self.maker.suite);
+            (secrets, Candidate::new(EpochKeys::new(epoch)))
         });
-        candidate
+    }
+
+    /// Gives up memory that is made again when it is needed: some 600 bytes a key.
+    pub fn rest(&mut self) {
+        self.current.keys.rest();
     }
 }
 

@@ -77,7 +77,7 @@ impl SealKeys {
         };
         maker.log(0, &secrets);
         Self {
-            current: maker.keys(0, &secrets),
+            current: EpochKeys::new(0),
             maker,
             limits,
             secrets,
@@ -99,11 +99,11 @@ impl SealKeys {
             "the epoch before {} is not finished",
             self.epoch()
         );
-        self.secrets = self.secrets.next_epoch(self.maker.suite);
-        let next = self.maker.keys(self.current.epoch + 1, &self.secrets);
-        self.maker.log(next.epoch, &self.secrets);
+        let next = EpochKeys::new(self.current.epoch + 1);
         let old = core::mem::replace(&mut self.current, next);
-        self.previous = Some((old.epoch, old.data));
+        self.previous = Some((old.epoch, old.into_data(&self.maker, &self.secrets)));
+        self.secrets = self.secrets.next_epoch(self.maker.suite);
+        self.maker.log(self.current.epoch, &self.secrets);
         self.records = 0;
         self.controls = 0;
         self.update_requested = false;
@@ -168,7 +168,7 @@ impl SealKeys {
     /// The data key of an epoch: the current, or the previous until it is finished.
     pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
         if epoch == self.current.epoch {
-            return Some(&*self.current.data);
+            return Some(self.current.data(&self.maker, &self.secrets));
         }
         self.previous
             .as_ref()
@@ -178,7 +178,12 @@ impl SealKeys {
 
     /// The current control key.
     pub fn control(&self) -> &dyn Aead {
-        &*self.current.control
+        self.current.control(&self.maker, &self.secrets)
+    }
+
+    /// Gives up memory that is made again when it is needed: some 600 bytes a key.
+    pub fn rest(&mut self) {
+        self.current.rest();
     }
 }
 

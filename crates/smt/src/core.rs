@@ -89,8 +89,7 @@ impl Core {
         self.told = 0;
     }
 
-    /// How many may have something to send because of what came since [`Core::cork`].
-    #[cfg(feature = "tokio")]
+    /// Events told since [`Core::cork`]: so many may have something to send.
     pub(crate) fn told(&self) -> usize {
         self.told
     }

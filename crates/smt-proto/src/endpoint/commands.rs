@@ -156,9 +156,16 @@ impl Endpoint {
     }
 
     /// From now on new requests are refused (their callers learn that they did not run) and no client is accepted.
-    /// Requests that the application has are finished as usual.
+    /// Requests that the application has are finished as usual; whether replies have arrived is asked at once.
     pub fn drain(&mut self) {
         self.shared.is_draining = true;
+        let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();
+        for number in all {
+            if let Some(session) = self.sessions.get_mut(number) {
+                session.ask_for_acks();
+                self.settle(SessionIndex(number));
+            }
+        }
     }
 
     /// Requests of peers in progress, replies not yet acknowledged included.

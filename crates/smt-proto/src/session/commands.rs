@@ -62,6 +62,7 @@ impl Session {
     ) -> Result<(), Refused> {
         let padded = self.padded_length(&body, shared)?;
         let geometry = self.agreement.geometry;
+        let is_hurried = self.is_hurried(shared);
         let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
         if !matches!(served.state, ServedState::Working { .. }) {
             return Err(Refused::NoRpc);
@@ -71,13 +72,28 @@ impl Session {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
+        served.question = Question::new(now, outgoing.need_ack_interval(is_hurried));
         served.state = ServedState::Replying(outgoing);
-        served.question = Question::new(now, limits::NEED_ACK_INTERVAL);
         let due = served.question.due;
         self.set_due(due);
         self.queue_sendable(id);
         self.last_active = now;
         Ok(())
+    }
+
+    /// Whether it matters when replies are acknowledged.
+    pub(super) fn is_hurried(&self, shared: &Shared) -> bool {
+        shared.is_draining || self.served.len() > limits::KEPT_FEW
+    }
+
+    /// Asks of all replies that have left whether they have arrived.
+    pub(crate) fn ask_for_acks(&mut self) {
+        let has_left = |state: &ServedState| matches!(state, ServedState::Replying(outgoing) if outgoing.is_sent());
+        for (number, served) in self.served.iter() {
+            if has_left(&served.state) {
+                self.control.id(PacketType::NeedAck, MessageId(number));
+            }
+        }
     }
 
     /// Ends a request without a reply.

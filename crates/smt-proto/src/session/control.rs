@@ -13,7 +13,6 @@ use crate::call::Call;
 use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::incoming::Incoming;
-use crate::limits;
 use crate::outgoing::Outgoing;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -132,7 +131,11 @@ impl Session {
                     state: ServedState::Replying(outgoing),
                     question,
                     ..
-                }) => (Some(outgoing), question, limits::NEED_ACK_INTERVAL),
+                }) => {
+                    // What is granted is long.
+                    let interval = outgoing.need_ack_interval(true);
+                    (Some(outgoing), question, interval)
+                }
                 _ => return,
             },
         };

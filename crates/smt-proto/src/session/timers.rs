@@ -46,6 +46,7 @@ impl Session {
         if let Some(due) = self.discovery.due() {
             self.set_due(due);
         }
+        self.rest_if_unused(now);
         self.close_if_idle(now, shared);
         self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
     }

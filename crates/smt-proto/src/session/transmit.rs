@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use crate::call::Call;
 use crate::control_queue::Taken;
 use crate::grant_policy::Granted;
-use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL};
+use crate::limits::DATAGRAM_FLOOR;
 use crate::outgoing::{Outgoing, PacketWriter};
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -194,7 +194,7 @@ impl Session {
         if holder_epoch.is_none() {
             self.freeze(now, id, shared);
         }
-        let limit = self.discovery.size();
+        let (limit, is_hurried) = (self.discovery.size(), self.is_hurried(shared));
         let mut writer = PacketWriter {
             version: shared.config.version,
             own: self.index,
@@ -259,7 +259,7 @@ impl Session {
         }
         // NEED_ACK counts from when all of the reply has left.
         if let Some(question) = question.filter(|_| outgoing.is_sent()) {
-            question.progressed(now, NEED_ACK_INTERVAL);
+            question.progressed(now, outgoing.need_ack_interval(is_hurried));
             let due = question.due;
             self.set_due(due);
         }

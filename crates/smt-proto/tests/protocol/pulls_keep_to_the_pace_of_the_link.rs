@@ -170,6 +170,8 @@ fn the_pace_has_a_timer_only_while_something_waits() {
     assert_eq!(ends(&mut world, &calls).len(), 3);
     world.run_for(ms(10));
     assert!(!is_paced(&world));
+    // Until the last replies are acknowledged.
+    world.run_for(ms(1_000));
     let before = world.count;
     world.run_for(ms(60_000));
     assert_eq!(world.count, before, "it is quiet");

@@ -278,3 +278,18 @@ fn garbage_ends_nothing() {
     let rpc = world.call(0, client, body(1, 10_000));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10_000)));
 }
+
+#[test]
+fn a_server_that_shuts_down_asks_at_once_whether_its_replies_have_arrived() {
+    let (mut world, client, _) = World::connected();
+    let rpc = world.call(0, client, body(1, 10));
+    world.outcome(0, rpc).unwrap();
+    assert_eq!(
+        world.nodes[1].endpoint.served_len(),
+        1,
+        "kept until it is acknowledged"
+    );
+    world.nodes[1].endpoint.drain();
+    world.run_for(ms(1));
+    assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+}

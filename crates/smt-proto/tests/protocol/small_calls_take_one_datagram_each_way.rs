@@ -52,6 +52,26 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
     assert!(others * 2 <= data, "{others} of {}", world.sent.len());
 }
 
+/// The next request acknowledges the reply before, if it comes within half a second; else the server asks, once.
+#[test]
+fn and_no_others_however_rare_they_are() {
+    for (pause, datagrams) in [(ms(1), 2), (ms(400), 2), (ms(1_600), 4)] {
+        let (mut world, session, _) = World::connected();
+        world.run_for(ms(2_000));
+        let before = world.count;
+        for number in 0..10 {
+            let rpc = world.call(0, session, body(number, 64));
+            world.outcome(0, rpc).unwrap();
+            world.run_for(pause);
+        }
+        let counted = world.count - before;
+        assert!(
+            counted <= 10 * datagrams + 2,
+            "{counted} at pauses of {pause:?}"
+        );
+    }
+}
+
 /// Homa's cutoffs: the shorter a message, the more urgent its packets.
 #[test]
 fn and_leave_with_the_priority_of_their_length() {

@@ -20,6 +20,32 @@ fn keys_at(epoch: u32) -> OpenKeys {
     keys
 }
 
+mod rest {
+    use super::*;
+    use crate::aead::Aead;
+
+    fn tag(aead: &dyn Aead) -> [u8; 16] {
+        aead.seal(1, b"", &mut [])
+    }
+
+    #[test]
+    fn changes_no_key_of_this_epoch_nor_of_the_one_before() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        let tags = |keys: &mut OpenKeys, byte| {
+            let data = tag(keys.data(byte).unwrap().1);
+            (data, tag(keys.control(byte).unwrap().1))
+        };
+        let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
+        keys.rest();
+        assert_eq!(tags(&mut keys, 0), first);
+        keys.rest();
+        keys.opened(1);
+        assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
+        keys.rest();
+        assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
+    }
+}
+
 mod data {
     use super::*;
 

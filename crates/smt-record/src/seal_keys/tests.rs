@@ -96,6 +96,27 @@ mod plaintext {
     }
 }
 
+mod rest {
+    use super::*;
+
+    #[test]
+    fn changes_no_key() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        let before = (tag(keys.data(0).unwrap()), tag(keys.control()));
+        keys.rest();
+        assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control())), before);
+        keys.rest();
+        keys.update();
+        assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
+        keys.rest();
+        assert_eq!(
+            tag(keys.data(0).unwrap()),
+            before.0,
+            "it has no secret any more"
+        );
+    }
+}
+
 mod update {
     use super::*;
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A session that nobody uses gives up memory that is made again when it is needed: tables of ciphers, room in queues.
+//! It keeps secrets, windows, and where its peer is.
+
+use super::Session;
+use crate::control_queue::ControlQueue;
+use crate::limits::REST_AFTER;
+use crate::time::Time;
+
+impl Session {
+    /// Rests if nothing has moved for [`REST_AFTER`]; else its timer comes when that may be so.
+    pub(super) fn rest_if_unused(&mut self, now: Time) {
+        let is_unused = self.calls.is_empty() && self.served.is_empty() && self.control.is_empty();
+        if !is_unused || self.rested_since == Some(self.last_active) {
+            return;
+        }
+        let at = self.last_active + REST_AFTER;
+        if now < at {
+            self.set_due(at);
+            return;
+        }
+        self.rested_since = Some(self.last_active);
+        self.seal.rest();
+        self.open.rest();
+        self.calls.rest();
+        self.served.rest();
+        self.sendable.shrink_to_fit();
+        self.control = ControlQueue::default();
+    }
+}
