@@ -18,7 +18,8 @@ pub(crate) struct ControlQueue {
     grants: Vec<Grant>,
     resends: Vec<Resend>,
     acks: Vec<Ack>,
-    ids: [Vec<MessageId>; ID_TYPES.len()],
+    /// Few sessions ever have any.
+    ids: Option<Box<[Vec<MessageId>; ID_TYPES.len()]>>,
 }
 
 /// One packet's worth, taken out of the queue.
@@ -117,7 +118,7 @@ impl ControlQueue {
             .iter()
             .position(|known| *known == packet_type)
             .expect("a packet that lists ids");
-        push_bounded(&mut self.ids[kind], id);
+        push_bounded(&mut self.ids.get_or_insert_default()[kind], id);
     }
 
     /// Takes what key epochs depend on; it leaves even when the control key is nearly used up.
@@ -137,7 +138,11 @@ impl ControlQueue {
             && self.grants.is_empty()
             && self.resends.is_empty()
             && self.acks.is_empty()
-            && self.ids.iter().all(Vec::is_empty)
+            && self
+                .ids
+                .iter()
+                .flat_map(|ids| ids.iter())
+                .all(Vec::is_empty)
     }
 
     /// Takes one packet's worth, at most `most` entries. `stripe_of` tells the stripe of an id.
@@ -169,10 +174,11 @@ impl ControlQueue {
                 stripe_of(ack.base)
             })));
         }
-        let kind = self.ids.iter().position(|ids| !ids.is_empty())?;
+        let ids = self.ids.as_mut()?;
+        let kind = ids.iter().position(|ids| !ids.is_empty())?;
         Some(Taken::Ids(
             ID_TYPES[kind],
-            take_stripe(&mut self.ids[kind], most, |id| stripe_of(*id)),
+            take_stripe(&mut ids[kind], most, |id| stripe_of(*id)),
         ))
     }
 }

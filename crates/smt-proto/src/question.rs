@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A question that is repeated until it is answered, at growing intervals (SPEC §9.3).
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::patience::Patience;
@@ -10,7 +11,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
     pub(crate) due: Time,
-    interval: Duration,
+    /// Microseconds until the next one: every message has a question, so it is small.
+    interval_us: NonZeroU32,
     /// Questions since the peer was last heard about it.
     pub(crate) asked: u32,
     /// Questions since the last progress.
@@ -26,7 +28,7 @@ impl Question {
     pub(crate) fn new(now: Time, interval: Duration) -> Self {
         Self {
             due: now + interval,
-            interval,
+            interval_us: micros(interval),
             asked: 0,
             asked_in_vain: 0,
             since: now,
@@ -69,9 +71,16 @@ impl Question {
     pub(crate) fn ask(&mut self, now: Time, longest: Duration) {
         self.asked += 1;
         self.asked_in_vain += 1;
-        self.interval = (self.interval * 2).min(longest);
-        self.due = now + self.interval;
+        let twice = self.interval_us.saturating_add(self.interval_us.get());
+        self.interval_us = twice.min(micros(longest));
+        self.due = now + Duration::from_micros(self.interval_us.get().into());
     }
+}
+
+/// Whole microseconds, at least one. Intervals are far below an hour.
+fn micros(interval: Duration) -> NonZeroU32 {
+    let micros = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+    NonZeroU32::new(micros).unwrap_or(NonZeroU32::MIN)
 }
 
 #[cfg(test)]

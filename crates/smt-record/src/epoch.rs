@@ -67,7 +67,8 @@ impl EpochKeys {
 pub(crate) struct EpochMaker {
     pub(crate) suite: Suite,
     pub(crate) provider: Arc<dyn AeadProvider>,
-    pub(crate) log: Option<KeyLogContext>,
+    /// Hardly anybody has one: it takes no room in the others' sessions.
+    pub(crate) log: Option<Box<KeyLogContext>>,
 }
 
 impl EpochMaker {

@@ -11,6 +11,7 @@
 //! (SPEC §7.3), so forged epoch bytes cost one derivation per epoch. Old secrets are deleted when
 //! an epoch becomes current. The 10 minutes of SPEC §7.3 are the caller's to measure.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -34,7 +35,7 @@ pub struct OpenKeys {
     current: Candidate,
     previous: Option<Candidate>,
     /// Derived, but nothing has opened under it yet.
-    next: Option<(DirectionSecrets, Candidate)>,
+    next: Option<Box<(DirectionSecrets, Candidate)>>,
     /// The epoch that was handed out last: the one that [`Self::failed`] is about.
     tried: u32,
     /// The peer was asked for an update of the current epoch.
@@ -82,7 +83,7 @@ impl OpenKeys {
         let maker = EpochMaker {
             suite,
             provider,
-            log,
+            log: log.map(Box::new),
         };
         maker.log(0, &secrets);
         Self {
@@ -114,7 +115,8 @@ impl OpenKeys {
     /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
     /// and the answer is true.
     pub fn opened(&mut self, epoch: u32) -> bool {
-        let Some((secrets, next)) = self.next.take_if(|(_, next)| next.keys.epoch == epoch) else {
+        let is_next = |next: &mut Box<(_, Candidate)>| next.1.keys.epoch == epoch;
+        let Some((secrets, next)) = self.next.take_if(is_next).map(|next| *next) else {
             return false;
         };
         self.maker.log(epoch, &secrets);
@@ -128,7 +130,7 @@ impl OpenKeys {
     /// Something did not open under the key that was handed out last.
     pub fn failed(&mut self) {
         let tried = self.tried;
-        let next = self.next.as_mut().map(|(_, next)| next);
+        let next = self.next.as_mut().map(|next| &mut next.1);
         let candidates = [Some(&mut self.current), self.previous.as_mut(), next];
         for candidate in candidates.into_iter().flatten() {
             if candidate.keys.epoch == tried {
@@ -184,7 +186,7 @@ impl OpenKeys {
         let (candidate, secrets) = match epoch {
             _ if epoch == current => (&self.current, &self.secrets),
             _ if epoch < current => (self.previous.as_ref()?, &self.secrets),
-            _ => self.next.as_ref().map(|(secrets, next)| (next, secrets))?,
+            _ => self.next.as_ref().map(|next| (&next.1, &next.0))?,
         };
         let is_usable = candidate.failed < self.integrity_limit;
         is_usable.then_some((&candidate.keys, &self.maker, secrets))
@@ -201,7 +203,7 @@ impl OpenKeys {
     fn make_next(&mut self, epoch: u32) {
         self.next.get_or_insert_with(|| {
             let secrets = self.secrets.next_epoch(self.maker.suite);
-            (secrets, Candidate::new(EpochKeys::new(epoch)))
+            Box::new((secrets, Candidate::new(EpochKeys::new(epoch))))
         });
     }
 

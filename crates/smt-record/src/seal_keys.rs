@@ -73,7 +73,7 @@ impl SealKeys {
         let maker = EpochMaker {
             suite,
             provider,
-            log,
+            log: log.map(Box::new),
         };
         maker.log(0, &secrets);
         Self {

@@ -34,7 +34,7 @@ pub struct IdWindow {
 }
 
 impl IdWindow {
-    /// A window of `w` ids for what `peer` starts in `stripe`; W/4 bytes.
+    /// A window of `w` ids for what `peer` starts in `stripe`; up to W/4 bytes.
     ///
     /// # Panics
     /// If `w` is not a power of two from 64 to 65,536, or the layout has no such stripe.
@@ -58,8 +58,11 @@ impl IdWindow {
             return None;
         }
         let id = self.space.id(counter)?;
-        self.seen.set(counter);
         self.delivered.clear(counter);
+        match counter == self.floor {
+            true => self.floor += 1,
+            false => self.seen.set(counter),
+        }
         while self.seen.has(self.floor) {
             self.seen.clear(self.floor);
             self.floor += 1;
@@ -105,6 +108,12 @@ impl IdWindow {
     /// The first counter that the peer may not use yet. Never falls.
     pub fn limit(&self) -> u64 {
         self.floor + self.seen.len()
+    }
+
+    /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing above.
+    pub fn rest(&mut self) {
+        self.seen.rest();
+        self.delivered.rest();
     }
 
     /// Whether the slot of a seen counter still speaks of it: the next id of the slot is unseen.
@@ -197,37 +206,51 @@ impl Default for ControlWindow {
     }
 }
 
-/// A ring of bits, indexed by counter modulo its length, which is a power of two.
+/// A ring of bits, indexed by counter modulo its length, which is a power of two. While all are 0 it needs no memory.
 #[derive(Debug)]
-struct Bits(Box<[u64]>);
+struct Bits {
+    words: Option<Box<[u64]>>,
+    len: u64,
+}
 
 impl Bits {
     fn new(len: u64) -> Self {
-        let words = usize::try_from(len / 64).expect("windows have at most 65,536 bits");
-        Self(vec![0; words].into_boxed_slice())
+        Self { words: None, len }
     }
 
     fn set(&mut self, counter: u64) {
         let (word, mask) = self.place(counter);
-        self.0[word] |= mask;
+        let words = usize::try_from(self.len / 64).expect("windows have at most 65,536 bits");
+        let make = || vec![0; words].into_boxed_slice();
+        self.words.get_or_insert_with(make)[word] |= mask;
     }
 
     fn clear(&mut self, counter: u64) {
         let (word, mask) = self.place(counter);
-        self.0[word] &= !mask;
+        if let Some(words) = &mut self.words {
+            words[word] &= !mask;
+        }
     }
 
     fn has(&self, counter: u64) -> bool {
         let (word, mask) = self.place(counter);
-        self.0[word] & mask != 0
+        self.words
+            .as_ref()
+            .is_some_and(|words| words[word] & mask != 0)
     }
 
     fn len(&self) -> u64 {
-        self.0.len() as u64 * 64
+        self.len
+    }
+
+    /// Gives its memory up, if all bits are 0.
+    fn rest(&mut self) {
+        self.words
+            .take_if(|words| words.iter().all(|word| *word == 0));
     }
 
     fn place(&self, counter: u64) -> (usize, u64) {
-        let slot = counter & (self.len() - 1);
+        let slot = counter & (self.len - 1);
         ((slot / 64) as usize, 1 << (slot % 64))
     }
 }

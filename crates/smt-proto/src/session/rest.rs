@@ -26,5 +26,8 @@ impl Session {
         self.served.rest();
         self.sendable.shrink_to_fit();
         self.control = ControlQueue::default();
+        for stripe in &mut self.stripes {
+            stripe.window.rest();
+        }
     }
 }

@@ -85,7 +85,7 @@ mod data {
     fn claims_derive_the_next_keys_once() {
         struct Counting(AtomicUsize);
         impl AeadProvider for Counting {
-            fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> alloc::boxed::Box<dyn Aead> {
+            fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
                 self.0.fetch_add(1, Ordering::Relaxed);
                 AwsLc.aead(suite, key, iv)
             }
