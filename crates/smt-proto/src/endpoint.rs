@@ -8,17 +8,17 @@
 mod commands;
 mod receive;
 mod timing;
+mod transmit;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use smt_carrier::{Path, Transmit};
+use smt_carrier::Path;
 use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
 
 use crate::accept::Accept;
-use crate::batch::Batch;
 use crate::books::Books;
 use crate::config::Config;
 use crate::connect::Connect;
@@ -153,38 +153,6 @@ impl Endpoint {
         self.setup.aead = aead;
     }
 
-    /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some((path, bytes)) = self.stateless.pop() {
-            buffer.clear();
-            buffer.extend_from_slice(&bytes);
-            return Some(Transmit {
-                path,
-                segment_size: bytes.len(),
-                priority: 0,
-            });
-        }
-        self.decide_grants(now);
-        let mut batch = Batch::new(buffer, self.shared.config.batch_max);
-        while let Some(sender) = self.ready.pop() {
-            let path = match sender {
-                Sender::Session(index) => self.write_session(now, index, &mut batch),
-                Sender::Connect(id) => self.write_connect(id, &mut batch),
-                Sender::Accept(index) => self.write_accept(index, &mut batch),
-            };
-            let Some(path) = path else { continue };
-            if !batch.is_empty() {
-                let (segment_size, priority) = (batch.segment_size(), batch.priority);
-                return Some(Transmit {
-                    path,
-                    segment_size,
-                    priority,
-                });
-            }
-        }
-        None
-    }
-
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.events.pop_front()
@@ -237,87 +205,6 @@ impl Endpoint {
             seal_epoch: session.seal.epoch(),
             open_epoch: session.open.epoch(),
         })
-    }
-
-    fn decide_grants(&mut self, now: Time) {
-        if self.is_pull_due(now) && self.policy.may_pull(now) {
-            self.shared.grants.wake();
-        }
-        let unasked = std::mem::take(&mut self.shared.unasked);
-        if unasked > 0 {
-            self.policy.spend(now, unasked);
-        }
-        if !self.ask_for_cuts(now) {
-            return;
-        }
-        let config = &self.shared.config;
-        let is_full = self.shared.books.are_full(config.memory_max);
-        let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, self.policy.as_mut(), config.incoming_max, is_full) {
-            let index = granted.rpc.session;
-            if let Some(session) = self.sessions.get_mut(index.0) {
-                let bytes = session.grant(granted, &mut self.shared);
-                self.policy.spend(now, bytes);
-                self.settle(index);
-            }
-        }
-    }
-
-    /// Whether what has waited for the policy's pace may go.
-    fn is_pull_due(&self, now: Time) -> bool {
-        self.policy.next_timeout().is_some_and(|due| due <= now)
-    }
-
-    /// Asks for what was cut on the way, at the policy's pace. Whether nothing of it waits any longer.
-    fn ask_for_cuts(&mut self, now: Time) -> bool {
-        // Under another policy than when they were noted, timers ask.
-        let pulls = self.shared.grants.pulling().is_some();
-        while let Some(cut) = self.shared.cuts.first() {
-            let index = cut.rpc.session;
-            if let Some(session) = self.sessions.get_mut(index.0) {
-                let question = session.question_about(&cut).filter(|_| pulls);
-                if question.is_some() && !self.policy.may_pull(now) {
-                    return false;
-                }
-                let bytes = session.cut_is_over(&cut, question, &mut self.shared);
-                self.policy.spend(now, bytes);
-                self.settle(index);
-            }
-            self.shared.cuts.pop();
-        }
-        true
-    }
-
-    fn write_session(
-        &mut self,
-        now: Time,
-        index: SessionIndex,
-        batch: &mut Batch<'_>,
-    ) -> Option<Path> {
-        let session = self.sessions.get_mut(index.0)?;
-        session.ready = None;
-        session.write(now, &mut self.shared, batch);
-        let path = session.path;
-        self.settle(index);
-        Some(path)
-    }
-
-    fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
-        let connect = self
-            .connects
-            .get_mut(id.0)
-            .filter(|connect| connect.has_output())?;
-        connect.write(self.shared.config.version, batch);
-        Some(connect.path)
-    }
-
-    fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
-        let accept = self
-            .accepts
-            .get_mut(index.0)
-            .filter(|accept| accept.has_output())?;
-        accept.write(self.shared.config.version, batch);
-        Some(accept.path)
     }
 
     /// A new session index and its reset token. `None`: serials are used up, the endpoint must be made anew.

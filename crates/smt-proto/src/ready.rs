@@ -32,6 +32,11 @@ impl<S: Copy + Ord> Ready<S> {
         self.waiting.remove(&(rank, serial, sender));
     }
 
+    /// Who is next.
+    pub(crate) fn first(&self) -> Option<S> {
+        self.waiting.first().map(|(_, _, sender)| *sender)
+    }
+
     pub(crate) fn pop(&mut self) -> Option<S> {
         self.waiting.pop_first().map(|(_, _, sender)| sender)
     }

@@ -20,22 +20,30 @@ use crate::served::{Served, ServedState};
 use crate::time::Time;
 
 impl Session {
-    /// Writes what may leave now; an empty batch means nothing.
+    /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
     pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         self.update_keys(now, shared);
-        if std::mem::take(&mut self.confirm_due) {
-            self.write_confirm(shared.config.version, batch.bytes);
-        } else {
-            self.write_control(shared, batch.bytes);
-        }
-        if !batch.bytes.is_empty() {
-            batch.close_datagram(batch.bytes.len());
-            batch.priority = CONTROL_PRIORITY;
+        if batch.is_empty() && self.write_controls(shared, batch) {
             return;
         }
         self.write_messages(now, shared, batch);
         // The key may have been used up just now, and the next one be free.
         self.update_keys(now, shared);
+    }
+
+    /// Writes a datagram of control packets, if any wait.
+    fn write_controls(&mut self, shared: &Shared, batch: &mut Batch<'_>) -> bool {
+        if std::mem::take(&mut self.confirm_due) {
+            self.write_confirm(shared.config.version, batch.bytes);
+        } else {
+            self.write_control(shared, batch.bytes);
+        }
+        let has_written = !batch.bytes.is_empty();
+        if has_written {
+            batch.close_datagram(batch.bytes.len());
+            batch.priority = CONTROL_PRIORITY;
+        }
+        has_written
     }
 
     /// Writes messages until the batch is full.
@@ -67,6 +75,11 @@ impl Session {
         self.sendable
             .peek()
             .map_or(0, |Reverse((remaining, _))| remaining.saturating_add(1))
+    }
+
+    /// Whether messages are all that it has to send.
+    pub(crate) fn has_only_messages(&self) -> bool {
+        !self.confirm_due && self.control.is_empty() && !self.sendable.is_empty()
     }
 
     pub(crate) fn has_output(&self, shared: &Shared) -> bool {

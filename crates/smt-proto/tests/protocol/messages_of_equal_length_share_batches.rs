@@ -4,7 +4,7 @@
 use smt_proto::{Endpoint, Time};
 
 use super::support::configs::ethernet;
-use super::support::{Random, Verdict, World, body};
+use super::support::{Random, Verdict, World, body, ms};
 
 /// The lengths of the datagrams of the next batch.
 fn next_batch(endpoint: &mut Endpoint, now: Time) -> Option<Vec<usize>> {
@@ -49,6 +49,22 @@ fn in_few_calls() {
             );
         }
     }
+}
+
+#[test]
+fn those_of_other_sessions_between_the_same_sockets_too() {
+    let (mut world, first, _) = World::connected_with(ethernet(), ethernet());
+    let others = [0; 9].map(|_| world.connect(0, 1).unwrap().0);
+    world.run_for(ms(3_000));
+    let now = world.now;
+    for (number, session) in (0..).zip([first].into_iter().chain(others)) {
+        let endpoint = &mut world.nodes[0].endpoint;
+        endpoint.call(now, session, body(number, 64), None).unwrap();
+    }
+    let batch = next_batch(&mut world.nodes[0].endpoint, now).unwrap();
+    assert_eq!(batch.len(), 10);
+    assert!(batch.iter().all(|length| *length == batch[0]));
+    assert_eq!(next_batch(&mut world.nodes[0].endpoint, now), None);
 }
 
 #[test]
