@@ -62,19 +62,26 @@ impl Outgoing {
         }
     }
 
-    /// The same in pieces of one size: that of the batch's `segment`, or one that leaves no short piece at the end of all
-    /// that may be sent.
+    /// The same in pieces of one size: that of the batch's `segment`, that of all that may be sent, or that of what is
+    /// left of it, whichever comes first that takes hardly more packets than full ones would be.
     fn further_evenly(&self, most: u32, segment: u32) -> Range {
+        let rest = self.granted - self.next;
         // Record 0 travels whole (SPEC §5.3).
         let least = if self.next == 0 { self.first_end() } else { 1 };
-        let pieces = self.granted.div_ceil(most).max(1);
-        let piece = if segment == 0 {
-            self.granted.div_ceil(pieces).max(self.first_end())
-        } else if segment >= least && self.granted.div_ceil(segment) <= pieces + pieces / WASTE_PART
-        {
-            segment.min(most)
+        let fewest = rest.div_ceil(most).max(1);
+        let whole = self.granted.div_ceil(self.granted.div_ceil(most).max(1));
+        let whole = whole.max(self.first_end());
+        let piece = if segment > 0 {
+            let is_near = rest.div_ceil(segment) <= fewest + fewest / WASTE_PART;
+            if segment >= least && is_near {
+                segment.min(most)
+            } else {
+                most
+            }
+        } else if rest.div_ceil(whole) == fewest {
+            whole
         } else {
-            most
+            rest.div_ceil(fewest).max(least)
         };
         let range = self.further(piece);
         let start = range.end.saturating_sub(piece);

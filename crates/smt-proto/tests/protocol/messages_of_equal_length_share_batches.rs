@@ -51,6 +51,24 @@ fn in_few_calls() {
     }
 }
 
+/// Whatever is granted at a time.
+#[test]
+fn in_hardly_more_packets_than_full_ones_would_be() {
+    for granted in [8_000, 16_000, 40_000, 256_000] {
+        let mut server = ethernet();
+        server.incoming_max = granted;
+        let (mut world, session, _) = World::connected_with(ethernet(), server);
+        world.is_recording = true;
+        let rpc = world.call(0, session, body(1, 1_000_000));
+        world.outcome(0, rpc).unwrap();
+        let from_client = world.sent.iter().filter(|sent| sent.from == 0);
+        let packets = from_client.filter(|sent| sent.data().is_some()).count();
+        let full = 1_001_400_usize.div_ceil(1_436);
+        println!("{granted} B at a time: {packets} packets, {full} full ones");
+        assert!(packets <= full + full / 20, "{packets} for {full}");
+    }
+}
+
 #[test]
 fn those_of_other_sessions_between_the_same_sockets_too() {
     let (mut world, first, _) = World::connected_with(ethernet(), ethernet());
