@@ -60,6 +60,13 @@ impl<'a> Batch<'a> {
         self.is_closed |= length < self.segment_size;
     }
 
+    /// Whether no further datagram fits, however short.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_closed
+            || self.segments >= SEGMENTS_MAX
+            || self.bytes.len() + self.segment_size > self.bytes_max
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.segments == 0
     }

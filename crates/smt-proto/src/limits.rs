@@ -61,7 +61,7 @@ pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
 /// A session in which nothing has moved for so long gives up memory that it can make again.
 pub(crate) const REST_AFTER: Duration = Duration::from_secs(1);
-/// Questions after which a replier forgets: about 12 s. In Homa/Linux a dead client is asked for ever.
+/// Questions after which a replier forgets: after about 12 s, of a short reply 20 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless its sender asks
 /// about it meanwhile.

@@ -28,6 +28,11 @@ impl<S: Copy + Ord> Ready<S> {
         (rank, self.serial)
     }
 
+    /// Lets a sender that was taken out in vain wait where it has waited.
+    pub(crate) fn restore(&mut self, (rank, serial): Place, sender: S) {
+        self.waiting.insert((rank, serial, sender));
+    }
+
     pub(crate) fn remove(&mut self, (rank, serial): Place, sender: S) {
         self.waiting.remove(&(rank, serial, sender));
     }

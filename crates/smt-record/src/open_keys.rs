@@ -210,6 +210,10 @@ impl OpenKeys {
     /// Gives up memory that is made again when it is needed: some 600 bytes a key.
     pub fn rest(&mut self) {
         self.current.keys.rest();
+        // The next epoch itself stays: its failed openings count.
+        if let Some(next) = &mut self.next {
+            next.1.keys.rest();
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Endpoint {
     }
 
     /// From now on new requests are refused (their callers learn that they did not run) and no client is accepted.
-    /// Requests that the application has are finished as usual; whether replies have arrived is asked at once.
+    /// Requests that the application has are finished as usual; whether replies have arrived is asked soon.
     pub fn drain(&mut self) {
         self.shared.is_draining = true;
         let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();

@@ -7,6 +7,7 @@ use smt_wire::SessionIndex;
 use super::{Endpoint, Sender};
 use crate::batch::Batch;
 use crate::event::ConnectId;
+use crate::ready::Place;
 use crate::time::Time;
 
 impl Endpoint {
@@ -48,17 +49,36 @@ impl Endpoint {
 
     /// Lets messages of other sessions between the same sockets leave with what is in the batch, as far as they fit.
     fn fill(&mut self, now: Time, path: Path, batch: &mut Batch<'_>) {
-        while let Some(sender @ Sender::Session(index)) = self.ready.first()
+        while !batch.is_full()
+            && let Some(sender @ Sender::Session(index)) = self.ready.first()
             && self.has_only_messages(sender)
             && self.session_path(index) == Some(path)
         {
-            let before = batch.bytes.len();
+            let (before, place) = (batch.bytes.len(), self.place(index));
             self.ready.pop();
             self.write_session(now, index, batch);
             if batch.bytes.len() == before {
+                self.put_back(index, place);
                 return;
             }
         }
+    }
+
+    /// Nothing of a session fitted: it keeps its turn among its equals.
+    fn put_back(&mut self, index: SessionIndex, before: Option<Place>) {
+        let sender = Sender::Session(index);
+        let (Some(before), Some(session)) = (before, self.sessions.get_mut(index.0)) else {
+            return;
+        };
+        if let Some(place) = session.ready.filter(|place| place.0 >= before.0) {
+            self.ready.remove(place, sender);
+            self.ready.restore(before, sender);
+            session.ready = Some(before);
+        }
+    }
+
+    fn place(&self, index: SessionIndex) -> Option<Place> {
+        self.sessions.get(index.0)?.ready
     }
 
     fn has_only_messages(&self, sender: Sender) -> bool {

@@ -86,13 +86,19 @@ impl Session {
         shared.is_draining || self.served.len() > limits::KEPT_FEW
     }
 
-    /// Asks of all replies that have left whether they have arrived.
+    /// Asks of all replies that have left whether they have arrived, as often as of long ones.
     pub(crate) fn ask_for_acks(&mut self) {
-        let has_left = |state: &ServedState| matches!(state, ServedState::Replying(outgoing) if outgoing.is_sent());
-        for (number, served) in self.served.iter() {
-            if has_left(&served.state) {
-                self.control.id(PacketType::NeedAck, MessageId(number));
+        let mut earliest = None;
+        for (_, served) in self.served.iter_mut() {
+            if matches!(&served.state, ServedState::Replying(outgoing) if outgoing.is_sent()) {
+                let since = served.question.since;
+                served.question = Question::new(since, limits::NEED_ACK_INTERVAL);
+                let due = served.question.due;
+                earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
             }
+        }
+        if let Some(due) = earliest {
+            self.set_due(due);
         }
     }
 

@@ -28,6 +28,7 @@ impl Session {
         if self.ended.is_some() {
             return false;
         }
+        self.stir(now);
         let number = control.header.number;
         let Some(stripe) = self.stripes.get(usize::from(number.stripe)) else {
             shared.statistics.packets_contradicting += 1;

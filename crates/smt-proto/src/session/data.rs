@@ -25,6 +25,7 @@ impl Session {
         if self.ended.is_some() {
             return;
         }
+        self.stir(now);
         let id = data.header.id;
         let Some(parts) = self.agreement.layout.split(id) else {
             shared.statistics.packets_contradicting += 1;

@@ -8,10 +8,21 @@ use crate::limits::REST_AFTER;
 use crate::time::Time;
 
 impl Session {
+    /// Something has come, whoever sent it: keys may have been made again for it.
+    pub(super) fn stir(&mut self, now: Time) {
+        if self.rested_since.take().is_some() {
+            self.set_due(now + REST_AFTER);
+        }
+    }
+
     /// Rests if nothing has moved for [`REST_AFTER`]; else its timer comes when that may be so.
     pub(super) fn rest_if_unused(&mut self, now: Time) {
-        let is_unused = self.calls.is_empty() && self.served.is_empty() && self.control.is_empty();
+        let is_unused = self.calls.is_empty() && self.served.is_empty();
         if !is_unused || self.rested_since == Some(self.last_active) {
+            return;
+        }
+        if !self.control.is_empty() {
+            self.set_due(now + REST_AFTER);
             return;
         }
         let at = self.last_active + REST_AFTER;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use smt_proto::{Config, TimerReason};
 
+use super::support::configs::ethernet;
 use super::support::{World, body, ms};
 
 #[test]
@@ -40,4 +41,33 @@ fn a_call_that_is_worked_on_is_asked_about_ever_more_rarely() {
         (200..=250).contains(&asked),
         "{asked} datagrams in a minute"
     );
+}
+
+/// It rests after a second, and again after whatever has made keys for nothing.
+#[test]
+fn a_session_rests_once_after_whatever_came() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    let due = |world: &World| world.nodes[0].endpoint.poll_timeout().map(|(due, _)| due);
+    assert!(
+        due(&world).is_some(),
+        "it is to rest, whatever became of its probes"
+    );
+    world.run_for(ms(3_000));
+    assert_eq!(due(&world), None);
+    world.is_recording = true;
+    let rpc = world.call(0, session, body(1, 10));
+    world.outcome(0, rpc).unwrap();
+    world.run_for(ms(5_000));
+    assert_eq!(due(&world), None);
+    let mut forged = world
+        .sent
+        .iter()
+        .rfind(|sent| sent.from == 1)
+        .unwrap()
+        .clone();
+    *forged.bytes.last_mut().unwrap() ^= 1;
+    world.hand_in(&forged);
+    assert!(due(&world).is_some());
+    world.run_for(ms(2_000));
+    assert_eq!(due(&world), None);
 }

@@ -86,6 +86,31 @@ fn those_of_other_sessions_between_the_same_sockets_too() {
 }
 
 #[test]
+fn and_sessions_still_take_turns() {
+    for sessions in [2, 3, 4] {
+        let (mut world, first, _) = World::connected_with(ethernet(), ethernet());
+        let mut all = vec![first];
+        all.extend((1..sessions).map(|_| world.connect(0, 1).unwrap().0));
+        world.run_for(ms(3_000));
+        let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+        for number in 0..200 {
+            for session in &all {
+                let sent = endpoint.send_one_way(now, *session, body(number, 1_130), None);
+                sent.unwrap();
+            }
+        }
+        let mut indices = std::collections::BTreeSet::new();
+        for _ in 0..2 * sessions {
+            let mut buffer = Vec::new();
+            let transmit = endpoint.poll_transmit(now, &mut buffer).unwrap();
+            let of = |packet: &[u8]| packet[12..20].to_vec();
+            indices.extend(transmit.segments(&buffer).map(of));
+        }
+        assert_eq!(indices.len(), sessions, "all have sent");
+    }
+}
+
+#[test]
 fn a_short_one_is_not_a_measure_for_long_ones() {
     let mut world = with_calls(&[1_130, 1_130, 200_000]);
     let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);

@@ -39,7 +39,9 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let rate = scenario.topology.edge.rate;
             let datagram = scenario.topology.edge.payload_max;
-            let config = SmtMessenger::config(datagram);
+            let mut config = SmtMessenger::config(datagram);
+            // Of a packet that was cut its receiver knows the beginning: packets are full, and end where the next begins.
+            config.batch_max = datagram;
             let host = |id| {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
                 host.pulling(rate, datagram, order)
