@@ -93,7 +93,7 @@ fn and_sessions_still_take_turns() {
         all.extend((1..sessions).map(|_| world.connect(0, 1).unwrap().0));
         world.run_for(ms(3_000));
         let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
-        for number in 0..200 {
+        for number in 0..600 {
             for session in &all {
                 let sent = endpoint.send_one_way(now, *session, body(number, 1_130), None);
                 sent.unwrap();
