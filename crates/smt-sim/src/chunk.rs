@@ -5,19 +5,25 @@ use bytes::{Bytes, BytesMut};
 
 /// A host's piece of memory for its next packets.
 #[derive(Debug, Default)]
-pub(super) struct Chunk(BytesMut);
+pub(crate) struct Chunk(BytesMut);
 
 impl Chunk {
     /// Empty, with room for so many bytes.
-    pub(super) fn room(&mut self, length: usize) -> &mut BytesMut {
+    pub(crate) fn room(&mut self, length: usize) -> &mut BytesMut {
         if self.0.capacity() < length {
             self.0 = BytesMut::with_capacity(CHUNK_LEN.max(length));
         }
         &mut self.0
     }
 
+    /// A copy of these bytes.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Bytes {
+        self.room(bytes.len()).extend_from_slice(bytes);
+        self.take()
+    }
+
     /// What was written since the last call.
-    pub(super) fn take(&mut self) -> Bytes {
+    pub(crate) fn take(&mut self) -> Bytes {
         self.0.split().freeze()
     }
 }

@@ -8,6 +8,7 @@
 mod adversary;
 mod capture;
 pub mod check;
+mod chunk;
 mod clock;
 pub mod crypto;
 pub mod datacenter;
@@ -16,6 +17,7 @@ mod fault;
 mod link;
 mod network;
 mod packet;
+mod packets;
 mod random;
 mod smt_host;
 mod socket;

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
-use crate::packet::{HostId, Packet};
+use crate::packet::HostId;
+use crate::packets::Parcel;
 
 /// A cable.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +60,18 @@ pub(crate) struct Port {
     pub(crate) to: Node,
     /// The switch that it belongs to, if it is no host's.
     pub(crate) switch: Option<u32>,
-    queues: [VecDeque<Packet>; PRIORITIES],
+    queues: [VecDeque<Parcel>; PRIORITIES],
     /// Which queues hold something, one bit each.
     occupied: u8,
     queued: u64,
     /// Of these, the most urgent.
     urgent: u64,
-    /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20.
+    /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20. Rounded up beside it.
     free_at: u64,
-    in_flight: VecDeque<(Packet, Time)>,
+    free: Time,
+    /// Picoseconds of a byte, if they are a whole number.
+    byte_takes: Option<u64>,
+    in_flight: VecDeque<(Parcel, Time)>,
     /// An event will start the next packet.
     pub(crate) is_woken: bool,
     pub(crate) statistics: PortStatistics,
@@ -75,7 +79,9 @@ pub(crate) struct Port {
 
 impl Port {
     pub(crate) fn new(link: Link, to: Node, switch: Option<u32>) -> Self {
+        let is_whole = BYTE_AT_ONE_BIT.is_multiple_of(link.rate);
         Self {
+            byte_takes: is_whole.then(|| BYTE_AT_ONE_BIT / link.rate),
             link,
             to,
             switch,
@@ -84,26 +90,28 @@ impl Port {
             queued: 0,
             urgent: 0,
             free_at: 0,
+            free: Time::default(),
             in_flight: VecDeque::new(),
             is_woken: false,
             statistics: PortStatistics::default(),
         }
     }
 
-    pub(crate) fn enqueue(&mut self, packet: Packet) {
+    pub(crate) fn enqueue(&mut self, parcel: Parcel, priority: u8) {
         let level = match self.switch {
             // A host has decided itself which of its granted bytes leave first; each receiver has its own priorities
             // for them, and by those of another a short message's last packet would wait for ever.
-            None if packet.priority <= GRANTED_MAX => 0,
-            _ => usize::from(packet.priority).min(PRIORITIES - 1),
+            None if priority <= GRANTED_MAX => 0,
+            _ => usize::from(priority).min(PRIORITIES - 1),
         };
-        self.queued += packet.wire_len();
+        let length = u64::from(parcel.length);
+        self.queued += length;
         if level == PRIORITIES - 1 {
-            self.urgent += packet.wire_len();
+            self.urgent += length;
         }
         self.statistics.queue_max = self.statistics.queue_max.max(self.queued);
         self.occupied |= 1 << level;
-        self.queues[level].push_back(packet);
+        self.queues[level].push_back(parcel);
     }
 
     /// Bytes that wait.
@@ -122,21 +130,22 @@ impl Port {
 
     /// When the cable is free.
     pub(crate) fn free(&self) -> Time {
-        Time::from_nanos(self.free_at.div_ceil(PICOS))
+        self.free
     }
 
     pub(crate) fn is_free(&self, now: Time) -> bool {
-        self.free() <= now
+        self.free <= now
     }
 
     /// Sends the most urgent packet; the cable must be free. Returns it with its arrival.
-    pub(crate) fn start(&mut self, now: Time) -> Option<(Packet, Time)> {
+    pub(crate) fn start(&mut self, now: Time) -> Option<(Parcel, Time)> {
         let level = 7u32.checked_sub(self.occupied.leading_zeros())? as usize;
-        let packet = self.queues[level].pop_front()?;
-        if self.queues[level].is_empty() {
+        let queue = &mut self.queues[level];
+        let parcel = queue.pop_front()?;
+        if queue.is_empty() {
             self.occupied &= !(1 << level);
         }
-        let length = packet.wire_len();
+        let length = u64::from(parcel.length);
         self.queued -= length;
         if level == PRIORITIES - 1 {
             self.urgent -= length;
@@ -144,28 +153,33 @@ impl Port {
         self.statistics.packets += 1;
         self.statistics.bytes += length;
         // Events are in whole nanoseconds: whoever waited for the cable begins when it was free, not up to 1 ns later.
-        let begins = if self.free() == now {
+        let begins = if self.free == now {
             self.free_at
         } else {
             self.free_at.max(now.as_nanos() * PICOS)
         };
-        self.free_at = begins + length * 8 * PICOS_PER_SECOND / self.link.rate;
-        let arrives = Time::from_nanos(self.free_at.div_ceil(PICOS)) + self.link.delay;
-        Some((packet, arrives))
+        // A division takes as long as all the rest.
+        let takes = match self.byte_takes {
+            Some(byte) => length * byte,
+            None => length * BYTE_AT_ONE_BIT / self.link.rate,
+        };
+        self.free_at = begins + takes;
+        self.free = Time::from_nanos(self.free_at.div_ceil(PICOS));
+        Some((parcel, self.free + self.link.delay))
     }
 
     /// The packet is under way; it arrives after all that are. Returns whether it is the only one: then somebody
     /// has to see to its arrival.
-    pub(crate) fn launch(&mut self, packet: Packet, arrives: Time) -> bool {
-        self.in_flight.push_back((packet, arrives));
+    pub(crate) fn launch(&mut self, parcel: Parcel, arrives: Time) -> bool {
+        self.in_flight.push_back((parcel, arrives));
         self.in_flight.len() == 1
     }
 
     /// The packet that arrives now, and when the next one does.
-    pub(crate) fn arrive(&mut self) -> Option<(Packet, Option<Time>)> {
-        let (packet, _) = self.in_flight.pop_front()?;
+    pub(crate) fn arrive(&mut self) -> Option<(Parcel, Option<Time>)> {
+        let (parcel, _) = self.in_flight.pop_front()?;
         let next = self.in_flight.front().map(|(_, arrives)| *arrives);
-        Some((packet, next))
+        Some((parcel, next))
     }
 }
 
@@ -175,11 +189,14 @@ pub(crate) const PRIORITIES: usize = 8;
 pub(crate) const GRANTED_MAX: u8 = 3;
 /// Picoseconds of a nanosecond.
 const PICOS: u64 = 1_000;
-const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
+/// Picoseconds that a byte takes at one bit a second.
+const BYTE_AT_ONE_BIT: u64 = 8 * 1_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::{FRAME_OVERHEAD, Packet};
+    use crate::packets::Packets;
     use bytes::Bytes;
 
     fn port() -> Port {
@@ -191,16 +208,24 @@ mod tests {
         Port::new(link, Node::Switch(0), None)
     }
 
-    fn packet(length: usize, priority: u8) -> Packet {
-        Packet {
+    /// A packet of this payload.
+    fn parcel(length: usize) -> Parcel {
+        Packets::default().insert(Packet {
             from: HostId(0),
             to: HostId(1),
             bytes: Bytes::from(vec![0; length]),
-            priority,
+            priority: 0,
             is_marked: false,
             is_trimmed: false,
             entropy: 0,
-        }
+        })
+    }
+
+    /// The payloads of all that wait, in their order.
+    fn drained(port: &mut Port) -> Vec<u64> {
+        std::iter::from_fn(|| port.start(Time::default()))
+            .map(|(parcel, _)| u64::from(parcel.length) - FRAME_OVERHEAD)
+            .collect()
     }
 
     #[test]
@@ -208,12 +233,9 @@ mod tests {
         let mut port = port();
         port.switch = Some(0);
         for (length, priority) in [(100, 1), (200, 7), (300, 1), (400, 3)] {
-            port.enqueue(packet(length, priority));
+            port.enqueue(parcel(length), priority);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| port.start(Time::default()))
-            .map(|(packet, _)| packet.bytes.len())
-            .collect();
-        assert_eq!(order, [200, 400, 100, 300]);
+        assert_eq!(drained(&mut port), [200, 400, 100, 300]);
         assert_eq!(port.queued_below(), 0);
         assert_eq!(port.queued(), 0);
     }
@@ -222,19 +244,16 @@ mod tests {
     fn at_a_host_granted_packets_keep_their_order() {
         let mut port = port();
         for (length, priority) in [(100, 0), (200, 3), (300, 5), (400, 1)] {
-            port.enqueue(packet(length, priority));
+            port.enqueue(parcel(length), priority);
         }
-        let order: Vec<usize> = std::iter::from_fn(|| port.start(Time::default()))
-            .map(|(packet, _)| packet.bytes.len())
-            .collect();
-        assert_eq!(order, [300, 100, 200, 400]);
+        assert_eq!(drained(&mut port), [300, 100, 200, 400]);
     }
 
     #[test]
     fn a_packet_occupies_the_cable_for_its_length() {
         let mut port = port();
-        port.enqueue(packet(1_472, 0));
-        port.enqueue(packet(1_472, 0));
+        port.enqueue(parcel(1_472), 0);
+        port.enqueue(parcel(1_472), 0);
         // 1,538 bytes at 10 Gb/s: 1,230.4 ns.
         let (_, first) = port.start(Time::default()).unwrap();
         assert_eq!(first.as_nanos(), 1_231 + 500);

@@ -12,8 +12,9 @@ use smt_proto::Time;
 use crate::event_queue::EventQueue;
 use crate::link::{Node, Port, PortStatistics};
 use crate::packet::{HostId, Packet};
+use crate::packets::{Packets, Parcel};
 use crate::random::Random;
-use crate::switch::{PortId, Switch};
+use crate::switch::{Admission, PortId, Switch};
 use crate::topology::Topology;
 
 /// Decides what becomes of each packet that a host has put on its cable.
@@ -33,6 +34,8 @@ pub trait Tap {
 /// A network in virtual time.
 pub struct Network {
     now: Time,
+    /// What waits and is under way at the ports.
+    packets: Packets,
     ports: Vec<Port>,
     switches: Vec<Switch>,
     hosts: u32,
@@ -41,7 +44,7 @@ pub struct Network {
     taps: Vec<Box<dyn Tap>>,
     passed: Vec<(Packet, u64)>,
     /// Packets that a rule has delayed, by place; free places.
-    late: Vec<Option<(Packet, Node)>>,
+    late: Vec<Option<(Parcel, Node)>>,
     free: Vec<u32>,
     counts: Counts,
     /// Longest queue of a switch since it was asked for.
@@ -108,6 +111,7 @@ impl Network {
         let (ports, switches) = topology.build(random);
         Self {
             now: Time::default(),
+            packets: Packets::default(),
             ports,
             switches,
             hosts: topology.hosts(),
@@ -200,7 +204,8 @@ impl Network {
             state.statistics.too_large += 1;
             return;
         }
-        state.enqueue(packet);
+        let priority = packet.priority;
+        state.enqueue(self.packets.insert(packet), priority);
         self.run_port(port);
     }
 
@@ -224,18 +229,18 @@ impl Network {
                 Happening::Arrival(port) => {
                     let state = &mut self.ports[port.0 as usize];
                     let to = state.to;
-                    state.arrive().and_then(|(packet, next)| {
+                    state.arrive().and_then(|(parcel, next)| {
                         if let Some(next) = next {
                             self.plan(next, Happening::Arrival(port));
                         }
-                        self.arrived(packet, to)
+                        self.arrived(parcel, to)
                     })
                 }
                 Happening::Late(place) => {
                     self.free.push(place);
                     self.late[place as usize]
                         .take()
-                        .and_then(|(packet, to)| self.arrived(packet, to))
+                        .and_then(|(parcel, to)| self.arrived(parcel, to))
                 }
                 Happening::Free(port) => {
                     self.ports[port.0 as usize].is_woken = false;
@@ -254,9 +259,10 @@ impl Network {
         self.queue.push(at, happening.code());
     }
 
-    fn arrived(&mut self, packet: Packet, to: Node) -> Option<Occurrence> {
+    fn arrived(&mut self, parcel: Parcel, to: Node) -> Option<Occurrence> {
         match to {
             Node::Host(host) => {
+                let packet = self.packets.take(parcel)?;
                 self.counts.delivered += 1;
                 for tap in &mut self.taps {
                     tap.arrived(self.now, &packet);
@@ -264,32 +270,46 @@ impl Network {
                 Some(Occurrence::Packet(host, packet))
             }
             Node::Switch(number) => {
-                let switch = &mut self.switches[number as usize];
-                let port = switch.route(&packet)?;
-                let state = &mut self.ports[port.0 as usize];
-                if packet.bytes.len() > state.link.payload_max {
-                    state.statistics.too_large += 1;
-                    return None;
+                match self.switched(parcel, number) {
+                    Some(port) => self.run_port(port),
+                    None => drop(self.packets.take(parcel)),
                 }
-                switch.admit(packet, state);
-                self.queue_peak = self.queue_peak.max(state.queued());
-                self.run_port(port);
                 None
             }
         }
     }
 
+    /// A packet has arrived at a switch, which puts it into the queue of a port or drops it. Which port it was for.
+    fn switched(&mut self, parcel: Parcel, switch: u32) -> Option<PortId> {
+        let packet = self.packets.get_mut(parcel)?;
+        let switch = &mut self.switches[switch as usize];
+        let (port, state) = switch
+            .route(packet)
+            .map(|port| (port, &mut self.ports[port.0 as usize]))?;
+        if packet.bytes.len() > state.link.payload_max {
+            state.statistics.too_large += 1;
+            return None;
+        }
+        match switch.admit(packet, state) {
+            Admission::Admitted => state.enqueue(parcel.of(packet), packet.priority),
+            Admission::Dropped => drop(self.packets.take(parcel)),
+        }
+        self.queue_peak = self.queue_peak.max(state.queued());
+        Some(port)
+    }
+
     /// Sends what waits at a port if its cable is free; else sees to it that this is called when it is.
     fn run_port(&mut self, port: PortId) {
+        let now = self.now;
         let state = &mut self.ports[port.0 as usize];
-        if state.is_free(self.now)
-            && let Some((packet, arrives)) = state.start(self.now)
+        if state.is_free(now)
+            && let Some((parcel, arrives)) = state.start(now)
         {
-            self.depart(port, packet, arrives);
+            self.depart(port, parcel, arrives);
         }
         let state = &mut self.ports[port.0 as usize];
         // A host wants to know, since it fills its queue only then.
-        let is_asked = port.0 < self.hosts && !state.is_free(self.now);
+        let is_asked = port.0 < self.hosts && !state.is_free(now);
         if (!state.is_empty() || is_asked) && !state.is_woken {
             state.is_woken = true;
             let free = state.free();
@@ -298,30 +318,45 @@ impl Network {
     }
 
     /// A packet leaves a port.
-    fn depart(&mut self, port: PortId, packet: Packet, arrives: Time) {
+    fn depart(&mut self, port: PortId, parcel: Parcel, arrives: Time) {
         self.counts.hops += 1;
         let state = &mut self.ports[port.0 as usize];
         if let Some(switch) = state.switch {
-            self.switches[switch as usize].buffered -= packet.wire_len();
-        } else {
-            for tap in &mut self.taps {
-                tap.departed(self.now, &packet);
-            }
-            if let Some(rule) = &mut self.rule {
-                let to = state.to;
-                let mut passed = std::mem::take(&mut self.passed);
-                rule.pass(self.now, packet, &mut passed);
-                for (packet, later) in passed.drain(..) {
-                    self.delay(packet, Time::from_nanos(arrives.as_nanos() + later), to);
-                }
-                self.passed = passed;
-                return;
-            }
+            self.switches[switch as usize].buffered -= u64::from(parcel.length);
+        } else if self.rule.is_some() || !self.taps.is_empty() {
+            self.watch(port, parcel, arrives);
+            return;
         }
         // One event for each port, not for each packet: the queue of events stays short.
-        if state.launch(packet, arrives) {
+        if state.launch(parcel, arrives) {
             self.plan(arrives, Happening::Arrival(port));
         }
+    }
+
+    /// A packet leaves a host, and somebody looks at it or has rules for it.
+    fn watch(&mut self, port: PortId, parcel: Parcel, arrives: Time) {
+        let state = &mut self.ports[port.0 as usize];
+        if let Some(packet) = self.packets.get_mut(parcel) {
+            for tap in &mut self.taps {
+                tap.departed(self.now, packet);
+            }
+        }
+        let Some(rule) = &mut self.rule else {
+            if state.launch(parcel, arrives) {
+                self.plan(arrives, Happening::Arrival(port));
+            }
+            return;
+        };
+        let Some(packet) = self.packets.take(parcel) else {
+            return;
+        };
+        let to = state.to;
+        let mut passed = std::mem::take(&mut self.passed);
+        rule.pass(self.now, packet, &mut passed);
+        for (packet, later) in passed.drain(..) {
+            self.delay(packet, Time::from_nanos(arrives.as_nanos() + later), to);
+        }
+        self.passed = passed;
     }
 
     /// A packet arrives at some time of its own.
@@ -330,7 +365,7 @@ impl Network {
             self.late.push(None);
             (self.late.len() - 1) as u32
         });
-        self.late[place as usize] = Some((packet, to));
+        self.late[place as usize] = Some((self.packets.insert(packet), to));
         self.plan(at, Happening::Late(place));
     }
 }

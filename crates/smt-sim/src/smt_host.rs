@@ -2,10 +2,11 @@
 //! A host that speaks SMT: a production endpoint, a clock of its own, and an application.
 
 use bytes::Bytes;
-use smt_carrier::Path;
+use smt_carrier::{Path, Transmit};
 use smt_proto::{Endpoint, Event, Time};
 use smt_wire::DataHeader;
 
+use crate::chunk::Chunk;
 use crate::clock::Clock;
 use crate::packet::{HostId, Packet};
 use crate::random::mix;
@@ -36,6 +37,7 @@ pub struct SmtHost<A> {
     /// What stands between the endpoint and the cable.
     pub socket: Socket,
     buffer: Vec<u8>,
+    chunk: Chunk,
 }
 
 impl<A: Application> SmtHost<A> {
@@ -49,6 +51,7 @@ impl<A: Application> SmtHost<A> {
             is_up: true,
             socket: Socket::default(),
             buffer: Vec::new(),
+            chunk: Chunk::default(),
         }
     }
 
@@ -118,20 +121,21 @@ impl<A: Application> Host for SmtHost<A> {
             return None;
         }
         let (id, local) = (self.id, self.clock.at(now));
-        let (endpoint, buffer) = (&mut self.endpoint, &mut self.buffer);
-        self.socket
-            .transmit(now, || poll(id, local, endpoint, buffer))
+        let (endpoint, chunk) = (&mut self.endpoint, &mut self.chunk);
+        let buffer = &mut self.buffer;
+        self.socket.transmit(now, || {
+            let transmit = endpoint.poll_transmit(local, buffer)?;
+            burst(id, transmit, chunk.copy(buffer))
+        })
     }
 }
 
-fn poll(id: HostId, now: Time, endpoint: &mut Endpoint, buffer: &mut Vec<u8>) -> Option<Burst> {
-    let transmit = endpoint.poll_transmit(now, buffer)?;
+fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
     let to = HostId::of(transmit.path.remote)?;
-    let entropy = entropy(id, to, buffer);
+    let entropy = entropy(id, to, &bytes);
     Some(Burst {
         to,
-        // Copying it costs less than filling a new buffer, which would grow anew each time.
-        bytes: Bytes::copy_from_slice(buffer),
+        bytes,
         segment_size: transmit.segment_size,
         priority: transmit.priority,
         entropy,

@@ -19,7 +19,6 @@
 //! (the receiver reads at once), D-SACK, undoing a needless cut, tail loss probes, checksums (a rule that changes
 //! bytes changes what is delivered), limits on what an application may queue.
 
-mod chunk;
 mod congestion;
 mod framing;
 mod host;

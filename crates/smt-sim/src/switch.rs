@@ -97,8 +97,8 @@ impl Switch {
         Some(PortId(route.first.0 + choice as u32))
     }
 
-    /// Puts a packet into a port's queue, marks, cuts or drops it.
-    pub(crate) fn admit(&mut self, mut packet: Packet, port: &mut Port) -> Admission {
+    /// Whether a packet may wait at a port, and what of it: it marks, cuts or refuses it.
+    pub(crate) fn admit(&mut self, packet: &mut Packet, port: &mut Port) -> Admission {
         let queued = port.queued();
         let is_over = |limit: Option<u64>| limit.is_some_and(|limit| queued > limit);
         if is_over(self.policy.mark_above) {
@@ -118,7 +118,6 @@ impl Switch {
             return Admission::Dropped;
         }
         self.buffered += packet.wire_len();
-        port.enqueue(packet);
         Admission::Admitted
     }
 }
@@ -133,7 +132,9 @@ mod tests {
     use super::*;
     use crate::link::{Link, Node};
     use crate::packet::HostId;
+    use crate::packets::Packets;
     use bytes::Bytes;
+    use smt_proto::Time;
 
     fn port() -> Port {
         let link = Link {
@@ -164,6 +165,16 @@ mod tests {
         }
     }
 
+    /// Lets a packet in if there is room for it; what has become of it.
+    fn offered(mut packet: Packet, switch: &mut Switch, port: &mut Port) -> (Admission, Packet) {
+        let admission = switch.admit(&mut packet, port);
+        if admission == Admission::Admitted {
+            let parcel = Packets::default().insert(packet.clone());
+            port.enqueue(parcel, packet.priority);
+        }
+        (admission, packet)
+    }
+
     #[test]
     fn packets_of_one_entropy_stay_together_and_others_spread() {
         let mut switch = switch(SwitchPolicy {
@@ -185,14 +196,9 @@ mod tests {
             ..SwitchPolicy::default()
         });
         let mut port = port();
-        assert_eq!(
-            switch.admit(packet(1_000, 0), &mut port),
-            Admission::Admitted
-        );
-        assert_eq!(
-            switch.admit(packet(1_000, 0), &mut port),
-            Admission::Dropped
-        );
+        let mut offer = || offered(packet(1_000, 0), &mut switch, &mut port).0;
+        assert_eq!(offer(), Admission::Admitted);
+        assert_eq!(offer(), Admission::Dropped);
         assert_eq!(port.statistics.dropped, 1);
     }
 
@@ -204,16 +210,13 @@ mod tests {
             ..SwitchPolicy::default()
         });
         let mut port = port();
-        (0..3).for_each(|_| {
-            switch.admit(packet(1_000, 0), &mut port);
-        });
-        let left: Vec<Packet> = std::iter::from_fn(|| port.start(Time::default()))
-            .map(|(packet, _)| packet)
-            .collect();
-        let trimmed = &left[0];
-        assert!(trimmed.is_trimmed && trimmed.bytes.len() == TRIMMED_LEN);
-        assert!(!left[1].is_marked && !left[1].is_trimmed);
-        assert!(left[2].is_marked && !left[2].is_trimmed);
+        let [first, second, third] =
+            [(); 3].map(|()| offered(packet(1_000, 0), &mut switch, &mut port).1);
+        assert!(!first.is_marked && !first.is_trimmed);
+        assert!(second.is_marked && !second.is_trimmed);
+        assert!(third.is_trimmed && third.bytes.len() == TRIMMED_LEN);
+        let (leaves, _) = port.start(Time::default()).unwrap();
+        assert_eq!(u64::from(leaves.length), third.wire_len());
     }
 
     #[test]
@@ -227,18 +230,14 @@ mod tests {
             priority: 7,
             ..packet(1_000, 0)
         };
-        (0..5).for_each(|_| {
-            switch.admit(urgent.clone(), &mut port);
-        });
-        (0..2).for_each(|_| {
-            switch.admit(packet(1_000, 0), &mut port);
-        });
-        assert_eq!(port.statistics.trimmed, 0);
-        switch.admit(packet(1_000, 0), &mut port);
-        assert_eq!(port.statistics.trimmed, 1);
-        switch.admit(urgent, &mut port);
-        assert_eq!(port.statistics.trimmed, 1);
+        let data = packet(1_000, 0);
+        let mut trimmed = |packet: &Packet, times: usize| {
+            (0..times).for_each(|_| {
+                offered(packet.clone(), &mut switch, &mut port);
+            });
+            port.statistics.trimmed
+        };
+        assert_eq!((trimmed(&urgent, 5), trimmed(&data, 2)), (0, 0));
+        assert_eq!((trimmed(&data, 1), trimmed(&urgent, 1)), (1, 1));
     }
-
-    use smt_proto::Time;
 }

@@ -11,12 +11,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use bytes::Bytes;
 use smt_proto::Time;
 
-use super::chunk::Chunk;
 use super::framing::Frame;
 use super::limits::{ACKNOWLEDGEMENT_MAX, HEADER_LEN, REORDERING_INITIAL};
 use super::receiver::Receiver;
 use super::segment::{Acknowledgement, DataHeader, Segment};
 use super::sender::Sender;
+use crate::chunk::Chunk;
 use crate::packet::{HostId, Packet};
 use crate::random::mix;
 use crate::world::{Burst, Host};
