@@ -43,20 +43,30 @@ pub struct World<H> {
     /// What lies between the hosts.
     pub network: Network,
     hosts: Vec<H>,
-    /// The earliest alarm that is planned for each host.
-    alarms: Vec<Option<Time>>,
+    /// What is known of each host.
+    watches: Vec<Watch>,
+}
+
+/// When a host has to be looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    /// The earliest alarm that is planned for it.
+    alarm: Option<Time>,
+    /// Until then it has nothing to send, unless something happens to it: it has said so, and its timers say when that
+    /// changes.
+    silent_until: Time,
 }
 
 impl<H: Host> World<H> {
     /// Hosts at the ends of a network's cables.
     pub fn new(network: Network, hosts: Vec<H>) -> Self {
-        let alarms = vec![None; hosts.len()];
+        let watches = vec![Watch::default(); hosts.len()];
         let mut world = Self {
             network,
             hosts,
-            alarms,
+            watches,
         };
-        (0..world.hosts.len()).for_each(|host| world.settle(host));
+        (0..world.hosts.len()).for_each(|host| world.settle(host, false));
         world
     }
 
@@ -75,8 +85,8 @@ impl<H: Host> World<H> {
             "no cable is free"
         );
         self.hosts.push(host);
-        self.alarms.push(None);
-        self.settle(self.hosts.len() - 1);
+        self.watches.push(Watch::default());
+        self.settle(self.hosts.len() - 1, false);
     }
 
     /// Looks into a host in a way that does not change what it does.
@@ -88,8 +98,8 @@ impl<H: Host> World<H> {
     pub fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut H, Time) -> T) -> T {
         let at = host.0 as usize;
         let result = change(&mut self.hosts[at], self.network.now());
-        self.hand_over(at, SOCKET_QUEUE);
-        self.settle(at);
+        let is_silent = self.hand_over(at, SOCKET_QUEUE);
+        self.settle(at, is_silent);
         result
     }
 
@@ -99,23 +109,31 @@ impl<H: Host> World<H> {
         let now = self.network.now();
         let host = match occurrence {
             Occurrence::Packet(host, packet) => {
-                self.hosts[host.0 as usize].receive(now, &packet);
-                self.hand_over(host.0 as usize, ANSWER_QUEUE);
+                let at = host.0 as usize;
+                self.hosts[at].receive(now, &packet);
+                let is_silent = self.hand_over(at, ANSWER_QUEUE);
+                self.settle(at, is_silent);
                 host
             }
-            Occurrence::Writable(host) => host,
+            Occurrence::Writable(host) => {
+                if now >= self.watches[host.0 as usize].silent_until {
+                    self.settle(host.0 as usize, false);
+                }
+                host
+            }
             Occurrence::Alarm(host) => {
                 let at = host.0 as usize;
-                if self.alarms[at].is_some_and(|alarm| alarm <= now) {
-                    self.alarms[at] = None;
-                }
+                let watch = &mut self.watches[at];
+                watch.alarm = watch.alarm.filter(|alarm| *alarm > now);
+                let mut is_silent = now < watch.silent_until;
                 if self.hosts[at].next_timeout().is_some_and(|due| due <= now) {
                     self.hosts[at].handle_timeout(now);
+                    is_silent = false;
                 }
+                self.settle(at, is_silent);
                 host
             }
         };
-        self.settle(host.0 as usize);
         Some(host)
     }
 
@@ -135,56 +153,68 @@ impl<H: Host> World<H> {
     }
 
     /// What follows from a packet or a wish leaves at once, as a call of the socket would have it: at the cable it
-    /// overtakes what is less urgent. Unless more than this waits there.
-    fn hand_over(&mut self, at: usize, queue_max: u64) {
+    /// overtakes what is less urgent. Unless more than this waits there. Returns whether the host has no more.
+    fn hand_over(&mut self, at: usize, queue_max: u64) -> bool {
         let host = HostId(at as u32);
-        while self.network.queued_at(host) < queue_max
-            && let Some(burst) = self.hosts[at].transmit(self.network.now())
-        {
-            self.send(host, &burst);
-            if burst.priority <= GRANTED_MAX {
-                return;
+        while self.network.queued_at(host) < queue_max {
+            let Some(burst) = self.hosts[at].transmit(self.network.now()) else {
+                return true;
+            };
+            let is_granted = burst.priority <= GRANTED_MAX;
+            self.send(host, burst);
+            if is_granted {
+                return false;
             }
         }
+        false
     }
 
-    /// Takes what a host has to send, and plans its next alarm.
-    fn settle(&mut self, at: usize) {
+    /// Takes what a host has to send, unless it `is_silent`, and plans its next alarm.
+    fn settle(&mut self, at: usize, mut is_silent: bool) {
         let (host, now) = (HostId(at as u32), self.network.now());
-        while self.network.queued_at(host) < CABLE_QUEUE {
-            let Some(burst) = self.hosts[at].transmit(now) else {
-                break;
-            };
-            self.send(host, &burst);
+        while !is_silent && self.network.queued_at(host) < CABLE_QUEUE {
+            match self.hosts[at].transmit(now) {
+                Some(burst) => self.send(host, burst),
+                None => is_silent = true,
+            }
         }
-        let Some(due) = self.hosts[at].next_timeout() else {
+        let due = self.hosts[at].next_timeout();
+        let watch = &mut self.watches[at];
+        watch.silent_until = match is_silent {
+            true => due.unwrap_or(NEVER),
+            false => Time::default(),
+        };
+        let Some(due) = due else {
             return;
         };
         let due = due.max(now);
-        if self.alarms[at].is_none_or(|alarm| due < alarm) {
-            self.alarms[at] = Some(due);
+        if watch.alarm.is_none_or(|alarm| due < alarm) {
+            watch.alarm = Some(due);
             self.network.alarm(due, host);
         }
     }
 
-    fn send(&mut self, from: HostId, burst: &Burst) {
-        let mut start = 0;
-        while start < burst.bytes.len() {
-            let end = burst.bytes.len().min(start + burst.segment_size);
+    fn send(&mut self, from: HostId, mut burst: Burst) {
+        while !burst.bytes.is_empty() {
+            let bytes = match burst.bytes.len() > burst.segment_size {
+                true => burst.bytes.split_to(burst.segment_size),
+                false => std::mem::take(&mut burst.bytes),
+            };
             self.network.send(Packet {
                 from,
                 to: burst.to,
-                bytes: burst.bytes.slice(start..end),
+                bytes,
                 priority: burst.priority,
                 is_marked: false,
                 is_trimmed: false,
                 entropy: burst.entropy,
             });
-            start = end;
         }
     }
 }
 
+/// A host without timers.
+const NEVER: Time = Time::from_nanos(u64::MAX);
 /// More bytes than this at a host's cable, and it is asked for nothing: a full Ethernet frame, beside the one under way.
 const CABLE_QUEUE: u64 = 1_538;
 /// More bytes than this, and nothing is taken of what follows from a packet. That may be granted bytes, which wait in
