@@ -92,10 +92,9 @@ impl Results {
     pub const SAMPLES_MAX: u32 = 500;
 
     pub(super) fn set_messages(&mut self, mut messages: Vec<(u32, f32)>) {
-        messages.sort_by(|one, other| {
-            (one.0, one.1)
-                .partial_cmp(&(other.0, other.1))
-                .expect("numbers")
+        // Slowdowns are not negative: their bits have the order of the numbers.
+        messages.sort_unstable_by_key(|(length, slowdown)| {
+            u64::from(*length) << 32 | u64::from(slowdown.to_bits())
         });
         self.messages = messages;
     }
@@ -157,8 +156,11 @@ impl Results {
 
 fn row(messages: &[(u32, f32)]) -> SlowdownRow {
     let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
-    slowdowns.sort_by(f32::total_cmp);
-    let at = |percent: usize| slowdowns[(slowdowns.len() * percent / 100).min(slowdowns.len() - 1)];
+    let last = slowdowns.len() - 1;
+    let mut at = |percent: usize| {
+        let place = (slowdowns.len() * percent / 100).min(last);
+        *slowdowns.select_nth_unstable_by(place, f32::total_cmp).1
+    };
     SlowdownRow {
         up_to: messages.last().map_or(0, |(length, _)| *length),
         count: messages.len(),

@@ -2,6 +2,7 @@
 //! Lets a scenario run.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use super::unloaded::Unloaded;
 use crate::event_queue::EventQueue;
 use crate::network::{Network, Tap};
 use crate::packet::{HostId, wire_len};
-use crate::random::Random;
+use crate::random::{Random, mix};
 use crate::stream::StreamOptions;
 use crate::world::World;
 
@@ -70,7 +71,7 @@ struct Run<'a, M> {
     /// Hosts whose next message is due, by time.
     due: EventQueue,
     /// Messages under way: sender, receiver, name.
-    sent: HashMap<(HostId, HostId, u64), Sent>,
+    sent: HashMap<(HostId, HostId, u64), Sent, BuildHasherDefault<Mixed>>,
     /// Nanoseconds between two messages of a host.
     interval: f64,
     began: Time,
@@ -90,6 +91,28 @@ struct Run<'a, M> {
 struct Sent {
     at: Time,
     length: u32,
+}
+
+/// A hash of numbers that nobody chooses to do harm.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix(self.0.rotate_left(5) ^ number);
+    }
 }
 
 impl<'a, M: Messenger> Run<'a, M> {
@@ -112,7 +135,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             random,
             peers,
             due: EventQueue::default(),
-            sent: HashMap::new(),
+            sent: HashMap::default(),
             interval: 0.0,
             began: Time::default(),
             sample_due: Time::default(),

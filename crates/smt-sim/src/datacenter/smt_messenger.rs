@@ -173,7 +173,11 @@ impl Messenger for SmtMessenger {
     }
 
     fn take_arrivals(&mut self, taken: &mut Vec<Arrival>) {
-        taken.append(&mut self.host.application.arrivals);
+        let arrivals = &mut self.host.application.arrivals;
+        // Nearly always there is none.
+        if !arrivals.is_empty() {
+            taken.append(arrivals);
+        }
     }
 }
 
