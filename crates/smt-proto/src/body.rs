@@ -13,8 +13,8 @@ use crate::spares::{Buffer, Spares};
 pub(crate) enum Body {
     /// Short.
     Own(Vec<u8>),
-    /// Long.
-    Lent(Buffer),
+    /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a copy.
+    Lent(Buffer, usize),
 }
 
 impl Body {
@@ -22,7 +22,7 @@ impl Body {
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.capacity(),
-            Self::Lent(buffer) => buffer.bytes().len(),
+            Self::Lent(buffer, _) => buffer.bytes().len(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Body {
                 let mut buffer = spares.take(least, most);
                 let before = self.written();
                 buffer.bytes_mut()[..before.len()].copy_from_slice(before);
-                *self = Self::Lent(buffer);
+                *self = Self::Lent(buffer, before.len());
             }
         }
         match self {
@@ -55,7 +55,10 @@ impl Body {
                 }
                 &mut bytes[..end]
             }
-            Self::Lent(buffer) => &mut buffer.bytes_mut()[..end],
+            Self::Lent(buffer, written) => {
+                *written = end.max(*written);
+                &mut buffer.bytes_mut()[..end]
+            }
         }
     }
 
@@ -66,7 +69,7 @@ impl Body {
                 bytes.truncate(length);
                 Bytes::from(bytes)
             }
-            Self::Lent(buffer) => {
+            Self::Lent(buffer, _) => {
                 let mut bytes = Bytes::from_owner(buffer);
                 bytes.truncate(length);
                 bytes
@@ -77,7 +80,7 @@ impl Body {
     fn written(&self) -> &[u8] {
         match self {
             Self::Own(bytes) => bytes,
-            Self::Lent(buffer) => buffer.bytes(),
+            Self::Lent(buffer, written) => &buffer.bytes()[..*written],
         }
     }
 }

@@ -15,9 +15,9 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     messages: BTreeMap<RpcId, Entry>,
-    /// Those that need grants: by bytes left, and by age.
-    by_left: BTreeSet<(u32, u64, RpcId)>,
-    by_age: BTreeSet<(u64, RpcId)>,
+    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
+    by_left: BTreeMap<(u32, u64), Grantable>,
+    by_age: BTreeMap<u64, RpcId>,
     /// For a policy that pulls: what it wants, and the messages of which more is to be on its way, in its order.
     pulling: Option<Pulling>,
     hungry: BTreeSet<(u64, u64, RpcId)>,
@@ -26,6 +26,8 @@ pub(crate) struct Grants {
     outstanding: u64,
     order: u64,
     is_dirty: bool,
+    /// What was shown at the last decision: its room is used again.
+    shown: Vec<Grantable>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,18 +45,19 @@ impl Entry {
         u64::from(self.message.granted.saturating_sub(from))
     }
 
-    fn by_left(&self) -> (u32, u64, RpcId) {
-        let message = &self.message;
-        (message.length - message.arrived, message.order, message.rpc)
+    /// Whether it needs grants.
+    fn needs_grants(&self) -> bool {
+        self.message.granted < self.message.length
     }
 
-    fn by_age(&self) -> (u64, RpcId) {
-        (self.message.order, self.message.rpc)
+    fn by_left(&self) -> (u32, u64) {
+        let message = &self.message;
+        (message.length - message.arrived, message.order)
     }
 
     /// Its place among the hungry.
     fn by_turn(&self, order: PullOrder) -> (u64, u64, RpcId) {
-        let (left, age, rpc) = self.by_left();
+        let ((left, age), rpc) = (self.by_left(), self.message.rpc);
         match order {
             PullOrder::RoundRobin => (self.turn, age, rpc),
             PullOrder::ShortestFirst => (u64::from(left), age, rpc),
@@ -97,33 +100,49 @@ impl Grants {
 
     /// A message has begun, or more of it has arrived.
     pub(crate) fn update(&mut self, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
-        let mut entry = match self.messages.get(&rpc) {
+        let (before, is_new) = match self.messages.get(&rpc) {
             Some(before)
                 if (before.message.arrived, before.message.granted) == (arrived, granted) =>
             {
                 return;
             }
-            Some(before) => *before,
+            Some(before) => (*before, false),
             // All of it may come already: the common case.
             None if granted >= length => return,
-            None => self.first_sight(rpc, length, granted),
+            None => (self.first_sight(rpc, length, granted), true),
         };
-        let is_in_line = self.is_seated(&entry) && entry.message.granted == granted;
-        self.remove(rpc);
+        let mut entry = before;
         entry.message.arrived = arrived;
         entry.message.granted = granted;
-        if is_in_line && let Some(pulling) = self.pulling {
-            self.hungry.insert(entry.by_turn(pulling.order));
-        } else {
-            self.seat(&mut entry);
+        if !is_new {
+            self.outstanding -= before.outstanding();
+            self.by_left.remove(&before.by_left());
         }
         self.outstanding += entry.outstanding();
-        if granted < length {
-            self.by_left.insert(entry.by_left());
-            self.by_age.insert(entry.by_age());
+        if entry.needs_grants() {
+            self.by_left.insert(entry.by_left(), entry.message);
+        }
+        match (!is_new && before.needs_grants(), entry.needs_grants()) {
+            (false, true) => drop(self.by_age.insert(entry.message.order, rpc)),
+            (true, false) => drop(self.by_age.remove(&entry.message.order)),
+            _ => {}
+        }
+        if self.pulling.is_some() {
+            self.seat_again(&before, &mut entry);
         }
         self.messages.insert(rpc, entry);
         self.is_dirty = true;
+    }
+
+    /// A message has changed: what has merely arrived keeps its place among the hungry.
+    fn seat_again(&mut self, before: &Entry, entry: &mut Entry) {
+        let Some(pulling) = self.pulling else { return };
+        let was_seated = self.hungry.remove(&before.by_turn(pulling.order));
+        if was_seated && before.message.granted == entry.message.granted {
+            self.hungry.insert(entry.by_turn(pulling.order));
+        } else {
+            self.seat(entry);
+        }
     }
 
     fn first_sight(&mut self, rpc: RpcId, length: u32, granted: u32) -> Entry {
@@ -142,17 +161,12 @@ impl Grants {
         }
     }
 
-    fn is_seated(&self, entry: &Entry) -> bool {
-        self.pulling
-            .is_some_and(|pulling| self.hungry.contains(&entry.by_turn(pulling.order)))
-    }
-
     /// A message needs no more grants, or does not use those it has.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
         if let Some(entry) = self.messages.remove(&rpc) {
             self.outstanding -= entry.outstanding();
             self.by_left.remove(&entry.by_left());
-            self.by_age.remove(&entry.by_age());
+            self.by_age.remove(&entry.message.order);
             if let Some(pulling) = self.pulling {
                 self.hungry.remove(&entry.by_turn(pulling.order));
             }
@@ -176,28 +190,38 @@ impl Grants {
         }
         self.is_dirty = is_full;
         let most = if is_full { 1 } else { policy.candidates() };
-        let candidates = self.candidates(most, is_full);
+        let mut shown = std::mem::take(&mut self.shown);
+        self.show(most, is_full, &mut shown);
         let budget = GrantBudget {
             limit,
             outstanding: self.outstanding,
         };
-        policy.grant(now, &candidates, budget, &mut decisions);
+        policy.grant(now, &shown, budget, &mut decisions);
+        self.shown = shown;
         decisions
     }
 
+    /// Whether [`Self::decide`] has something to do.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.is_dirty
+    }
+
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
-    fn candidates(&self, most: usize, is_full: bool) -> Vec<Grantable> {
-        let mut rpcs: Vec<RpcId> = if self.pulling.is_some() && !is_full {
+    fn show(&self, most: usize, is_full: bool, shown: &mut Vec<Grantable>) {
+        let of = |rpc: &RpcId| self.messages.get(rpc).map(|entry| entry.message);
+        shown.clear();
+        if self.pulling.is_some() && !is_full {
             let first = self.hungry.iter().take(most);
-            first.map(|(_, _, rpc)| *rpc).collect()
+            shown.extend(first.filter_map(|(_, _, rpc)| of(rpc)));
         } else {
-            let shortest = self.by_left.iter().take(most);
-            shortest.map(|(_, _, rpc)| *rpc).collect()
-        };
-        let oldest = self.by_age.first().map(|(_, rpc)| *rpc);
-        rpcs.extend(oldest.filter(|oldest| !is_full && !rpcs.contains(oldest)));
-        let messages = rpcs.iter().filter_map(|rpc| self.messages.get(rpc));
-        messages.map(|entry| entry.message).collect()
+            shown.extend(self.by_left.values().take(most));
+        }
+        if let Some((order, oldest)) = self.by_age.first_key_value()
+            && !is_full
+            && shown.iter().all(|message| message.order != *order)
+        {
+            shown.extend(of(oldest));
+        }
     }
 }
 
@@ -306,10 +330,10 @@ mod tests {
             grants.update(rpc, 4_000_000 - id as u32, 1_000, FREE);
         }
         let shown = |is_full| {
-            let candidates = grants.candidates(8, is_full).into_iter();
-            candidates
-                .map(|message| message.rpc.id.0)
-                .collect::<Vec<_>>()
+            let mut shown = Vec::new();
+            grants.show(8, is_full, &mut shown);
+            let ids = shown.iter().map(|message| message.rpc.id.0);
+            ids.collect::<Vec<_>>()
         };
         assert_eq!(shown(false), [99, 98, 97, 96, 95, 94, 93, 92, 0]);
         assert_eq!(shown(true).last(), Some(&92));
@@ -342,8 +366,10 @@ mod tests {
             grants.update(rpc(id), length, 60_000, FREE);
         }
         let shown = |grants: &Grants| {
-            let shown = grants.candidates(8, false).into_iter();
-            shown.map(|message| message.rpc.id.0).collect::<Vec<_>>()
+            let mut shown = Vec::new();
+            grants.show(8, false, &mut shown);
+            let ids = shown.iter().map(|message| message.rpc.id.0);
+            ids.collect::<Vec<_>>()
         };
         assert_eq!(shown(&grants), [0, 1, 2, 3]);
         // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which is always

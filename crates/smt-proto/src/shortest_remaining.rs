@@ -20,6 +20,8 @@ pub struct ShortestRemainingFirst {
     window: RangeInclusive<u32>,
     /// Bytes that the oldest message is still owed, in thousandths.
     owed: u64,
+    /// Messages in the order of the last decision: its room is used again.
+    order: Vec<Grantable>,
 }
 
 impl ShortestRemainingFirst {
@@ -32,6 +34,7 @@ impl ShortestRemainingFirst {
             overcommit,
             window,
             owed: 0,
+            order: Vec::new(),
         }
     }
 }
@@ -55,8 +58,19 @@ impl GrantPolicy for ShortestRemainingFirst {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     ) {
-        let mut order: Vec<&Grantable> = messages.iter().collect();
-        order.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend_from_slice(messages);
+        let rank = |message: &Grantable| (message.length - message.arrived, message.order);
+        order.sort_unstable_by_key(rank);
+        self.grant_in(&order, budget, decisions);
+        self.order = order;
+    }
+}
+
+impl ShortestRemainingFirst {
+    /// Decides for messages in their order.
+    fn grant_in(&mut self, order: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>) {
         let active = order.len().min(self.overcommit.max(1));
         let (least, most) = (*self.window.start(), *self.window.end());
         let mut share = Share {
@@ -78,12 +92,13 @@ impl GrantPolicy for ShortestRemainingFirst {
                 });
             }
         }
-        let oldest = messages.iter().min_by_key(|message| message.order);
-        let is_left_out =
-            |oldest: &&Grantable| order.iter().skip(active).any(|other| other == oldest);
-        let Some(oldest) = oldest.filter(is_left_out) else {
+        let Some(oldest) = (0..order.len()).min_by_key(|place| order[*place].order) else {
             return;
         };
+        if oldest < active {
+            return;
+        }
+        let oldest = &order[oldest];
         let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
         if let Some(end) = end {

@@ -104,6 +104,9 @@ impl Endpoint {
         if !self.ask_for_cuts(now) {
             return;
         }
+        if !self.shared.grants.is_dirty() {
+            return;
+        }
         let config = &self.shared.config;
         let is_full = self.shared.books.are_full(config.memory_max);
         let grants = &mut self.shared.grants;
