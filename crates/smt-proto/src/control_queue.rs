@@ -140,9 +140,8 @@ impl ControlQueue {
             && self.acks.is_empty()
             && self
                 .ids
-                .iter()
-                .flat_map(|ids| ids.iter())
-                .all(Vec::is_empty)
+                .as_ref()
+                .is_none_or(|ids| ids.iter().all(Vec::is_empty))
     }
 
     /// Takes one packet's worth, at most `most` entries. `stripe_of` tells the stripe of an id.

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who may send next: the one with the fewest bytes left, over all sessions (SPEC §9.1).
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Senders in the order of their ranks; of equals the one that has waited longest comes first.
+///
+/// Who is taken out of the middle stays in the heap until it would be next, or until many have: the second heap knows.
 #[derive(Debug)]
 pub(crate) struct Ready<S> {
-    waiting: BTreeSet<(u32, u64, S)>,
+    waiting: BinaryHeap<Reverse<(u32, u64, S)>>,
+    removed: BinaryHeap<Reverse<(u32, u64, S)>>,
     serial: u64,
 }
 
@@ -16,7 +20,8 @@ pub(crate) type Place = (u32, u64);
 impl<S: Copy + Ord> Ready<S> {
     pub(crate) fn new() -> Self {
         Self {
-            waiting: BTreeSet::new(),
+            waiting: BinaryHeap::new(),
+            removed: BinaryHeap::new(),
             serial: 0,
         }
     }
@@ -24,28 +29,49 @@ impl<S: Copy + Ord> Ready<S> {
     /// Lets a sender wait. Small ranks come first; 0 is for what never waits for data.
     pub(crate) fn insert(&mut self, rank: u32, sender: S) -> Place {
         self.serial += 1;
-        self.waiting.insert((rank, self.serial, sender));
+        self.waiting.push(Reverse((rank, self.serial, sender)));
         (rank, self.serial)
     }
 
-    /// Lets a sender that was taken out in vain wait where it has waited.
+    /// Lets a sender that was popped in vain wait where it has waited.
     pub(crate) fn restore(&mut self, (rank, serial): Place, sender: S) {
-        self.waiting.insert((rank, serial, sender));
+        self.waiting.push(Reverse((rank, serial, sender)));
     }
 
+    /// Takes a sender out that waits there.
     pub(crate) fn remove(&mut self, (rank, serial): Place, sender: S) {
-        self.waiting.remove(&(rank, serial, sender));
+        self.removed.push(Reverse((rank, serial, sender)));
+        if self.removed.len() > self.waiting.len() / 2 + REMOVED_KEPT {
+            let removed: BTreeSet<_> = self.removed.drain().collect();
+            self.waiting.retain(|waiting| !removed.contains(waiting));
+        }
+        self.forget_removed();
     }
 
     /// Who is next.
     pub(crate) fn first(&self) -> Option<S> {
-        self.waiting.first().map(|(_, _, sender)| *sender)
+        self.waiting.peek().map(|Reverse((_, _, sender))| *sender)
     }
 
     pub(crate) fn pop(&mut self) -> Option<S> {
-        self.waiting.pop_first().map(|(_, _, sender)| sender)
+        let Reverse((_, _, sender)) = self.waiting.pop()?;
+        self.forget_removed();
+        Some(sender)
+    }
+
+    /// Sees to it that the first one waits indeed.
+    fn forget_removed(&mut self) {
+        while let Some(removed) = self.removed.peek()
+            && self.waiting.peek() == Some(removed)
+        {
+            self.waiting.pop();
+            self.removed.pop();
+        }
     }
 }
+
+/// Taken out and still there, beside half of all.
+const REMOVED_KEPT: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -62,5 +88,33 @@ mod tests {
         ready.remove(place, 'x');
         let order: String = std::iter::from_fn(|| ready.pop()).collect();
         assert_eq!(order, "abcd");
+    }
+
+    #[test]
+    fn who_is_removed_is_never_next() {
+        let mut ready = Ready::new();
+        let first = ready.insert(1, 'a');
+        let second = ready.insert(2, 'b');
+        ready.insert(3, 'c');
+        ready.remove(second, 'b');
+        ready.remove(first, 'a');
+        assert_eq!(ready.pop(), Some('c'));
+        ready.restore((3, 3), 'c');
+        assert_eq!((ready.first(), ready.pop()), (Some('c'), Some('c')));
+        assert_eq!(ready.pop(), None);
+        assert!(ready.waiting.is_empty() && ready.removed.is_empty());
+    }
+
+    #[test]
+    fn those_who_were_removed_take_little_room() {
+        let mut ready = Ready::new();
+        ready.insert(0, 0);
+        for sender in 1..10_000 {
+            let place = ready.insert(7, sender);
+            ready.remove(place, sender);
+            assert!(ready.removed.len() <= 2 * REMOVED_KEPT);
+            assert!(ready.waiting.len() <= 2 * REMOVED_KEPT + 2);
+        }
+        assert_eq!((ready.pop(), ready.pop()), (Some(0), None));
     }
 }

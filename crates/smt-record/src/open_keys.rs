@@ -175,18 +175,21 @@ impl OpenKeys {
         epoch_byte: u8,
     ) -> Option<(&EpochKeys, &EpochMaker, &DirectionSecrets)> {
         let current = self.current.keys.epoch;
-        let epoch = [Some(current), self.previous(), self.next_epoch()]
-            .into_iter()
-            .flatten()
-            .find(|epoch| epoch.to_le_bytes()[0] == epoch_byte)?;
+        let is_named = |epoch: &u32| epoch.to_le_bytes()[0] == epoch_byte;
+        if is_named(&current) {
+            self.tried = current;
+            let is_usable = self.current.failed < self.integrity_limit;
+            return is_usable.then_some((&self.current.keys, &self.maker, &self.secrets));
+        }
+        let others = [self.previous(), self.next_epoch()];
+        let epoch = others.into_iter().flatten().find(is_named)?;
         self.tried = epoch;
         if epoch > current {
             self.make_next(epoch);
         }
-        let (candidate, secrets) = match epoch {
-            _ if epoch == current => (&self.current, &self.secrets),
-            _ if epoch < current => (self.previous.as_ref()?, &self.secrets),
-            _ => self.next.as_ref().map(|next| (&next.1, &next.0))?,
+        let (candidate, secrets) = match epoch < current {
+            true => (self.previous.as_ref()?, &self.secrets),
+            false => self.next.as_ref().map(|next| (&next.1, &next.0))?,
         };
         let is_usable = candidate.failed < self.integrity_limit;
         is_usable.then_some((&candidate.keys, &self.maker, secrets))

@@ -45,11 +45,10 @@ impl Geometry {
 
     /// The record that holds the byte at `stream_offset`, if the message is long enough.
     pub const fn record_at(&self, stream_offset: u32) -> u32 {
-        let after_first = (stream_offset as u64).checked_sub(self.first as u64 + OVERHEAD);
-        match after_first {
+        let overhead = RECORD_OVERHEAD as u32;
+        match stream_offset.checked_sub(self.first as u32 + overhead) {
             None => 0,
-            // Below 2^32 / 86, since a record has at least 64 + 22 bytes.
-            Some(offset) => 1 + (offset / (self.rest as u64 + OVERHEAD)) as u32,
+            Some(offset) => 1 + offset / (self.rest as u32 + overhead),
         }
     }
 
