@@ -112,8 +112,8 @@ mod tests {
         for sender in 1..10_000 {
             let place = ready.insert(7, sender);
             ready.remove(place, sender);
-            assert!(ready.removed.len() <= 2 * REMOVED_KEPT);
-            assert!(ready.waiting.len() <= 2 * REMOVED_KEPT + 2);
+            assert!(ready.removed.len() <= 3 * REMOVED_KEPT);
+            assert!(ready.waiting.len() <= 3 * REMOVED_KEPT);
         }
         assert_eq!((ready.pop(), ready.pop()), (Some(0), None));
     }
