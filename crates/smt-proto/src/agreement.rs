@@ -2,7 +2,7 @@
 //! The parameters of a session: what this side offers or answers, and what both agreed (SPEC §6.3).
 
 use smt_record::{IdLayout, IndexBits, Side};
-use smt_wire::{Geometry, Params, ParamsError, SessionIndex, Suites};
+use smt_wire::{Geometry, InnerHeader, Params, ParamsError, SessionIndex, Suites};
 
 use crate::config::Config;
 use crate::handshake::KeyExchangeProvider;
@@ -73,6 +73,7 @@ pub(crate) fn agree(
         Geometry::new(server.first_record_size, server.record_size).ok_or(Disagreement::Exceeds)?;
     let send_bits = IndexBits::new(own.index_bits).ok_or(Disagreement::Exceeds)?;
     let receive_bits = IndexBits::new(peer.index_bits).ok_or(Disagreement::Exceeds)?;
+    let by_index = geometry.padded_max(send_bits.bits());
     Ok(Agreement {
         side,
         geometry,
@@ -83,7 +84,10 @@ pub(crate) fn agree(
         stripes_log2: server.stripes,
         own_window: own.window,
         peer_window: peer.window,
-        message_limit: peer.message_limit,
+        message_max: peer
+            .message_limit
+            .min(by_index.saturating_sub(InnerHeader::LEN as u32)),
+        received_max: geometry.padded_max(receive_bits.bits()),
         unscheduled: peer.unscheduled,
         datagram_limit: usize::from(peer.datagram_limit.min(config.datagram_limit)),
         takes_bundles: own.takes_bundles,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
 
+use crate::leaving::Room;
 use crate::limits::SEGMENTS_MAX;
-use crate::outgoing::Room;
 
 /// A batch under construction, in a buffer that the caller owns.
 #[derive(Debug)]

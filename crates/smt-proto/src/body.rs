@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's bytes of a message on its way in, while they come (SPEC §5.4).
 //!
-//! A short body is a vector of its own. A longer one is in a buffer that comes back when the application drops it
-//! (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+//! A body of one record is in a block with others (`bodies`). Of the others a short one is a vector of its own, and a
+//! longer one is in a buffer that comes back when the application drops it (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
 
 use bytes::Bytes;
 
@@ -11,6 +11,8 @@ use crate::spares::{Buffer, Spares};
 /// The bytes of a body, those that have not come undefined.
 #[derive(Debug)]
 pub(crate) enum Body {
+    /// All there is came with record 0.
+    Whole(Bytes),
     /// Short.
     Own(Vec<u8>),
     /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a copy.
@@ -21,6 +23,7 @@ impl Body {
     /// What the body holds or may come to hold without growing.
     pub(crate) fn capacity(&self) -> usize {
         match self {
+            Self::Whole(bytes) => bytes.len(),
             Self::Own(bytes) => bytes.capacity(),
             Self::Lent(buffer, _) => buffer.bytes().len(),
         }
@@ -34,6 +37,9 @@ impl Body {
         (promised, whole): (usize, usize),
         spares: &Spares,
     ) -> &mut [u8] {
+        if let Self::Whole(bytes) = self {
+            *self = Self::Own(bytes.to_vec());
+        }
         if self.capacity() < end {
             let most = whole.max(end);
             let least = promised.max(2 * self.capacity()).min(most).max(end);
@@ -49,6 +55,7 @@ impl Body {
             }
         }
         match self {
+            Self::Whole(_) => &mut [],
             Self::Own(bytes) => {
                 if bytes.len() < end {
                     bytes.resize(end, 0);
@@ -65,6 +72,7 @@ impl Body {
     /// The first `length` bytes, which have all been written.
     pub(crate) fn into_bytes(self, length: usize) -> Bytes {
         match self {
+            Self::Whole(bytes) => bytes,
             Self::Own(mut bytes) => {
                 bytes.truncate(length);
                 Bytes::from(bytes)
@@ -79,6 +87,7 @@ impl Body {
 
     fn written(&self) -> &[u8] {
         match self {
+            Self::Whole(bytes) => bytes,
             Self::Own(bytes) => bytes,
             Self::Lent(buffer, written) => &buffer.bytes()[..*written],
         }

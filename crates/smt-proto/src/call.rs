@@ -8,7 +8,9 @@
 //!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
 //! ```
 
-use smt_wire::MessageId;
+use std::time::Duration;
+
+use smt_wire::{Kind, MessageId};
 
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
@@ -28,13 +30,23 @@ pub(crate) enum Call {
     Cancelling(Question),
 }
 
+impl Call {
+    /// What leaves or has left under the id.
+    pub(crate) fn outgoing_mut(&mut self) -> Option<&mut Outgoing> {
+        match self {
+            Self::Live(live) => live.outgoing.as_mut(),
+            Self::Cancelling(_) => None,
+        }
+    }
+}
+
 /// A call, or a one-way message, in progress.
 #[derive(Debug)]
 pub(crate) struct LiveCall {
     /// The request; `None` once the reply has begun, or if it has left in a bundle.
     pub(crate) outgoing: Option<Outgoing>,
-    /// The reply, from its record 0 on.
-    pub(crate) incoming: Option<Incoming>,
+    /// The reply, from its record 0 on, while it is incomplete.
+    pub(crate) incoming: Option<Box<Incoming>>,
     pub(crate) is_one_way: bool,
     pub(crate) question: Question,
     pub(crate) deadline: Option<Time>,
@@ -44,8 +56,35 @@ pub(crate) struct LiveCall {
     pub(crate) is_seen: bool,
     /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
     pub(crate) bundle: Option<MessageId>,
-    /// What has left in it, if it is a bundle itself; a bundle is never without.
-    pub(crate) members: Vec<MessageId>,
+    /// What has left in it, if it is a bundle itself.
+    pub(crate) members: Option<Box<Members>>,
+}
+
+/// What has left in a bundle; at least one message.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) ids: Vec<MessageId>,
+    /// Requests among them that were answered: when all are, the bundle has arrived.
+    pub(crate) answered: usize,
+}
+
+/// What a header says of a message beside its length (SPEC §5.2, §5.7).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) kind: Kind,
+    pub(crate) deadline_us: u32,
+    pub(crate) reply_unscheduled: u32,
+}
+
+impl Terms {
+    /// Of what is no request.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            deadline_us: 0,
+            reply_unscheduled: 0,
+        }
+    }
 }
 
 impl LiveCall {
@@ -60,18 +99,33 @@ impl LiveCall {
             reply_unscheduled: 0,
             is_seen: false,
             bundle: None,
-            members: Vec::new(),
+            members: None,
         }
     }
 
     /// Whether it is a bundle: no message of the application, but what several of them travel in.
     pub(crate) fn is_bundle(&self) -> bool {
-        !self.members.is_empty()
+        self.members.is_some()
     }
 
     /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.
     pub(crate) fn has_left(&self) -> bool {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)
+    }
+
+    /// What its header says of it if it leaves now.
+    pub(crate) fn terms(&self, now: Time) -> Terms {
+        match (self.is_bundle(), self.is_one_way) {
+            (true, _) => Terms::of(Kind::Bundle),
+            (false, true) => Terms::of(Kind::OneWay),
+            (false, false) => Terms {
+                kind: Kind::Request,
+                deadline_us: self
+                    .deadline
+                    .map_or(0, |deadline| micros_left(deadline, now)),
+                reply_unscheduled: self.reply_unscheduled,
+            },
+        }
     }
 
     /// The next moment that something is to be done.
@@ -80,4 +134,10 @@ impl LiveCall {
             deadline.min(self.question.due)
         })
     }
+}
+
+/// The deadline field of a header (SPEC §5.2): 0 would mean none.
+fn micros_left(deadline: Time, now: Time) -> u32 {
+    let left: Duration = deadline.since(now);
+    u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1)
 }

@@ -19,6 +19,7 @@ use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
 
 use crate::accept::Accept;
+use crate::bodies::Bodies;
 use crate::books::Books;
 use crate::config::Config;
 use crate::connect::Connect;
@@ -28,6 +29,7 @@ use crate::grant_policy::GrantPolicy;
 use crate::grants::Grants;
 use crate::handshake::{KeyExchangeProvider, TokenMac};
 use crate::limits;
+use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::session::{Session, Shared};
 use crate::setup::Setup;
@@ -104,9 +106,11 @@ impl Endpoint {
             grants: Grants::default(),
             cuts: Cuts::default(),
             unasked: 0,
-            seal_scratch: crate::outgoing::SealScratch::default(),
+            seal_scratch: crate::leaving::SealScratch::default(),
             open_scratch: Vec::new(),
+            bodies: Bodies::default(),
             spares,
+            leavings: Pool::new(limits::LEAVINGS_KEPT),
             books: Books::default(),
             early_memory: 0,
             is_draining: false,

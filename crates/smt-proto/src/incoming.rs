@@ -14,6 +14,7 @@ use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::assemblies::Assemblies;
+use crate::bodies::Bodies;
 use crate::body::Body;
 use crate::cuts::CutRanges;
 use crate::record_set::RecordSet;
@@ -51,6 +52,7 @@ pub(crate) struct Opener<'a> {
     pub(crate) index_bits: IndexBits,
     pub(crate) id: MessageId,
     pub(crate) scratch: &'a mut Vec<u8>,
+    pub(crate) bodies: &'a mut Bodies,
     pub(crate) spares: &'a Spares,
     pub(crate) statistics: &'a mut Statistics,
 }
@@ -79,29 +81,34 @@ impl Incoming {
             .get(..place.extent as usize + RECORD_OVERHEAD)?;
         let sequence = opener.index_bits.sequence(opener.id, 0).ok()?;
         let (epoch, aead) = opener.keys.data(piece.epoch)?;
-        let mut body = Vec::new();
+        let plaintext = &mut *opener.scratch;
+        plaintext.clear();
         let Ok(header) = open_first(
             aead,
             sequence,
             geometry,
             piece.message_length,
             record,
-            &mut body,
+            plaintext,
         ) else {
             opener.keys.failed();
             opener.statistics.records_failed += 1;
             return None;
         };
         opener.keys.opened(epoch);
+        let records = geometry.records(piece.message_length);
         let mut opened = RecordSet::default();
         opened.insert(0);
         Some(Self {
             header,
             geometry,
             length: geometry.stream_length(piece.message_length),
-            records: geometry.records(piece.message_length),
+            records,
             opened,
-            body: Body::Own(body),
+            body: match records {
+                1 => Body::Whole(opener.bodies.of(opener.scratch)),
+                _ => Body::Own(opener.scratch.clone()),
+            },
             assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,

@@ -147,6 +147,8 @@ pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
 /// Buffers that are kept for bodies to come, in bytes, and at most an eighth of [`crate::Config::memory_max`]: what is
 /// under way at 100 Gb/s while an application looks at it for a millisecond.
 pub(crate) const SPARE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
+pub(crate) const LEAVINGS_KEPT: usize = 256;
 /// Default of [`crate::Config::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;
 /// Default of [`crate::Config::record_size`], the largest that TLS permits.

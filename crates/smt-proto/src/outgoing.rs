@@ -1,49 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A message on its way out, until it is acknowledged (SPEC §5.5, §9.1).
 //!
-//! 1. It waits with its body and the right to its id; nothing is sealed.
-//! 2. When its first packet leaves, [`Outgoing::freeze`] fixes the inner header, and records are sealed as they leave.
-//! 3. Bytes asked for again are sealed again from the frozen message: same key, number and bytes.
-//!
-//! No ciphertext is kept. A record that spans packets is sealed once into the endpoint's [`SealScratch`].
+//! ```text
+//!   waiting ── freeze ──▶ leaving (`leaving`)
+//!      └─ becomes a member of a bundle ──▶ (gone)
+//! ```
+//! A message that waits is its body and the right to its id; nothing is sealed. Most short messages in a crowd never
+//! get further than that: they leave as members of a bundle. So a waiting message is small, and what a message needs
+//! that leaves alone is made when it does.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_record::{FrozenMessage, IndexBits, OutgoingId, SealError, SealKeys};
-use smt_wire::{DataHeader, Geometry, Grant, InnerHeader, MessageId, Record, SessionIndex};
+use smt_record::{FrozenMessage, IndexBits, OutgoingId};
+use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
 
-use crate::incoming::record_end;
+use crate::leaving::Leaving;
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT};
-use crate::ranges::{Range, Ranges};
-
-mod packets;
-
-pub(crate) use packets::{NextPacket, Room};
+use crate::pool::{Pool, Pooled};
 
 /// A message on its way out.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     state: State,
-    id: MessageId,
-    geometry: Geometry,
+    /// Inner bytes with padding.
     padded: u32,
-    /// Bytes of the record stream.
-    length: u32,
-    /// Everything below was sent once.
-    next: u32,
-    /// End of what may be sent, and what of it needed no grant.
-    granted: u32,
+    geometry: Geometry,
+    /// Bytes of the record stream that need no grant.
     unscheduled: u32,
-    /// Below this the peer has opened all records.
-    released: u32,
-    resend: Ranges,
-    /// Where the questions for bytes began, since the peer has last got further.
-    asked_from: Option<u32>,
     /// Whether the session's send queue holds this message.
     pub(crate) is_queued: bool,
-    /// Priority of the scheduled bytes, from the last GRANT.
-    pub(crate) priority: u8,
 }
 
 #[derive(Debug)]
@@ -52,26 +38,9 @@ enum State {
         right: OutgoingId,
         body: Bytes,
     },
-    Frozen(FrozenMessage),
+    Leaving(Pooled<Leaving>),
     /// Only while `freeze` runs.
     Empty,
-}
-
-/// The packets that a message may write now.
-pub(crate) struct PacketWriter<'a> {
-    pub(crate) version: u8,
-    /// Our index of the session, unique here, and the peer's, which the packets name.
-    pub(crate) own: SessionIndex,
-    pub(crate) remote: SessionIndex,
-    pub(crate) keys: &'a mut SealKeys,
-    pub(crate) scratch: &'a mut SealScratch,
-}
-
-/// The last record that was sealed for more than one packet.
-#[derive(Debug, Default)]
-pub(crate) struct SealScratch {
-    record: Option<(SessionIndex, MessageId, u32)>,
-    bytes: Vec<u8>,
 }
 
 impl Outgoing {
@@ -83,22 +52,20 @@ impl Outgoing {
         geometry: Geometry,
         unscheduled: u32,
     ) -> Self {
-        let length = geometry.stream_length(padded);
-        let unscheduled = record_end(geometry, padded, unscheduled);
         Self {
-            id: right.id(),
             state: State::Waiting { right, body },
-            geometry,
             padded,
-            length,
-            next: 0,
-            granted: unscheduled,
+            geometry,
             unscheduled,
-            released: 0,
-            resend: Ranges::new(),
-            asked_from: None,
             is_queued: false,
-            priority: 0,
+        }
+    }
+
+    /// The same, in the session's send queue.
+    pub(crate) fn queued(self) -> Self {
+        Self {
+            is_queued: true,
+            ..self
         }
     }
 
@@ -106,6 +73,7 @@ impl Outgoing {
     pub(crate) fn freeze(
         &mut self,
         index_bits: IndexBits,
+        leavings: &mut Pool<Leaving>,
         header: impl FnOnce(u32, u32) -> InnerHeader,
     ) {
         match std::mem::replace(&mut self.state, State::Empty) {
@@ -113,109 +81,91 @@ impl Outgoing {
                 let header = header(body.len() as u32, self.padded);
                 let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
                     .expect("id and length were checked when the message was taken");
-                self.state = State::Frozen(frozen);
+                let leaving = Leaving::new(frozen, self.geometry, self.unscheduled);
+                self.state = State::Leaving(leavings.put(leaving));
             }
             state => self.state = state,
         }
     }
 
-    pub(crate) fn id(&self) -> MessageId {
-        self.id
+    /// What has been frozen, to be given back.
+    pub(crate) fn into_leaving(self) -> Option<Pooled<Leaving>> {
+        match self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
     }
 
     /// The body, if nothing has been sealed yet.
     pub(crate) fn waiting(&self) -> Option<&Bytes> {
         match &self.state {
             State::Waiting { body, .. } => Some(body),
-            State::Frozen(_) | State::Empty => None,
+            State::Leaving(_) | State::Empty => None,
         }
     }
 
-    pub(crate) fn is_frozen(&self) -> bool {
-        matches!(self.state, State::Frozen(_))
+    /// What has been frozen.
+    pub(crate) fn leaving(&self) -> Option<&Leaving> {
+        match &self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
     }
 
-    /// The peer permits sending up to `granted`, and has opened all records below `received`. Returns
-    /// whether it said more than before.
+    /// What has been frozen, to change.
+    pub(crate) fn leaving_mut(&mut self) -> Option<&mut Leaving> {
+        match &mut self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
+    }
+
+    /// The peer has got further, or we may. Whether it said more than before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
-        let before = (self.granted, self.released);
-        let granted = record_end(self.geometry, self.padded, grant.granted);
-        self.granted = self.granted.max(granted);
-        self.released = self.released.max(grant.received.min(self.next));
-        self.priority = grant.priority.min(PRIORITY_MAX);
-        let says_more = before != (self.granted, self.released);
-        if says_more {
-            self.asked_from = None;
-        }
-        says_more
+        // Of what waits the peer cannot know.
+        self.leaving_mut()
+            .is_some_and(|leaving| leaving.grant(grant))
     }
 
-    /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns whether it
-    /// has asked for the same before: then what was sent since has not arrived either.
+    /// The peer asks for a range again, see [`Leaving::ask_again`].
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
-        let first = self.first_end();
-        let end = offset.saturating_add(length).min(self.next);
-        // Record 0 travels whole (SPEC §5.3).
-        let range = if offset < first {
-            Range {
-                start: 0,
-                end: end.max(first.min(self.next)),
-            }
-        } else {
-            Range { start: offset, end }
-        };
-        self.resend.insert(range);
-        // One question asks for several ranges, in order: the first one tells whether it is the same.
-        let is_same = self.asked_from == Some(offset);
-        self.asked_from = Some(self.asked_from.map_or(offset, |from| from.min(offset)));
-        is_same && self.has_started()
+        self.leaving_mut()
+            .is_some_and(|leaving| leaving.ask_again(offset, length))
     }
 
     /// All that was sent is to be sent again (NEVER_SEEN).
     pub(crate) fn ask_all_again(&mut self) {
-        self.ask_again(0, u32::MAX);
-        self.asked_from = None;
-    }
-
-    /// What was asked for again cannot be sealed any more: its epoch is finished.
-    pub(crate) fn forget_questions(&mut self) {
-        self.resend.clear();
+        if let Some(leaving) = self.leaving_mut() {
+            leaving.ask_all_again();
+        }
     }
 
     pub(crate) fn is_sendable(&self) -> bool {
-        !self.resend.is_empty() || self.next < self.granted
+        self.leaving().is_none_or(Leaving::is_sendable)
     }
 
     pub(crate) fn is_resending(&self) -> bool {
-        !self.resend.is_empty()
-    }
-
-    /// Whether the next new bytes were granted, not unscheduled.
-    pub(crate) fn is_scheduled(&self) -> bool {
-        self.next >= self.unscheduled
+        self.leaving().is_some_and(Leaving::is_resending)
     }
 
     /// Whether every byte has left at least once.
     pub(crate) fn is_sent(&self) -> bool {
-        self.next == self.length && self.resend.is_empty()
+        self.leaving().is_some_and(Leaving::is_sent)
     }
 
     pub(crate) fn has_started(&self) -> bool {
-        self.next > 0
+        self.leaving().is_some_and(Leaving::has_started)
     }
 
     /// Bytes that have not left yet: what shortest-remaining-first compares.
     pub(crate) fn remaining(&self) -> u32 {
-        self.length - self.next
+        self.leaving()
+            .map_or_else(|| self.length(), Leaving::remaining)
     }
 
     /// Whether any of its datagrams may be larger than the floor.
     pub(crate) fn is_large(&self) -> bool {
-        self.length as usize + DataHeader::LEN > DATAGRAM_FLOOR
-    }
-
-    pub(crate) fn length(&self) -> u32 {
-        self.length
+        self.length() as usize + DataHeader::LEN > DATAGRAM_FLOOR
     }
 
     /// How long after it has left as a reply its initiator is asked whether it has arrived.
@@ -226,129 +176,8 @@ impl Outgoing {
         }
     }
 
-    /// Whether anything sealed in `epoch` or before may still be asked for.
-    pub(crate) fn holds_epoch(&self, epoch: u32) -> bool {
-        let State::Frozen(frozen) = &self.state else {
-            return false;
-        };
-        let first_unreleased = self.geometry.record_at(self.released.min(self.length - 1));
-        self.released < self.length
-            && frozen
-                .epoch_of(first_unreleased)
-                .is_some_and(|sealed| sealed <= epoch)
-    }
-
-    /// Records that have not been sealed yet.
-    pub(crate) fn records_unsealed(&self) -> u32 {
-        match &self.state {
-            State::Frozen(frozen) => frozen.records() - frozen.sealed_records(),
-            _ => self.geometry.records(self.padded),
-        }
-    }
-
-    /// Bytes of the records that must be sealed again for the next packet: as a whole, however little of them is
-    /// asked for, but for the last one that was sealed in parts.
-    pub(crate) fn sealed_again(&self, packet: &NextPacket, writer: &PacketWriter<'_>) -> usize {
-        if !packet.is_again {
-            return 0;
-        }
-        let range = packet.range;
-        let records = self.geometry.record_at(range.start)..=self.geometry.record_at(range.end - 1);
-        records
-            .filter(|index| writer.scratch.record != Some((writer.own, self.id, *index)))
-            .map(|index| self.geometry.record(self.padded, index).stream_len())
-            .sum()
-    }
-
-    /// Writes the next packet at the end of `out`.
-    ///
-    /// # Errors
-    /// The key's records are used up; nothing was written.
-    pub(crate) fn write_packet(
-        &mut self,
-        NextPacket { range, is_again }: NextPacket,
-        writer: &mut PacketWriter<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        let State::Frozen(frozen) = &mut self.state else {
-            return Ok(());
-        };
-        let start = out.len();
-        out.resize(start + DataHeader::LEN, 0);
-        let mut offset = range.start;
-        let mut epoch = None;
-        while offset < range.end {
-            let index = self.geometry.record_at(offset);
-            let record_epoch = frozen
-                .epoch_of(index)
-                .unwrap_or_else(|| writer.keys.epoch());
-            // One packet names one epoch.
-            if *epoch.get_or_insert(record_epoch) != record_epoch {
-                break;
-            }
-            let part = Range {
-                start: offset,
-                end: range.end,
-            };
-            let place = self.geometry.record(self.padded, index);
-            match append_record_part(frozen, &place, part, writer, out) {
-                Ok(length) => offset += length,
-                Err(error) => {
-                    out.truncate(start);
-                    return Err(error);
-                }
-            }
-        }
-        let header = DataHeader {
-            epoch: epoch.unwrap_or_default() as u8,
-            retransmit: is_again,
-            session: writer.remote,
-            id: self.id,
-            message_length: self.padded,
-            offset: range.start,
-        };
-        let place: &mut [u8; DataHeader::LEN] = (&mut out[start..start + DataHeader::LEN])
-            .try_into()
-            .expect("the place has the header's length");
-        header.emit(writer.version, place);
-        if is_again {
-            self.resend.take_first(offset - range.start);
-        } else {
-            self.next = self.next.max(offset);
-        }
-        Ok(())
+    /// Bytes of the record stream.
+    fn length(&self) -> u32 {
+        self.geometry.stream_length(self.padded)
     }
 }
-
-/// Appends the bytes of the record at `place` that lie in `part`; returns how many.
-fn append_record_part(
-    frozen: &mut FrozenMessage,
-    place: &Record,
-    part: Range,
-    writer: &mut PacketWriter<'_>,
-    out: &mut Vec<u8>,
-) -> Result<u32, SealError> {
-    let index = place.index;
-    let length = place.stream_len() as u32;
-    let from = part.start - place.stream_start;
-    let to = (part.end - place.stream_start).min(length);
-    if from == 0 && to == length {
-        let at = out.len();
-        out.resize(at + length as usize, 0);
-        frozen.seal(index, writer.keys, &mut out[at..])?;
-        return Ok(length);
-    }
-    let name = (writer.own, frozen.id(), index);
-    let scratch = &mut *writer.scratch;
-    if scratch.record != Some(name) {
-        scratch.record = None;
-        scratch.bytes.resize(length as usize, 0);
-        frozen.seal(index, writer.keys, &mut scratch.bytes)?;
-        scratch.record = Some(name);
-    }
-    out.extend_from_slice(&scratch.bytes[from as usize..to as usize]);
-    Ok(to - from)
-}
-
-/// Priorities are 0 to 7, whatever a packet says.
-const PRIORITY_MAX: u8 = 7;

@@ -39,7 +39,7 @@ impl Served {
 pub(crate) enum ServedState {
     /// Record 0 has opened; `right` permits one reply (none for a one-way message).
     Receiving {
-        incoming: Incoming,
+        incoming: Box<Incoming>,
         right: Option<OutgoingId>,
     },
     /// The application has the request.

@@ -36,6 +36,7 @@ use smt_record::{
 use smt_wire::{Geometry, MessageId, SessionIndex};
 
 use crate::acks::PendingAcks;
+use crate::bodies::Bodies;
 use crate::books::Books;
 use crate::call::Call;
 use crate::config::Config;
@@ -47,9 +48,11 @@ use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
 use crate::grants::Grants;
 use crate::incoming::Incoming;
+use crate::leaving::{Leaving, SealScratch};
 use crate::limits;
-use crate::outgoing::SealScratch;
+use crate::outgoing::Outgoing;
 use crate::patience::Patience;
+use crate::pool::Pool;
 use crate::question::Question;
 use crate::rate::Rate;
 use crate::ready::Place;
@@ -71,7 +74,10 @@ pub(crate) struct Shared {
     pub(crate) unasked: u32,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
+    /// Where short bodies, long ones, and messages that leave alone are.
+    pub(crate) bodies: Bodies,
     pub(crate) spares: Spares,
+    pub(crate) leavings: Pool<Leaving>,
     /// Memory of incomplete messages; beside it, bytes held by early packets.
     pub(crate) books: Books,
     pub(crate) early_memory: usize,
@@ -80,6 +86,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// A message on its way out is over: its memory is used again.
+    pub(crate) fn is_over(&mut self, outgoing: Option<Outgoing>) {
+        if let Some(leaving) = outgoing.and_then(Outgoing::into_leaving) {
+            self.leavings.take_back(leaving);
+        }
+    }
+
     /// A message on its way in is over.
     pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
         self.books.leave(incoming);
@@ -114,8 +127,11 @@ pub(crate) struct Agreement {
     pub(crate) stripes_log2: u8,
     pub(crate) own_window: u32,
     pub(crate) peer_window: u32,
-    /// Largest message the peer accepts, and how much of it without a grant.
-    pub(crate) message_limit: u32,
+    /// Application bytes of the largest message that the peer accepts and record indices can number.
+    pub(crate) message_max: u32,
+    /// Inner bytes of the largest message whose records the peer's indices can number.
+    pub(crate) received_max: u32,
+    /// How much of a message the peer accepts without a grant.
     pub(crate) unscheduled: u32,
     pub(crate) datagram_limit: usize,
     /// Whether the peer was told that it may send bundles.
@@ -340,7 +356,7 @@ impl Session {
 
     /// The largest message that the peer accepts, in bytes before padding.
     pub(crate) fn message_max(&self) -> u32 {
-        self.agreement.message_max()
+        self.agreement.message_max
     }
 }
 
@@ -354,16 +370,9 @@ pub(crate) struct Indices {
 }
 
 impl Agreement {
-    /// Application bytes of the largest message that may be sent.
-    pub(crate) fn message_max(&self) -> u32 {
-        let by_index = self.geometry.padded_max(self.send_bits.bits());
-        self.message_limit
-            .min(by_index.saturating_sub(smt_wire::InnerHeader::LEN as u32))
-    }
-
     /// The padded length of a message of this many application bytes.
     fn padded(&self, padding: &Padding, length: u32) -> u32 {
         let header = smt_wire::InnerHeader::LEN as u32;
-        padding.padded(header + length, header + self.message_max())
+        padding.padded(header + length, header + self.message_max)
     }
 }

@@ -7,6 +7,7 @@
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::vec::Vec;
 
 /// A table from numbers (ids, indices) to values.
@@ -39,7 +40,19 @@ impl<T> Table<T> {
 
     /// Takes a value out; the last entry takes its place.
     pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
-        let place = self.by_number.remove(&number)?;
+        self.remove_if(number, |_| true)
+    }
+
+    /// Takes a value out if it is such a one; the last entry takes its place.
+    pub(crate) fn remove_if(&mut self, number: u64, is_such: impl FnOnce(&T) -> bool) -> Option<T> {
+        let Entry::Occupied(entry) = self.by_number.entry(number) else {
+            return None;
+        };
+        let place = *entry.get();
+        if !is_such(&self.entries[place as usize].1) {
+            return None;
+        }
+        entry.remove();
         let (_, value) = self.entries.swap_remove(place as usize);
         if let Some((moved, _)) = self.entries.get(place as usize) {
             self.by_number.insert(*moved, place);
@@ -99,8 +112,8 @@ impl<T> Table<T> {
     }
 }
 
-/// Entries whose room is kept.
-const ROOM_KEPT: usize = 64;
+/// Entries whose room is kept: what is in progress comes and goes by hundreds.
+const ROOM_KEPT: usize = 256;
 
 /// Fibonacci hashing: numbers are dense, so one multiplication spreads them.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,12 +12,11 @@ mod arriving;
 use std::cmp::Reverse;
 
 use bytes::Bytes;
-use smt_record::Padding;
-use smt_wire::{FIRST_RECORD_SIZE_MAX, Kind, MemberHeader, MessageId};
+use smt_record::{OutgoingId, Padding};
+use smt_wire::{FIRST_RECORD_SIZE_MAX, InnerHeader, Kind, MemberHeader, MessageId};
 
-use super::commands::deadline_field;
-use super::{Session, Shared};
-use crate::call::{Call, LiveCall};
+use super::{Agreement, Session, Shared};
+use crate::call::{Call, LiveCall, Members, Terms};
 use crate::error::{CallError, OneWayOutcome};
 use crate::event::Event;
 use crate::limits;
@@ -26,43 +25,34 @@ use crate::question::Question;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
 
+/// A bundle while it is filled.
+struct Filling {
+    right: OutgoingId,
+    body: Vec<u8>,
+    members: Members,
+}
+
 impl Session {
     /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
     pub(super) fn gather(&mut self, now: Time, first: MessageId, shared: &mut Shared) -> MessageId {
-        if self.bundles >= limits::BUNDLES_MAX {
+        if self.bundles >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
             return first;
         }
-        let padding = &shared.config.padding;
-        let length = self.member_len(first);
-        let Some(length) = length.filter(|length| self.holds(padding, *length)) else {
+        let most = self.agreement.bundle_max(&shared.config.padding);
+        let Some(filling) = self.fill(now, first, most) else {
             return first;
         };
-        let members = self.pop_members(first, padding, length);
-        if members.is_empty() {
-            return first;
-        }
-        let stripe = usize::from(self.stripe_of(first));
-        let stripe = &mut self.stripes[stripe];
-        let Ok(right) = stripe.allocator.next(stripe.peer_limit) else {
-            self.push_back(&members[1..]);
-            return first;
-        };
-        let id = right.id();
-        let mut body = Vec::with_capacity(usize::from(FIRST_RECORD_SIZE_MAX));
-        for member in members.iter().copied() {
-            self.put_member(now, member, id, &mut body);
-        }
-        shared.statistics.messages_sent += members.len() as u64;
+        shared.statistics.messages_sent += filling.members.ids.len() as u64;
         shared.statistics.bundles_sent += 1;
-        let padded = self
-            .agreement
-            .padded(&shared.config.padding, body.len() as u32);
+        let (id, length) = (filling.right.id(), filling.body.len() as u32);
+        let padded = self.agreement.padded(&shared.config.padding, length);
         let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
-        let outgoing = Outgoing::new(right, Bytes::from(body), padded, geometry, unscheduled);
+        let body = Bytes::from(filling.body);
+        let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
         let question = Question::new(now, self.patience.interval());
         let live = LiveCall {
             is_one_way: true,
-            members,
+            members: Some(Box::new(filling.members)),
             ..LiveCall::new(outgoing, question)
         };
         self.set_due(live.due());
@@ -71,115 +61,112 @@ impl Session {
         id
     }
 
-    /// Whether there may be a bundle of so many application bytes: one that record 0 holds with its padding.
-    fn holds(&self, padding: &Padding, length: usize) -> bool {
-        let first = self.agreement.geometry.record(u32::MAX, 0).extent;
-        let length = length as u32;
-        self.agreement.sends_bundles
-            && length <= self.agreement.message_max()
-            && self.agreement.padded(padding, length) <= u32::from(first)
+    /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same stripe, at most
+    /// `most` bytes. `None`, and nothing has changed: it is alone, or the window has no id for a bundle.
+    fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
+        let first_length = self.member_len(first).filter(|length| *length <= most)?;
+        let stripe = self.stripe_of(first);
+        let mut filling: Option<Filling> = None;
+        // Nothing is allocated for a message that leaves alone.
+        let mut others = Vec::new();
+        while let Some(Reverse((_, id))) = self.sendable.peek() {
+            let id = *id;
+            let found = filling
+                .as_ref()
+                .map_or(1, |filling| filling.members.ids.len());
+            // It waits twice if a full window has put it before all others.
+            if id == first {
+                self.sendable.pop();
+                continue;
+            }
+            if self.stripe_of(id) != stripe {
+                if others.len() >= OTHERS_PER_MEMBER * found {
+                    break;
+                }
+                others.extend(self.sendable.pop());
+                continue;
+            }
+            if filling.is_none() {
+                let length = self.member_len(id);
+                if length.is_none_or(|length| first_length + length > most) {
+                    break;
+                }
+                filling = self.first_member(now, first);
+            }
+            let Some(filling) = filling.as_mut() else {
+                break;
+            };
+            if !self.put_member(now, id, filling, most) {
+                break;
+            }
+            self.sendable.pop();
+        }
+        self.sendable.extend(others);
+        filling
+    }
+
+    /// A bundle of one member. `None`: the window has no id for it.
+    fn first_member(&mut self, now: Time, first: MessageId) -> Option<Filling> {
+        let stripe = usize::from(self.stripe_of(first));
+        let stripe = &mut self.stripes[stripe];
+        let mut filling = Filling {
+            right: stripe.allocator.next(stripe.peer_limit).ok()?,
+            body: Vec::with_capacity(usize::from(FIRST_RECORD_SIZE_MAX)),
+            members: Members::default(),
+        };
+        self.put_member(now, first, &mut filling, usize::MAX);
+        Some(filling)
     }
 
     /// Bytes that a waiting message takes in a bundle. `None`: it has left, or is none that could.
     fn member_len(&self, id: MessageId) -> Option<usize> {
-        let outgoing = match self.calls.get(id.0) {
-            Some(Call::Live(live)) if !live.is_bundle() => live.outgoing.as_ref()?,
-            Some(_) => return None,
-            None => match &self.served.get(id.0)?.state {
+        let outgoing = if self.is_own(id) {
+            match self.calls.get(id.0)? {
+                Call::Live(live) if !live.is_bundle() => live.outgoing.as_ref()?,
+                _ => return None,
+            }
+        } else {
+            match &self.served.get(id.0)?.state {
                 ServedState::Replying(outgoing) => outgoing,
                 _ => return None,
-            },
+            }
         };
         Some(MemberHeader::LEN + outgoing.waiting()?.len())
     }
 
-    /// A message of this length and what fits with it of those that wait behind it, of the same stripe; nothing if it
-    /// is alone.
-    fn pop_members(
-        &mut self,
-        first: MessageId,
-        padding: &Padding,
-        mut length: usize,
-    ) -> Vec<MessageId> {
-        // Nothing is allocated for a message that leaves alone.
-        let (mut members, mut others) = (Vec::new(), Vec::new());
-        while let Some(Reverse((_, id))) = self.sendable.peek()
-            && others.len() < OTHERS_PER_MEMBER * members.len().max(1)
-            && let Some(more) = self.member_len(*id)
-            && self.holds(padding, length + more)
-        {
-            let Some(entry) = self.sendable.pop() else {
-                break;
+    /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is gone.
+    fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
+        let most = most.saturating_sub(filling.body.len() + MemberHeader::LEN);
+        let fits = |outgoing: &Outgoing| outgoing.waiting().is_some_and(|body| body.len() <= most);
+        let bundle = filling.right.id();
+        let (terms, outgoing) = if self.is_own(id) {
+            let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+                return false;
             };
-            let Reverse((_, id)) = entry;
-            // It waits twice if a full window has put it before all others.
-            if id == first {
-                continue;
+            if live.is_bundle() {
+                return false;
             }
-            if self.stripe_of(id) == self.stripe_of(first) {
-                length += more;
-                if members.is_empty() {
-                    members.push(first);
-                }
-                members.push(id);
-            } else {
-                others.push(entry);
-            }
+            let Some(outgoing) = live.outgoing.take_if(|outgoing| fits(outgoing)) else {
+                return false;
+            };
+            live.bundle = Some(bundle);
+            (live.terms(now), outgoing)
+        } else {
+            let replying = |served: &&mut Served| matches!(&served.state, ServedState::Replying(outgoing) if fits(outgoing));
+            let Some(served) = self.served.get_mut(id.0).filter(replying) else {
+                return false;
+            };
+            let state = std::mem::replace(&mut served.state, ServedState::Bundled(bundle));
+            let ServedState::Replying(outgoing) = state else {
+                return false;
+            };
+            (Terms::of(Kind::Reply), outgoing)
+        };
+        if let Some(text) = outgoing.waiting() {
+            append_member(id, terms, text, &mut filling.body);
+            filling.members.ids.push(id);
         }
-        self.sendable.extend(others);
-        members
-    }
-
-    /// Lets messages wait again that were taken from those that wait.
-    fn push_back(&mut self, ids: &[MessageId]) {
-        for id in ids.iter().copied() {
-            if let Some(outgoing) = self.outgoing_mut(id) {
-                outgoing.is_queued = false;
-            }
-            self.queue_sendable(id);
-        }
-    }
-
-    /// A message becomes a member: its right to be sealed under its own id is gone.
-    fn put_member(&mut self, now: Time, id: MessageId, bundle: MessageId, body: &mut Vec<u8>) {
-        let (kind, deadline_us, reply_unscheduled, outgoing) = match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => {
-                live.bundle = Some(bundle);
-                let kind = match live.is_one_way {
-                    true => Kind::OneWay,
-                    false => Kind::Request,
-                };
-                let deadline_us = deadline_field(live.deadline, now);
-                let outgoing = live.outgoing.take();
-                (kind, deadline_us, live.reply_unscheduled, outgoing)
-            }
-            Some(Call::Cancelling(_)) => return,
-            None => {
-                let Some(served) = self.served.get_mut(id.0) else {
-                    return;
-                };
-                let state = std::mem::replace(&mut served.state, ServedState::Bundled(bundle));
-                let ServedState::Replying(outgoing) = state else {
-                    return;
-                };
-                (Kind::Reply, 0, 0, Some(outgoing))
-            }
-        };
-        let Some(text) = outgoing.as_ref().and_then(Outgoing::waiting) else {
-            return;
-        };
-        let header = MemberHeader {
-            id,
-            kind,
-            // It fits record 0, which has at most 1,142 bytes.
-            length: text.len() as u16,
-            deadline_us,
-            reply_unscheduled,
-        };
-        let mut place = [0; MemberHeader::LEN];
-        header.emit(&mut place);
-        body.extend_from_slice(&place);
-        body.extend_from_slice(text);
+        true
     }
 
     /// Whether any record of a call has left: its own, or that of the bundle that it is in.
@@ -191,16 +178,21 @@ impl Session {
         }
     }
 
-    /// A request was answered: so the peer has seen the bundle that it left in. When all are, nobody has to be asked.
-    pub(super) fn member_answered(&mut self, bundle: Option<MessageId>, id: MessageId) {
-        let Some(bundle) = bundle else { return };
+    /// So many requests of a bundle were answered: the peer has seen it. When all are, nobody has to be asked.
+    pub(super) fn members_answered(
+        &mut self,
+        (bundle, count): (MessageId, usize),
+        shared: &mut Shared,
+    ) {
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
             return;
         };
-        if let Some(place) = live.members.iter().position(|member| *member == id) {
-            live.members.swap_remove(place);
-        }
-        if live.members.is_empty() {
+        let Some(members) = live.members.as_mut() else {
+            return;
+        };
+        members.answered += count;
+        if members.answered == members.ids.len() {
+            shared.is_over(live.outgoing.take());
             self.calls.remove(bundle.0);
             self.bundles -= 1;
         }
@@ -210,12 +202,20 @@ impl Session {
     pub(super) fn bundle_arrived(
         &mut self,
         now: Time,
-        members: Vec<MessageId>,
+        members: Members,
         error: Option<CallError>,
         shared: &mut Shared,
     ) {
         self.bundles -= 1;
-        for id in members {
+        for id in members.ids {
+            if !self.is_own(id) {
+                let is_bundled = |served: &Served| matches!(served.state, ServedState::Bundled(_));
+                if self.served.remove_if(id.0, is_bundled).is_some() {
+                    self.last_active = now;
+                }
+                continue;
+            }
+            // Most were answered meanwhile.
             match self.calls.get_mut(id.0) {
                 Some(Call::Live(live)) if live.is_one_way => {
                     let Some(Call::Live(live)) = self.calls.remove(id.0) else {
@@ -233,18 +233,51 @@ impl Session {
                     live.is_seen = true;
                     live.bundle = None;
                 }
-                Some(Call::Cancelling(_)) => {}
-                None => {
-                    let is_in_bundle =
-                        |served: &Served| matches!(served.state, ServedState::Bundled(_));
-                    if self.served.get(id.0).is_some_and(is_in_bundle) {
-                        self.served.remove(id.0);
-                        self.last_active = now;
-                    }
-                }
+                Some(Call::Cancelling(_)) | None => {}
             }
         }
     }
+}
+
+impl Agreement {
+    /// Application bytes of the largest bundle: record 0 holds it with its padding.
+    fn bundle_max(&self, padding: &Padding) -> usize {
+        let inner = u32::from(self.geometry.record(u32::MAX, 0).extent);
+        let unpadded = inner
+            .saturating_sub(InnerHeader::LEN as u32)
+            .min(self.message_max);
+        let fits = |length| self.padded(padding, length) <= inner;
+        if fits(unpadded) {
+            return unpadded as usize;
+        }
+        // More bytes never have less padding behind them.
+        let (mut most, mut too_many) = (0, unpadded);
+        while too_many - most > 1 {
+            let middle = most.midpoint(too_many);
+            if fits(middle) {
+                most = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        most as usize
+    }
+}
+
+/// Writes a member behind the others.
+fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
+    let header = MemberHeader {
+        id,
+        kind: terms.kind,
+        // It fits record 0, which has at most 1,142 bytes.
+        length: text.len() as u16,
+        deadline_us: terms.deadline_us,
+        reply_unscheduled: terms.reply_unscheduled,
+    };
+    let mut place = [0; MemberHeader::LEN];
+    header.emit(&mut place);
+    body.extend_from_slice(&place);
+    body.extend_from_slice(text);
 }
 
 /// Messages of other stripes that are passed over for each one that is found for a bundle: two heap operations each.

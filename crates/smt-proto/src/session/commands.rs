@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the application asks of a session.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_record::{AllocationError, OutgoingId};
+use smt_record::{AllocationError, OutgoingId, Side};
 use smt_wire::{AbortCode, MessageId, PacketType, RECORD_OVERHEAD};
 
 use super::{Session, Shared};
@@ -37,17 +38,18 @@ impl Session {
         let id = right.id();
         let unscheduled = self.agreement.unscheduled;
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
+        let remaining = outgoing.remaining();
         let deadline = kind.deadline.map(|after| now + after);
         let question = Question::new(now, self.patience.interval());
         let live = LiveCall {
             is_one_way: kind.is_one_way,
             deadline,
             reply_unscheduled: self.reply_unscheduled(shared),
-            ..LiveCall::new(outgoing, question)
+            ..LiveCall::new(outgoing.queued(), question)
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
-        self.queue_sendable(id);
+        self.sendable.push(Reverse((remaining, id)));
         self.last_active = now;
         Ok(id)
     }
@@ -73,10 +75,10 @@ impl Session {
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
         served.question = Question::new(now, outgoing.need_ack_interval(is_hurried));
-        served.state = ServedState::Replying(outgoing);
-        let due = served.question.due;
+        let (remaining, due) = (outgoing.remaining(), served.question.due);
+        served.state = ServedState::Replying(outgoing.queued());
         self.set_due(due);
-        self.queue_sendable(id);
+        self.sendable.push(Reverse((remaining, id)));
         self.last_active = now;
         Ok(())
     }
@@ -244,20 +246,26 @@ impl Session {
         if outgoing.is_sendable() && !outgoing.is_queued {
             outgoing.is_queued = true;
             let remaining = outgoing.remaining();
-            self.sendable.push(std::cmp::Reverse((remaining, id)));
+            self.sendable.push(Reverse((remaining, id)));
         }
     }
 
     /// A message on its way out.
     pub(super) fn outgoing_mut(&mut self, id: MessageId) -> Option<&mut Outgoing> {
-        match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => live.outgoing.as_mut(),
-            Some(Call::Cancelling(_)) => None,
-            None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
-                Some(ServedState::Replying(outgoing)) => Some(outgoing),
-                _ => None,
-            },
+        if self.is_own(id) {
+            let call = self.calls.get_mut(id.0);
+            return call.and_then(Call::outgoing_mut);
         }
+        match &mut self.served.get_mut(id.0)?.state {
+            ServedState::Replying(outgoing) => Some(outgoing),
+            _ => None,
+        }
+    }
+
+    /// Whether this side initiated the id: then it is among `calls`, else among `served`.
+    pub(super) fn is_own(&self, id: MessageId) -> bool {
+        let is_servers = id.0 >> self.agreement.stripes_log2 & 1 == 1;
+        is_servers == (self.agreement.side == Side::Server)
     }
 
     pub(super) fn stripe_of(&self, id: MessageId) -> u16 {
@@ -265,7 +273,7 @@ impl Session {
     }
 
     fn padded_length(&self, body: &Bytes, shared: &Shared) -> Result<u32, Refused> {
-        let limit = self.agreement.message_max();
+        let limit = self.agreement.message_max;
         let length = u32::try_from(body.len())
             .ok()
             .filter(|length| *length <= limit);
@@ -314,13 +322,4 @@ impl Session {
 pub(crate) struct CallKind {
     pub(crate) is_one_way: bool,
     pub(crate) deadline: Option<Duration>,
-}
-
-/// The inner header's deadline field (SPEC §5.2).
-pub(super) fn deadline_field(deadline: Option<Time>, now: Time) -> u32 {
-    deadline.map_or(0, |deadline| {
-        u32::try_from(deadline.since(now).as_micros())
-            .unwrap_or(u32::MAX)
-            .max(1)
-    })
 }

@@ -259,17 +259,21 @@ impl Session {
 
     /// The peer does not need our message of this id any more.
     pub(super) fn acknowledged(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        if self
-            .served
-            .get(id.0)
-            .is_some_and(|served| !matches!(served.state, ServedState::Working { .. }))
-        {
-            match self.served.remove(id.0).map(|served| served.state) {
-                Some(ServedState::Receiving { incoming, .. }) => {
+        if !self.is_own(id) {
+            let is_answered =
+                |served: &Served| !matches!(served.state, ServedState::Working { .. });
+            let Some(served) = self.served.remove_if(id.0, is_answered) else {
+                return;
+            };
+            match served.state {
+                ServedState::Receiving { incoming, .. } => {
                     shared.forget(self.rpc(id), &incoming);
                 }
-                Some(ServedState::Replying(outgoing)) if outgoing.is_large() => {
-                    self.discovery.progressed();
+                ServedState::Replying(outgoing) => {
+                    if outgoing.is_large() {
+                        self.discovery.progressed();
+                    }
+                    shared.is_over(Some(outgoing));
                 }
                 _ => {}
             }
@@ -285,8 +289,9 @@ impl Session {
             let Some(Call::Live(live)) = self.calls.remove(id.0) else {
                 return;
             };
-            if live.is_bundle() {
-                self.bundle_arrived(now, live.members, None, shared);
+            shared.is_over(live.outgoing);
+            if let Some(members) = live.members {
+                self.bundle_arrived(now, *members, None, shared);
                 return;
             }
             let rpc = self.rpc(id);
@@ -311,10 +316,10 @@ impl Session {
                     let is_moving = waited < self.patience.interval()
                         || live
                             .incoming
-                            .as_ref()
+                            .as_deref()
                             .is_some_and(Incoming::has_cuts_waiting);
                     self.control
-                        .reply_progress(id, live.incoming.as_ref(), is_moving);
+                        .reply_progress(id, live.incoming.as_deref(), is_moving);
                 }
                 Some(Call::Cancelling(_)) | None => self.control.ack(ack_of(id, self.shift())),
             }

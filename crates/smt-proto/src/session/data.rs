@@ -139,10 +139,30 @@ impl Session {
         self.heard(now);
         incoming.allow(shared.config.unscheduled, 0);
         self.first_came(&mut incoming, data, shared);
-        shared.books.enter(&incoming);
         let header = *incoming.header();
-        self.insert_served(now, incoming, sight);
         self.take_ride(now, id, &header, shared);
+        if incoming.is_complete() {
+            // Most are: one record. What else came of the id belonged to no message.
+            self.forget_early(id, shared);
+            self.patience.untroubled();
+            self.deliver(now, incoming, sight, shared);
+        } else {
+            self.receive_rest(now, incoming, (sight, data), shared);
+        }
+        self.tell_window(stripe);
+    }
+
+    /// Record 0 of a longer message of the peer has opened: takes what else has come of it.
+    fn receive_rest(
+        &mut self,
+        now: Time,
+        incoming: Incoming,
+        (sight, data): (FirstSight, &Data<'_>),
+        shared: &mut Shared,
+    ) {
+        let id = sight.id();
+        shared.books.enter(&incoming);
+        self.insert_served(now, incoming, sight);
         self.take_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
             match packet.payload.is_empty() {
@@ -154,7 +174,26 @@ impl Session {
         }
         self.first_opened(now, id, shared);
         self.finish_receiving(now, id, shared);
-        self.tell_window(stripe);
+    }
+
+    /// Delivers a message of the peer that came whole with its first packet.
+    fn deliver(&mut self, now: Time, incoming: Incoming, sight: FirstSight, shared: &mut Shared) {
+        let (id, header) = (sight.id(), *incoming.header());
+        if header.kind != Kind::Request {
+            self.deliver_one_way(id, incoming, shared);
+            return;
+        }
+        let deadline = Served::deadline_of(now, header.deadline_us);
+        let served = Served {
+            state: ServedState::Working {
+                right: sight.reply_right(),
+            },
+            question: Question::new(now, self.patience.interval()),
+            reply_unscheduled: header.reply_unscheduled,
+            deadline,
+        };
+        self.served.insert(id.0, served);
+        self.deliver_request(now, (id, incoming.into_body()), deadline, shared);
     }
 
     /// Whether so many more messages of the peer may begin.
@@ -170,7 +209,10 @@ impl Session {
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         let served = Served {
-            state: ServedState::Receiving { incoming, right },
+            state: ServedState::Receiving {
+                incoming: Box::new(incoming),
+                right,
+            },
             question,
             reply_unscheduled: header.reply_unscheduled,
             deadline: Served::deadline_of(now, header.deadline_us),
@@ -201,7 +243,10 @@ impl Session {
             return;
         };
         match right {
-            None => self.deliver_one_way(id, incoming, shared),
+            None => {
+                self.served.remove(id.0);
+                self.deliver_one_way(id, *incoming, shared);
+            }
             Some(right) => {
                 served.state = ServedState::Working { right };
                 let body = incoming.into_body();
@@ -232,7 +277,6 @@ impl Session {
     }
 
     fn deliver_one_way(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
-        self.served.remove(id.0);
         let Some(parts) = self.agreement.layout.split(id) else {
             return;
         };
@@ -264,6 +308,7 @@ impl Session {
             index_bits: self.agreement.receive_bits,
             id,
             scratch: &mut shared.open_scratch,
+            bodies: &mut shared.bodies,
             spares: &shared.spares,
             statistics: &mut shared.statistics,
         };
@@ -309,6 +354,14 @@ impl Session {
         }
     }
 
+    /// Drops what came of a message before it turned out to have no further records.
+    pub(super) fn forget_early(&mut self, id: MessageId, shared: &mut Shared) {
+        self.unopened.remove(id);
+        if self.early.bytes() > 0 {
+            drop(self.take_early(id, shared));
+        }
+    }
+
     pub(super) fn take_early(&mut self, id: MessageId, shared: &mut Shared) -> Vec<EarlyPacket> {
         shared.early_memory -= self.early.bytes();
         let taken = self.early.take(id);
@@ -335,11 +388,9 @@ impl Session {
 
     pub(super) fn is_acceptable_length(&self, padded: u32, shared: &Shared) -> bool {
         let header = InnerHeader::LEN as u32;
-        let by_index = self
-            .agreement
-            .geometry
-            .padded_max(self.agreement.receive_bits.bits());
-        padded >= header && padded - header <= shared.config.message_limit && padded <= by_index
+        padded >= header
+            && padded - header <= shared.config.message_limit
+            && padded <= self.agreement.received_max
     }
 
     /// Tells the peer about ids that it may use, before it would have to ask.
@@ -369,6 +420,7 @@ pub(super) fn accept(
         index_bits,
         id,
         scratch: &mut shared.open_scratch,
+        bodies: &mut shared.bodies,
         spares: &shared.spares,
         statistics: &mut shared.statistics,
     };

@@ -117,8 +117,8 @@ impl Session {
     /// A call, live or cancelling, is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
         if let Some(Call::Live(live)) = self.calls.remove(id.0) {
-            if live.is_bundle() {
-                self.bundle_arrived(now, live.members, Some(error), shared);
+            if let Some(members) = live.members {
+                self.bundle_arrived(now, *members, Some(error), shared);
                 return;
             }
             self.release(id, &live, shared);

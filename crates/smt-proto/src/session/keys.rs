@@ -12,8 +12,8 @@ use smt_wire::{Body, MessageId, PacketType};
 
 use super::{Session, Shared};
 use crate::call::Call;
+use crate::leaving::Leaving;
 use crate::limits::{OLD_EPOCH_LIFE, RESEND_INTERVAL_MAX};
-use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::served::ServedState;
 use crate::time::Time;
@@ -51,7 +51,7 @@ impl Session {
         }
         let needed: u64 = self
             .holders_of(previous)
-            .map(|(_, outgoing)| u64::from(outgoing.records_unsealed()))
+            .map(|(_, leaving)| u64::from(leaving.records_unsealed()))
             .sum();
         (self.seal.records_left() <= needed + RECORDS_PER_BATCH).then_some(previous)
     }
@@ -136,22 +136,22 @@ impl Session {
     }
 
     /// Messages that may still have to repeat a record of `epoch` or before.
-    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, &Outgoing)> {
+    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, &Leaving)> {
         let calls = self.calls.iter().filter_map(|(number, call)| match call {
-            Call::Live(live) => Some((number, live.outgoing.as_ref()?)),
+            Call::Live(live) => Some((number, live.outgoing.as_ref()?.leaving()?)),
             Call::Cancelling(_) => None,
         });
         let replies = self
             .served
             .iter()
             .filter_map(|(number, served)| match &served.state {
-                ServedState::Replying(outgoing) => Some((number, outgoing)),
+                ServedState::Replying(outgoing) => Some((number, outgoing.leaving()?)),
                 _ => None,
             });
         calls
             .chain(replies)
-            .filter(move |(_, outgoing)| outgoing.holds_epoch(epoch))
-            .map(|(number, outgoing)| (MessageId(number), outgoing))
+            .filter(move |(_, leaving)| leaving.holds_epoch(epoch))
+            .map(|(number, leaving)| (MessageId(number), leaving))
     }
 
     /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
@@ -161,7 +161,7 @@ impl Session {
             match self.calls.get(id.0) {
                 Some(Call::Live(live)) if !live.is_one_way => {
                     self.control
-                        .reply_progress(id, live.incoming.as_ref(), false);
+                        .reply_progress(id, live.incoming.as_deref(), false);
                 }
                 _ => self.control.id(PacketType::NeedAck, id),
             }

@@ -8,9 +8,9 @@ use smt_wire::{Data, Kind, MessageId};
 
 use super::data::{accept, early_piece, piece};
 use super::{Session, Shared};
-use crate::call::{Call, LiveCall};
+use crate::call::Call;
 use crate::event::Event;
-use crate::incoming::Piece;
+use crate::incoming::{Incoming, Piece};
 use crate::outgoing::Outgoing;
 use crate::time::Time;
 
@@ -27,65 +27,71 @@ impl Session {
             shared.statistics.packets_duplicate += 1;
             return;
         };
-        let has_begun = live.incoming.is_some();
-        if !has_begun && !self.begin_reply(now, id, data, shared) {
-            return;
-        }
-        let has_opened = self.take_reply_data(now, id, piece(data), shared);
-        if !has_begun {
-            for packet in self.take_early(id, shared) {
-                match packet.payload.is_empty() {
-                    true => self.note_cut(now, self.trimmed(&packet.header), shared),
-                    false => {
-                        self.take_reply_data(now, id, early_piece(&packet), shared);
-                    }
-                }
-            }
-            self.first_opened(now, id, shared);
-        }
-        // Only what opens earns the reply a place among the messages that are granted.
-        if has_opened || !has_begun {
+        if live.incoming.is_none() {
+            self.begin_reply(now, id, data, shared);
+        } else if self.take_reply_data(now, id, piece(data), shared) {
+            // Only what opens earns the reply a place among the messages that are granted.
             self.finish_reply(id, shared);
         }
     }
 
     /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
-    fn begin_reply(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) -> bool {
+    fn begin_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
         let Some(mut incoming) = self.begin(now, id, data, shared) else {
-            return false;
+            return;
         };
         let header = *incoming.header();
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return false;
+            return;
         };
         if header.kind != Kind::Reply || live.is_one_way {
             shared.statistics.violations += 1;
-            return false;
+            return;
         }
-        incoming.allow(live.reply_unscheduled, 0);
-        let is_large_request = live.outgoing.as_ref().is_some_and(Outgoing::is_large);
-        self.first_came(&mut incoming, data, shared);
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return false;
-        };
-        if is_large_request {
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
-        shared.books.enter(&incoming);
-        live.outgoing = None;
+        shared.is_over(live.outgoing.take());
         live.is_seen = true;
-        live.incoming = Some(incoming);
         let retransmit = data.header.retransmit;
         live.question.came(now, &mut self.patience, retransmit);
+        incoming.allow(live.reply_unscheduled, 0);
+        self.first_came(&mut incoming, data, shared);
         self.heard(now);
         self.take_ride(now, id, &header, shared);
-        true
+        if incoming.is_complete() {
+            // Most are: one record. What else came of the id belonged to no message.
+            self.forget_early(id, shared);
+            self.end_with_reply(id, incoming, shared);
+        } else {
+            self.receive_rest_of_reply(now, incoming, (id, data), shared);
+        }
+    }
+
+    /// Record 0 of a longer reply has opened: takes what else has come of it.
+    fn receive_rest_of_reply(
+        &mut self,
+        now: Time,
+        incoming: Incoming,
+        (id, data): (MessageId, &Data<'_>),
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        shared.books.enter(&incoming);
+        live.incoming = Some(Box::new(incoming));
+        self.take_reply_data(now, id, piece(data), shared);
+        for packet in self.take_early(id, shared) {
+            match packet.payload.is_empty() {
+                true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                false => {
+                    self.take_reply_data(now, id, early_piece(&packet), shared);
+                }
+            }
+        }
+        self.first_opened(now, id, shared);
+        self.finish_reply(id, shared);
     }
 
     /// Gives a piece to a reply. Whether a record has opened.
@@ -116,10 +122,10 @@ impl Session {
     /// Delivers a reply that is whole.
     fn finish_reply(&mut self, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        let Some(Call::Live(live)) = self.calls.get(id.0) else {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
         };
-        let Some(incoming) = live.incoming.as_ref() else {
+        let Some(incoming) = live.incoming.as_deref() else {
             return;
         };
         if !incoming.is_complete() {
@@ -127,22 +133,25 @@ impl Session {
             return;
         }
         shared.forget(rpc, incoming);
-        self.patience.untroubled();
-        let stripe = usize::from(self.stripe_of(id));
-        let shift = self.shift();
-        self.stripes[stripe].acks.note(id, shift);
-        shared.statistics.messages_delivered += 1;
-        let Some(Call::Live(LiveCall {
-            incoming: Some(incoming),
-            bundle,
-            ..
-        })) = self.calls.remove(id.0)
-        else {
+        if let Some(incoming) = live.incoming.take() {
+            self.end_with_reply(id, *incoming, shared);
+        }
+    }
+
+    /// A call has its whole reply.
+    fn end_with_reply(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
+        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
             return;
         };
-        self.member_answered(bundle, id);
+        self.patience.untroubled();
+        let (stripe, shift) = (usize::from(self.stripe_of(id)), self.shift());
+        self.stripes[stripe].acks.note(id, shift);
+        if let Some(bundle) = live.bundle {
+            self.members_answered((bundle, 1), shared);
+        }
+        shared.statistics.messages_delivered += 1;
         shared.events.push_back(Event::Reply {
-            rpc,
+            rpc: self.rpc(id),
             body: incoming.into_body(),
         });
     }

@@ -106,13 +106,12 @@ impl Session {
                 _ => number,
             };
             let oldest = oldest.map(bundle);
-            if let Some(Call::Live(live)) = oldest.and_then(|number| self.calls.get_mut(number))
-                && let Some(outgoing) = live.outgoing.as_mut()
+            if let Some(number) = oldest
+                && let Some(outgoing) = self.calls.get_mut(number).and_then(Call::outgoing_mut)
             {
                 outgoing.ask_again(0, 1);
-                let id = outgoing.id();
                 outgoing.is_queued = true;
-                self.sendable.push(Reverse((0, id)));
+                self.sendable.push(Reverse((0, MessageId(number))));
             }
         }
     }
@@ -205,7 +204,7 @@ impl Session {
                 live.question.waits_here(now);
                 return;
             }
-            incoming => self.control.reply_progress(id, incoming.as_ref(), false),
+            incoming => self.control.reply_progress(id, incoming.as_deref(), false),
         }
         if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.remove(rpc);

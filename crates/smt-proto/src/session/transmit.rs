@@ -8,15 +8,16 @@ use std::cmp::Reverse;
 use smt_record::SealError;
 use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
 
-use super::commands::deadline_field;
-use super::{Session, Shared};
+use super::{Session, Shared, Stripe};
 use crate::batch::Batch;
-use crate::call::Call;
+use crate::call::{Call, Terms};
 use crate::control_queue::Taken;
 use crate::grant_policy::Granted;
+use crate::leaving::{Leaving, PacketWriter};
 use crate::limits::DATAGRAM_FLOOR;
-use crate::outgoing::{Outgoing, PacketWriter};
+use crate::resend_credit::ResendCredit;
 use crate::served::{Served, ServedState};
+use crate::statistics::Statistics;
 use crate::time::Time;
 
 impl Session {
@@ -204,129 +205,140 @@ impl Session {
         shared: &mut Shared,
         batch: &mut Batch<'_>,
     ) -> Written {
-        if holder_epoch.is_none() {
-            self.freeze(now, id, shared);
-        }
-        let (limit, is_hurried) = (self.discovery.size(), self.is_hurried(shared));
-        let mut writer = PacketWriter {
-            version: shared.config.version,
-            own: self.index,
-            remote: self.remote_index,
-            keys: &mut self.seal,
-            scratch: &mut shared.seal_scratch,
-        };
-        let (outgoing, question) = match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => (live.outgoing.as_mut(), None),
-            Some(Call::Cancelling(_)) => (None, None),
-            None => match self.served.get_mut(id.0) {
+        let (is_hurried, stripe) = (self.is_hurried(shared), self.stripe_of(id));
+        let (outgoing, terms, question) = if self.is_own(id) {
+            match self.calls.get_mut(id.0) {
+                Some(Call::Live(live)) => {
+                    let terms = live.terms(now);
+                    (live.outgoing.as_mut(), terms, None)
+                }
+                _ => return Written::AllItMay,
+            }
+        } else {
+            match self.served.get_mut(id.0) {
                 Some(Served {
                     state: ServedState::Replying(outgoing),
                     question,
                     ..
-                }) => (Some(outgoing), Some(question)),
-                _ => (None, None),
-            },
+                }) => (Some(outgoing), Terms::of(Kind::Reply), Some(question)),
+                _ => return Written::AllItMay,
+            }
         };
         // It ended while it waited.
         let Some(outgoing) = outgoing else {
             return Written::AllItMay;
         };
         outgoing.is_queued = false;
-        while outgoing.is_sendable() {
+        if holder_epoch.is_none() && outgoing.waiting().is_some() {
+            // A bundle's members were counted.
+            shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
+            let stripe = &mut self.stripes[usize::from(stripe)];
+            let header = header(terms, stripe);
+            outgoing.freeze(self.agreement.send_bits, &mut shared.leavings, header);
+        }
+        let Some(leaving) = outgoing.leaving_mut() else {
+            return Written::WaitsForKeys;
+        };
+        let mut packets = Packets {
+            writer: PacketWriter {
+                version: shared.config.version,
+                own: self.index,
+                remote: self.remote_index,
+                keys: &mut self.seal,
+                scratch: &mut shared.seal_scratch,
+            },
+            resend_credit: &mut self.resend_credit,
+            statistics: &mut shared.statistics,
+            limit: self.discovery.size(),
+        };
+        let written = packets.write(now, (leaving, holder_epoch), batch);
+        // NEED_ACK counts from when all of the reply has left.
+        if matches!(written, Written::AllItMay)
+            && let Some(question) = question.filter(|_| outgoing.is_sent())
+        {
+            question.progressed(now, outgoing.need_ack_interval(is_hurried));
+            let due = question.due;
+            self.set_due(due);
+        }
+        written
+    }
+}
+
+/// Makes the inner header of a message that is about to leave for the first time, from its length without and with
+/// padding.
+fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
+    let ack = stripe.acks.take();
+    stripe.told_limit = stripe.window.limit();
+    let window = stripe.told_limit as u32;
+    move |true_length, padded_length| InnerHeader {
+        true_length,
+        padded_length,
+        kind: terms.kind,
+        deadline_us: terms.deadline_us,
+        reply_unscheduled: terms.reply_unscheduled,
+        window,
+        ack,
+    }
+}
+
+/// What writing the packets of a message needs of its session.
+struct Packets<'a> {
+    writer: PacketWriter<'a>,
+    resend_credit: &'a mut ResendCredit,
+    statistics: &'a mut Statistics,
+    /// Largest datagram.
+    limit: usize,
+}
+
+impl Packets<'_> {
+    /// Writes what may leave of a message; with a `holder_epoch` only if it holds that epoch, or again.
+    fn write(
+        &mut self,
+        now: Time,
+        (leaving, holder_epoch): (&mut Leaving, Option<u32>),
+        batch: &mut Batch<'_>,
+    ) -> Written {
+        while leaving.is_sendable() {
             // What is sealed again costs nothing of the quota.
-            if !outgoing.is_resending()
-                && holder_epoch.is_some_and(|previous| !outgoing.holds_epoch(previous))
+            if !leaving.is_resending()
+                && holder_epoch.is_some_and(|previous| !leaving.holds_epoch(previous))
             {
                 return Written::WaitsForKeys;
             }
-            let packet = outgoing.next_packet(batch.room(limit));
+            let packet = leaving.next_packet(batch.room(self.limit));
             if !batch.fits(packet.len()) {
                 return Written::Full;
             }
             let start = batch.bytes.len();
             let (length, is_again) = (packet.len(), packet.is_again);
-            let sealed = outgoing.sealed_again(&packet, &writer);
-            if is_again && !self.resend_credit.spend(now, length, sealed) {
-                // The peer asks again, later and later.
-                outgoing.forget_questions();
-                shared.statistics.resends_refused += 1;
-                continue;
+            if is_again {
+                let sealed = leaving.sealed_again(&packet, &self.writer);
+                if !self.resend_credit.spend(now, length, sealed) {
+                    // The peer asks again, later and later.
+                    leaving.forget_questions();
+                    self.statistics.resends_refused += 1;
+                    continue;
+                }
             }
             // Writing may end the unscheduled part; the packet belongs to what it begins in.
-            let priority = priority(outgoing);
-            match outgoing.write_packet(packet, &mut writer, batch.bytes) {
+            let priority = priority(leaving);
+            match leaving.write_packet(packet, &mut self.writer, batch.bytes) {
                 Ok(()) => {}
                 Err(SealError::EpochFinished { .. }) if is_again => {
-                    outgoing.forget_questions();
+                    leaving.forget_questions();
                     continue;
                 }
                 Err(_) => return Written::WaitsForKeys,
             }
             if is_again {
-                shared.statistics.packets_resent += 1;
+                self.statistics.packets_resent += 1;
             } else {
                 self.resend_credit.earn(length);
             }
             batch.priority = batch.priority.max(priority);
             batch.close_datagram(batch.bytes.len() - start);
         }
-        // NEED_ACK counts from when all of the reply has left.
-        if let Some(question) = question.filter(|_| outgoing.is_sent()) {
-            question.progressed(now, outgoing.need_ack_interval(is_hurried));
-            let due = question.due;
-            self.set_due(due);
-        }
         Written::AllItMay
-    }
-
-    /// Fixes the inner header of a message that is about to leave for the first time.
-    fn freeze(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let stripe = self.stripe_of(id);
-        let (kind, deadline_us, reply_unscheduled) = match self.calls.get(id.0) {
-            Some(Call::Live(live)) => {
-                if live.outgoing.as_ref().is_none_or(Outgoing::is_frozen) {
-                    return;
-                }
-                if live.is_bundle() {
-                    (Kind::Bundle, 0, 0)
-                } else if live.is_one_way {
-                    (Kind::OneWay, 0, 0)
-                } else {
-                    (
-                        Kind::Request,
-                        deadline_field(live.deadline, now),
-                        live.reply_unscheduled,
-                    )
-                }
-            }
-            Some(Call::Cancelling(_)) => return,
-            None => (Kind::Reply, 0, 0),
-        };
-        let state = &mut self.stripes[usize::from(stripe)];
-        let outgoing = match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => live.outgoing.as_mut(),
-            _ => match self.served.get_mut(id.0).map(|served| &mut served.state) {
-                Some(ServedState::Replying(outgoing)) if !outgoing.is_frozen() => Some(outgoing),
-                _ => None,
-            },
-        };
-        let Some(outgoing) = outgoing else { return };
-        // A bundle's members were counted.
-        shared.statistics.messages_sent += u64::from(kind != Kind::Bundle);
-        let ack = state.acks.take();
-        state.told_limit = state.window.limit();
-        let window = state.told_limit as u32;
-        outgoing.freeze(self.agreement.send_bits, |true_length, padded_length| {
-            InnerHeader {
-                true_length,
-                padded_length,
-                kind,
-                deadline_us,
-                reply_unscheduled,
-                window,
-                ack,
-            }
-        });
     }
 }
 
@@ -341,9 +353,9 @@ enum Written {
 }
 
 /// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.
-fn priority(outgoing: &Outgoing) -> u8 {
-    match outgoing.length() {
-        _ if outgoing.is_scheduled() => outgoing.priority,
+fn priority(leaving: &Leaving) -> u8 {
+    match leaving.length() {
+        _ if leaving.is_scheduled() => leaving.priority,
         0..=400 => 7,
         401..=3_000 => 6,
         3_001..=15_000 => 5,

@@ -47,13 +47,15 @@ impl Session {
 
     /// A message on its way in whose record 0 has opened.
     pub(super) fn incoming_mut(&mut self, id: MessageId) -> Option<&mut Incoming> {
-        match self.calls.get_mut(id.0) {
-            Some(Call::Live(live)) => live.incoming.as_mut(),
-            Some(Call::Cancelling(_)) => None,
-            None => match self.served.get_mut(id.0).map(|served| &mut served.state) {
-                Some(ServedState::Receiving { incoming, .. }) => Some(incoming),
-                _ => None,
-            },
+        if self.is_own(id) {
+            return match self.calls.get_mut(id.0)? {
+                Call::Live(live) => live.incoming.as_deref_mut(),
+                Call::Cancelling(_) => None,
+            };
+        }
+        match &mut self.served.get_mut(id.0)?.state {
+            ServedState::Receiving { incoming, .. } => Some(incoming),
+            _ => None,
         }
     }
 

@@ -75,6 +75,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         let mut was_asked = false;
+        let mut answered = Answered::default();
         for (member, place) in members {
             let text = body.slice(place);
             if self.agreement.layout.split(member.id).is_none()
@@ -82,11 +83,12 @@ impl Session {
             {
                 shared.statistics.violations += 1;
             } else if member.kind == Kind::Reply {
-                was_asked |= self.take_member_reply((member.id, text), shared);
+                was_asked |= self.take_member_reply((member.id, text), &mut answered, shared);
             } else {
                 self.take_member_message(now, &member, text, shared);
             }
         }
+        self.note_answered(&mut answered, shared);
         if was_asked {
             self.patience.answered(now, is_again);
         }
@@ -140,23 +142,44 @@ impl Session {
 
     /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
     /// was asked for.
-    fn take_member_reply(&mut self, (id, body): (MessageId, Bytes), shared: &mut Shared) -> bool {
-        let waits = |call: &&Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
-        if self.calls.get(id.0).filter(waits).is_none() {
+    fn take_member_reply(
+        &mut self,
+        (id, body): (MessageId, Bytes),
+        answered: &mut Answered,
+        shared: &mut Shared,
+    ) -> bool {
+        let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
+        let Some(Call::Live(live)) = self.calls.remove_if(id.0, waits) else {
             shared.statistics.packets_duplicate += 1;
-            return false;
-        }
-        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
             return false;
         };
         self.patience.untroubled();
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
-        self.member_answered(live.bundle, id);
+        shared.is_over(live.outgoing);
+        if answered.bundle != live.bundle {
+            self.note_answered(answered, shared);
+            answered.bundle = live.bundle;
+        }
+        answered.count += 1;
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
         live.question.asked > 0
     }
+
+    fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
+        if let Some(bundle) = answered.bundle.take() {
+            self.members_answered((bundle, answered.count), shared);
+        }
+        answered.count = 0;
+    }
+}
+
+/// Requests that have left together are mostly answered together: so many of this bundle.
+#[derive(Default)]
+struct Answered {
+    bundle: Option<MessageId>,
+    count: usize,
 }

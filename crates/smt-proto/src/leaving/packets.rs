@@ -6,7 +6,7 @@
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
-use super::Outgoing;
+use super::Leaving;
 use crate::limits::DATAGRAM_FLOOR;
 use crate::ranges::Range;
 
@@ -34,7 +34,7 @@ impl NextPacket {
     }
 }
 
-impl Outgoing {
+impl Leaving {
     /// The packet that leaves next; there must be something to send.
     pub(crate) fn next_packet(&self, room: Room) -> NextPacket {
         let (Room::Alone(limit) | Room::InBatch { limit, .. }) = room;

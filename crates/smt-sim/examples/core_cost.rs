@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an RPC costs in the protocol core: two endpoints in memory, one thread, no sockets, no clock, no loss.
+//!
+//!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null]]]]
+//!
+//! Requests and replies have as many bytes. `valgrind --tool=callgrind` of it counts instructions repeatably.
+
+use std::env::args;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use smt_carrier::Path;
+use smt_handshake::HmacTokens;
+use smt_proto::{Config, Endpoint, Event, Time};
+use smt_sim::crypto::{FastExchange, NullCipher};
+use smt_wire::SessionIndex;
+
+fn main() {
+    let number = |place, default| args().nth(place).map_or(default, |text| parsed(&text));
+    let (bytes, at_once, rpcs) = (number(1, 64), number(2, 100), number(3, 200_000));
+    let is_null = args().nth(5).is_some_and(|cipher| cipher == "null");
+    let mut pair = Pair::new(number(4, 65_507) as u16, is_null);
+    pair.connect();
+    let request = Bytes::from(vec![7; bytes]);
+    pair.run(rpcs / 10, at_once, &request);
+    let began = Instant::now();
+    let datagrams = pair.datagrams;
+    pair.run(rpcs, at_once, &request);
+    let each = |count: f64| count / rpcs as f64;
+    println!(
+        "{bytes} B, {at_once} at once, {rpcs} RPCs: {:.3} us an RPC (both sides), {:.3} datagrams",
+        each(began.elapsed().as_secs_f64() * 1e6),
+        each((pair.datagrams - datagrams) as f64),
+    );
+}
+
+fn parsed(text: &str) -> usize {
+    text.parse().expect("a number")
+}
+
+/// A client, a server, and what is between them.
+struct Pair {
+    client: Endpoint,
+    server: Endpoint,
+    session: Option<SessionIndex>,
+    now: Time,
+    buffer: Vec<u8>,
+    datagrams: usize,
+}
+
+impl Pair {
+    fn new(datagram_limit: u16, is_null: bool) -> Self {
+        let endpoint = |accept, key| {
+            let mut config = Config::default();
+            config.accept = accept;
+            config.datagram_limit = datagram_limit;
+            let tokens = Arc::new(HmacTokens::new([key; 32]));
+            let mut endpoint = Endpoint::new(config, Arc::new(FastExchange), tokens);
+            if is_null {
+                endpoint.set_aead_provider(Arc::new(NullCipher));
+            }
+            endpoint
+        };
+        Self {
+            client: endpoint(false, 1),
+            server: endpoint(true, 2),
+            session: None,
+            // Cookies are valid for seconds since the beginning.
+            now: Time::default() + Duration::from_secs(60),
+            buffer: Vec::new(),
+            datagrams: 0,
+        }
+    }
+
+    /// Begins a session, and lets the sizes of datagrams be discovered.
+    fn connect(&mut self) {
+        let (path, patience) = (to_server(), Duration::from_secs(5));
+        let begun = self.client.connect(self.now, path, "server", patience);
+        begun.expect("a session may begin");
+        for _ in 0..1_000 {
+            self.now = self.now + Duration::from_millis(1);
+            self.turn(&mut 0);
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+        }
+    }
+
+    /// So many calls, so many at once.
+    fn run(&mut self, rpcs: usize, at_once: usize, request: &Bytes) {
+        let session = self.session.expect("the session is live");
+        let (mut begun, mut ended) = (0, 0);
+        while ended < rpcs {
+            while begun < rpcs && begun - ended < at_once {
+                let call = self.client.call(self.now, session, request.clone(), None);
+                call.expect("nothing stands in the way of a call");
+                begun += 1;
+            }
+            self.turn(&mut ended);
+        }
+    }
+
+    /// All that is ready goes to the server, and what it answers comes back.
+    fn turn(&mut self, ended: &mut usize) {
+        self.now = self.now + Duration::from_micros(20);
+        let now = self.now;
+        self.datagrams += deliver(
+            now,
+            &mut self.client,
+            &mut self.server,
+            to_client(),
+            &mut self.buffer,
+        );
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Request { rpc, body, .. } = event {
+                self.server.reply(now, rpc, body).expect("the call is live");
+            }
+        }
+        self.datagrams += deliver(
+            now,
+            &mut self.server,
+            &mut self.client,
+            to_server(),
+            &mut self.buffer,
+        );
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                Event::Connected { session, .. } => self.session = Some(session),
+                Event::Reply { .. } => *ended += 1,
+                other => panic!("a call has ended otherwise: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Datagrams delivered.
+fn deliver(
+    now: Time,
+    from: &mut Endpoint,
+    to: &mut Endpoint,
+    path: Path,
+    buffer: &mut Vec<u8>,
+) -> usize {
+    let mut datagrams = 0;
+    while let Some(transmit) = from.poll_transmit(now, buffer) {
+        for datagram in buffer.chunks(transmit.segment_size) {
+            to.handle_datagram(now, path, datagram);
+            datagrams += 1;
+        }
+    }
+    datagrams
+}
+
+fn to_server() -> Path {
+    Path::to(([192, 0, 2, 1], 17_379).into())
+}
+
+fn to_client() -> Path {
+    Path::to(([192, 0, 2, 2], 40_000).into())
+}
