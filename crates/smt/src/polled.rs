@@ -39,11 +39,12 @@ pub struct Endpoint {
     receive: Vec<u8>,
     transmit: Vec<u8>,
     unsent: Option<(Transmit, usize)>,
-    /// What the descriptor's timer is set to.
+    /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
+    /// changes with every message; a turn too many every now and then costs less.
     timer: Option<Time>,
     /// Since when commands gather: the owner drains events.
     gathers_since: Option<Time>,
-    /// Something has gathered. The timer is set to now, so that nothing stays if the owner does not drain.
+    /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
     has_gathered: bool,
 }
 
@@ -112,7 +113,6 @@ impl Endpoint {
     /// # Errors
     /// The descriptor's timer could not be set.
     pub fn process(&mut self) -> io::Result<()> {
-        self.descriptor.clear()?;
         let now = self.clock.now();
         for _ in 0..BATCHES_PER_TURN {
             match self.carrier.receive(&mut self.receive, Wait::Never) {
@@ -131,8 +131,6 @@ impl Endpoint {
             }
         }
         self.endpoint.handle_timeout(now);
-        // Cleared with the descriptor: set it again even if it is the same.
-        self.timer = None;
         self.has_gathered = false;
         self.gathers_since = Some(now);
         self.send_all(now);
@@ -308,15 +306,20 @@ impl Endpoint {
 
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
         let due = if self.has_gathered {
-            Some(now)
+            Some(now + GATHERED_MAX)
         } else if self.unsent.is_some() {
             Some(now + SEND_AGAIN)
         } else {
             self.endpoint.poll_timeout().map(|(due, _)| due)
         };
-        if due == self.timer {
+        let is_early_enough = match (self.timer, due) {
+            (Some(timer), Some(due)) => timer > now && timer <= due,
+            (timer, due) => timer == due,
+        };
+        if is_early_enough {
             return Ok(());
         }
+        // This also makes the descriptor unreadable if the timer has gone off.
         self.descriptor.set_timeout(due.map(|due| due.since(now)))?;
         self.timer = due;
         Ok(())
@@ -348,6 +351,8 @@ impl std::fmt::Debug for Endpoint {
 
 /// While an owner works through events, what he sends leaves at least this often.
 const GATHER_MAX: Duration = Duration::from_micros(50);
+/// What an owner leaves behind who does not drain events waits no longer.
+const GATHERED_MAX: Duration = Duration::from_millis(1);
 /// Batches received in one turn: the rest keeps the descriptor readable.
 const BATCHES_PER_TURN: usize = 64;
 /// A full socket is tried again after this time.
