@@ -202,6 +202,11 @@ impl Incoming {
         self.length
     }
 
+    /// Records of the message.
+    pub(crate) fn records(&self) -> u32 {
+        self.records
+    }
+
     pub(crate) fn allowed(&self) -> u32 {
         self.allowed
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Small messages that share a record (SPEC §5.7): the members of a message of kind BUNDLE.
+//! Small messages that leave together (SPEC §5.7): the members of a message of kind BUNDLE.
 //!
 //! Behind the bundle's inner header stand its members, one after the other and nothing else, each with a header of
 //! 20 bytes that says of it what an inner header says of a message that travels alone. [`Members::parse`] looks at all

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bundles: small messages that wait together leave in one record (SPEC §5.7).
+//! Bundles: small messages that wait together leave in one message, of one or two records (SPEC §5.7).
 //!
 //! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
 //! members only the ids and what they are waits here.
@@ -13,7 +13,9 @@ use std::cmp::Reverse;
 
 use bytes::Bytes;
 use smt_record::{OutgoingId, Padding};
-use smt_wire::{FIRST_RECORD_SIZE_MAX, InnerHeader, Kind, MemberHeader, MessageId};
+use smt_wire::{
+    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, Kind, MemberHeader, MessageId, RECORD_OVERHEAD,
+};
 
 use super::{Agreement, Session, Shared};
 use crate::call::{Call, LiveCall, Members, Terms};
@@ -38,7 +40,8 @@ impl Session {
         if self.bundles >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
             return first;
         }
-        let most = self.agreement.bundle_max(&shared.config.padding);
+        let padding = &shared.config.padding;
+        let most = self.agreement.bundle_max(padding, self.discovery.size());
         let Some(filling) = self.fill(now, first, most) else {
             return first;
         };
@@ -64,7 +67,7 @@ impl Session {
     /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same stripe, at most
     /// `most` bytes. `None`, and nothing has changed: it is alone, or the window has no id for a bundle.
     fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
-        let first_length = self.member_len(first).filter(|length| *length <= most)?;
+        let first_length = self.member_len(first)?;
         let stripe = self.stripe_of(first);
         let mut filling: Option<Filling> = None;
         // Nothing is allocated for a message that leaves alone.
@@ -91,7 +94,9 @@ impl Session {
                 if length.is_none_or(|length| first_length + length > most) {
                     break;
                 }
-                filling = self.first_member(now, first);
+                // Those that wait are at least as long.
+                let room = most.min(first_length * (self.sendable.len() + 1));
+                filling = self.first_member(now, first, room);
             }
             let Some(filling) = filling.as_mut() else {
                 break;
@@ -106,12 +111,12 @@ impl Session {
     }
 
     /// A bundle of one member. `None`: the window has no id for it.
-    fn first_member(&mut self, now: Time, first: MessageId) -> Option<Filling> {
+    fn first_member(&mut self, now: Time, first: MessageId, room: usize) -> Option<Filling> {
         let stripe = usize::from(self.stripe_of(first));
         let stripe = &mut self.stripes[stripe];
         let mut filling = Filling {
             right: stripe.allocator.next(stripe.peer_limit).ok()?,
-            body: Vec::with_capacity(usize::from(FIRST_RECORD_SIZE_MAX)),
+            body: Vec::with_capacity(room),
             members: Members::default(),
         };
         self.put_member(now, first, &mut filling, usize::MAX);
@@ -131,12 +136,15 @@ impl Session {
                 _ => return None,
             }
         };
-        Some(MemberHeader::LEN + outgoing.waiting()?.len())
+        let length = outgoing.waiting()?.len();
+        (length <= self.agreement.member_max()).then_some(MemberHeader::LEN + length)
     }
 
     /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is gone.
     fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
-        let most = most.saturating_sub(filling.body.len() + MemberHeader::LEN);
+        let most = most
+            .saturating_sub(filling.body.len() + MemberHeader::LEN)
+            .min(self.agreement.member_max());
         let fits = |outgoing: &Outgoing| outgoing.waiting().is_some_and(|body| body.len() <= most);
         let bundle = filling.right.id();
         let (terms, outgoing) = if self.is_own(id) {
@@ -192,6 +200,9 @@ impl Session {
         };
         members.answered += count;
         if members.answered == members.ids.len() {
+            if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+                self.discovery.progressed();
+            }
             shared.is_over(live.outgoing.take());
             self.calls.remove(bundle.0);
             self.bundles -= 1;
@@ -240,9 +251,9 @@ impl Session {
 }
 
 impl Agreement {
-    /// Application bytes of the largest bundle: record 0 holds it with its padding.
-    fn bundle_max(&self, padding: &Padding) -> usize {
-        let inner = u32::from(self.geometry.record(u32::MAX, 0).extent);
+    /// Application bytes of the largest bundle with its padding in a datagram of this size.
+    fn bundle_max(&self, padding: &Padding, datagram: usize) -> usize {
+        let inner = self.bundle_inner_max(datagram);
         let unpadded = inner
             .saturating_sub(InnerHeader::LEN as u32)
             .min(self.message_max);
@@ -264,12 +275,31 @@ impl Agreement {
     }
 }
 
+impl Agreement {
+    /// Inner bytes of the largest bundle: record 0, and where a datagram holds as much again a second record. All of it
+    /// leaves at once, so the peer must take it without a grant.
+    fn bundle_inner_max(&self, datagram: usize) -> u32 {
+        let first = u32::from(self.geometry.first);
+        let stream = (datagram - DataHeader::LEN).min(self.unscheduled as usize);
+        let inner = (stream as u32).saturating_sub(BUNDLE_RECORDS_MAX * RECORD_OVERHEAD as u32);
+        match inner >= 2 * first {
+            true => inner.min(first + u32::from(self.geometry.rest)),
+            false => first,
+        }
+    }
+
+    /// Application bytes of the longest member: what record 0 alone would hold.
+    fn member_max(&self) -> usize {
+        usize::from(self.geometry.first) - InnerHeader::LEN
+    }
+}
+
 /// Writes a member behind the others.
 fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
     let header = MemberHeader {
         id,
         kind: terms.kind,
-        // It fits record 0, which has at most 1,142 bytes.
+        // Record 0 would hold it, which has at most 1,142 bytes.
         length: text.len() as u16,
         deadline_us: terms.deadline_us,
         reply_unscheduled: terms.reply_unscheduled,

@@ -7,7 +7,7 @@
 //! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
 
 use bytes::Bytes;
-use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys};
+use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// Gives a piece to a message of the peer. Whether a record has opened.
-    fn take_data(
+    pub(super) fn take_data(
         &mut self,
         now: Time,
         id: MessageId,
@@ -118,9 +118,9 @@ impl Session {
         };
         match incoming.header().kind {
             Kind::Bundle => {
+                incoming.allow(shared.config.unscheduled, 0);
                 self.first_came(&mut incoming, data, shared);
-                let is_again = data.header.retransmit;
-                self.open_bundle(now, (id, counter), (incoming, is_again), shared);
+                self.handle_new_bundle(now, (incoming, counter), data, shared);
                 return;
             }
             Kind::Request | Kind::OneWay if is_full => {
@@ -162,7 +162,8 @@ impl Session {
     ) {
         let id = sight.id();
         shared.books.enter(&incoming);
-        self.insert_served(now, incoming, sight);
+        let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
+        self.insert_served(now, id, (incoming, right));
         self.take_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
             match packet.payload.is_empty() {
@@ -202,10 +203,14 @@ impl Session {
             && self.served.len() + messages <= limits::SERVED_MAX
     }
 
-    fn insert_served(&mut self, now: Time, incoming: Incoming, sight: FirstSight) {
-        let id = sight.id();
+    /// A message of the peer that is incomplete. Without a right to reply it is a one-way message, or a bundle.
+    pub(super) fn insert_served(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        (incoming, right): (Incoming, Option<OutgoingId>),
+    ) {
         let header = *incoming.header();
-        let right = (header.kind == Kind::Request).then(|| sight.reply_right());
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         let served = Served {
@@ -221,7 +226,7 @@ impl Session {
     }
 
     /// Delivers a message of the peer that is whole.
-    fn finish_receiving(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+    pub(super) fn finish_receiving(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
         let Some(served) = self.served.get_mut(id.0) else {
             return;
@@ -245,7 +250,10 @@ impl Session {
         match right {
             None => {
                 self.served.remove(id.0);
-                self.deliver_one_way(id, *incoming, shared);
+                match incoming.header().kind {
+                    Kind::Bundle => self.finish_bundle(now, id, *incoming, shared),
+                    _ => self.deliver_one_way(id, *incoming, shared),
+                }
             }
             Some(right) => {
                 served.state = ServedState::Working { right };

@@ -27,6 +27,9 @@ impl Session {
             let answer = match served.state {
                 ServedState::Receiving { incoming, .. } => {
                     shared.forget(rpc, &incoming);
+                    // The id of an incomplete bundle is not marked yet.
+                    let window = &mut self.stripes[usize::from(parts.stripe)].window;
+                    window.mark_seen(parts.counter);
                     PacketType::Voided
                 }
                 ServedState::Working { .. } => {

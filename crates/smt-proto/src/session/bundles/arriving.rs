@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use smt_wire::{Kind, MemberHeader, Members, MessageId};
+use smt_wire::{BUNDLE_RECORDS_MAX, Data, Kind, MemberHeader, Members, MessageId};
 
+use super::super::data::{accept, early_piece, piece};
 use super::super::{Session, Shared};
 use crate::call::Call;
 use crate::event::Event;
@@ -18,6 +19,63 @@ use crate::served::{Served, ServedState};
 use crate::time::Time;
 
 impl Session {
+    /// Record 0 of a bundle of the peer has opened. It has left in one packet; only what is repeated comes in several.
+    pub(in crate::session) fn handle_new_bundle(
+        &mut self,
+        now: Time,
+        (mut incoming, counter): (Incoming, u64),
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let id = data.header.id;
+        if !self.agreement.takes_bundles || incoming.records() > BUNDLE_RECORDS_MAX {
+            shared.statistics.violations += 1;
+            return;
+        }
+        if !incoming.is_complete() {
+            let bits = self.agreement.receive_bits;
+            shared.books.enter(&incoming);
+            accept(
+                &mut incoming,
+                &mut self.open,
+                bits,
+                (id, piece(data)),
+                shared,
+            );
+            shared.books.leave(&incoming);
+        }
+        if incoming.is_complete() {
+            self.forget_early(id, shared);
+            let is_again = data.header.retransmit;
+            self.open_bundle(now, (id, counter), (incoming, is_again), shared);
+        } else if self.has_room_for(1, shared) {
+            // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
+            self.heard(now);
+            shared.books.enter(&incoming);
+            self.insert_served(now, id, (incoming, None));
+            for packet in self.take_early(id, shared) {
+                self.take_data(now, id, early_piece(&packet), shared);
+            }
+            self.first_opened(now, id, shared);
+            self.finish_receiving(now, id, shared);
+        } else {
+            shared.statistics.memory_refusals += 1;
+        }
+    }
+
+    /// A bundle has come in several packets, and is whole.
+    pub(in crate::session) fn finish_bundle(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        incoming: Incoming,
+        shared: &mut Shared,
+    ) {
+        if let Some(parts) = self.agreement.layout.split(id) {
+            self.open_bundle(now, (id, parts.counter), (incoming, true), shared);
+        }
+    }
+
     /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for its requests its
     /// replies are, since they make room: then it is as if it had not come, and comes again.
     pub(in crate::session) fn open_bundle(
@@ -28,10 +86,6 @@ impl Session {
         shared: &mut Shared,
     ) {
         let header = *incoming.header();
-        if !(incoming.is_complete() && self.agreement.takes_bundles) {
-            shared.statistics.violations += 1;
-            return;
-        }
         let body = incoming.into_body();
         let Ok(members) = Members::parse(&body) else {
             shared.statistics.violations += 1;

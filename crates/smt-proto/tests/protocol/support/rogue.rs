@@ -96,9 +96,11 @@ impl Rogue {
         let mut frozen = frozen.expect("id and length are small");
         let length = geometry.stream_length(padded_length) as usize;
         let mut packet = vec![0; DataHeader::LEN + length];
-        let (head, record) = packet.split_at_mut(DataHeader::LEN);
-        let sealed = frozen.seal(0, &mut self.keys, record);
-        sealed.expect("the key is fresh");
+        let (head, mut rest) = packet.split_at_mut(DataHeader::LEN);
+        for index in 0..frozen.records() {
+            let sealed = frozen.seal(index, &mut self.keys, rest);
+            rest = &mut rest[sealed.expect("the key is fresh")..];
+        }
         let header = DataHeader {
             epoch: self.keys.epoch() as u8,
             retransmit: false,
