@@ -24,7 +24,7 @@ use crate::books::Books;
 use crate::config::Config;
 use crate::connect::Connect;
 use crate::cuts::Cuts;
-use crate::event::{ConnectId, Event};
+use crate::event::{ConnectId, Event, RpcId};
 use crate::grant_policy::GrantPolicy;
 use crate::grants::Grants;
 use crate::handshake::{KeyExchangeProvider, TokenMac};
@@ -194,6 +194,13 @@ impl Endpoint {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.shared.books.held() + self.shared.early_memory
+    }
+
+    /// Whether a request waits for its reply: it is not answered, and its caller has not given up.
+    #[must_use]
+    pub fn is_wanted(&self, rpc: RpcId) -> bool {
+        let session = self.sessions.get(rpc.session.0);
+        session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
     /// Facts about a live session.

@@ -51,3 +51,6 @@ pub(crate) enum ServedState {
     /// There is no reply and there will be none.
     Aborted(AbortCode),
 }
+
+// As of calls.
+const _: () = assert!(size_of::<Served>() <= 128);

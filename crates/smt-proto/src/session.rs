@@ -57,7 +57,7 @@ use crate::question::Question;
 use crate::rate::Rate;
 use crate::ready::Place;
 use crate::resend_credit::ResendCredit;
-use crate::served::Served;
+use crate::served::{Served, ServedState};
 use crate::spares::Spares;
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -337,6 +337,12 @@ impl Session {
 
     pub(crate) fn side(&self) -> Side {
         self.agreement.side
+    }
+
+    /// Whether the application's answer to a request is still wanted.
+    pub(crate) fn is_wanted(&self, id: MessageId) -> bool {
+        let served = self.served.get(id.0);
+        served.is_some_and(|served| matches!(served.state, ServedState::Working { .. }))
     }
 
     /// Requests that the application works on, and replies that are not acknowledged.

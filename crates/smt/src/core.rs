@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -51,8 +50,6 @@ pub(crate) struct Core {
     next_ticket: u64,
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
-    /// Requests that the application works on.
-    worked_on: HashMap<RpcId, Arc<AtomicBool>>,
     pub(crate) is_closed: bool,
 }
 
@@ -76,7 +73,6 @@ impl Core {
             alarms: BTreeMap::new(),
             next_ticket: 0,
             finishers: Vec::new(),
-            worked_on: HashMap::new(),
             is_closed: false,
         }
     }
@@ -290,10 +286,6 @@ impl Core {
         }
     }
 
-    pub(crate) fn answered(&mut self, rpc: RpcId) {
-        self.worked_on.remove(&rpc);
-    }
-
     pub(crate) fn peer(&self, session: SessionIndex) -> Option<Arc<Peer>> {
         self.peers.get(&session).cloned()
     }
@@ -372,11 +364,6 @@ impl Core {
             }
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
             Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
-            Event::Cancelled(rpc) => {
-                if let Some(is_cancelled) = self.worked_on.remove(&rpc) {
-                    is_cancelled.store(true, Ordering::Relaxed);
-                }
-            }
             Event::SessionEnded { session, end } => self.end_session(session, &end),
             Event::Unblocked(_) => self.admission.drain(..).for_each(Waker::wake),
             _ => {}
@@ -387,17 +374,12 @@ impl Core {
         let Some(peer) = self.peer(rpc.session) else {
             return;
         };
-        let is_cancelled = Arc::new(AtomicBool::new(false));
-        if !is_one_way {
-            self.worked_on.insert(rpc, Arc::clone(&is_cancelled));
-        }
         self.arrived.push_back(Arrival {
             rpc,
             body,
             deadline,
             peer,
             is_one_way,
-            is_cancelled,
         });
         self.wake_acceptor();
     }

@@ -150,21 +150,19 @@ impl Hub {
     }
 
     pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
-        self.change(|core, now| {
-            let outcome = core.endpoint.reply(now, rpc, body);
-            if outcome.is_ok() {
-                core.answered(rpc);
-            }
-            outcome
-        })
+        self.change(|core, now| core.endpoint.reply(now, rpc, body))
     }
 
     /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.
     pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
         self.change(|core, now| {
-            core.answered(rpc);
             let _ = core.endpoint.abort(now, rpc, code);
         });
+    }
+
+    /// Whether a request's caller still waits for its reply.
+    pub(crate) fn is_wanted(&self, rpc: RpcId) -> bool {
+        self.lock().endpoint.is_wanted(rpc)
     }
 
     /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.

@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,7 +23,6 @@ pub struct Request {
     deadline: Option<Time>,
     peer: Arc<Peer>,
     is_one_way: bool,
-    is_cancelled: Arc<AtomicBool>,
     is_answered: bool,
 }
 
@@ -48,7 +46,6 @@ pub(crate) struct Arrival {
     pub(crate) deadline: Option<Time>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) is_one_way: bool,
-    pub(crate) is_cancelled: Arc<AtomicBool>,
 }
 
 impl Request {
@@ -59,7 +56,6 @@ impl Request {
             deadline,
             peer,
             is_one_way,
-            is_cancelled,
         } = arrival;
         Self {
             guard,
@@ -68,7 +64,6 @@ impl Request {
             deadline,
             peer,
             is_one_way,
-            is_cancelled,
             is_answered: is_one_way,
         }
     }
@@ -112,10 +107,11 @@ impl Request {
             .map(|deadline| deadline.since(self.guard.hub().now()))
     }
 
-    /// Whether the caller has given up: what is worked out now will not be read.
+    /// Whether the caller has given up: what is worked out now will not be read. It takes the endpoint's lock: ask
+    /// between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+        !self.is_one_way && !self.guard.hub().is_wanted(self.rpc)
     }
 
     /// Whether this is a one-way message, which takes no reply.

@@ -13,7 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[test]
-fn a_small_rpc_costs_few_allocations_and_one_system_call_per_direction() {
+fn a_small_rpc_costs_no_allocations_and_one_system_call_per_direction() {
     let authority = ThrowAway::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
     let server = Builder::new()
@@ -33,7 +33,7 @@ fn a_small_rpc_costs_few_allocations_and_one_system_call_per_direction() {
         .server_name("localhost")
         .connect_blocking(address)
         .unwrap();
-    for (size, allocations_max) in [(64, 6.0), (1_024, 6.0), (8_192, 10.0)] {
+    for (size, allocations_max) in [(64, 0.1), (1_024, 1.0), (8_192, 8.0)] {
         let body = Bytes::from(vec![7; size]);
         let call = || assert_eq!(client.call(body.clone()).wait().unwrap(), body);
         (0..200).for_each(|_| call());
