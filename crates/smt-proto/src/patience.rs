@@ -5,10 +5,13 @@
 //! queue longer. What came without RETRANSMIT after it was asked for was late, not lost, and the wait grows;
 //! what came again was lost, and the wait shrinks. The flag is a hint of the clear header: who forges it
 //! changes when we ask, within the bounds, and nothing else.
+//!
+//! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round trips. The first
+//! question about a call therefore comes after twice the time that the slowest reply of late has taken, if that is less.
 
 use std::time::Duration;
 
-use crate::limits::RESEND_INTERVAL_MAX;
+use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;
 
 /// A session's wait before the first question.
@@ -18,6 +21,8 @@ pub(crate) struct Patience {
     interval: Duration,
     /// When it last grew: what was asked for at once is late at once, and counts once.
     grown: Time,
+    /// How long replies take: the slowest, forgotten over some hundred others.
+    slowest: Option<Duration>,
 }
 
 impl Patience {
@@ -26,12 +31,32 @@ impl Patience {
             least,
             interval: least,
             grown: Time::default(),
+            slowest: None,
         }
     }
 
     /// The wait before the first question.
     pub(crate) fn interval(&self) -> Duration {
         self.interval
+    }
+
+    /// The wait before the first question about a call.
+    pub(crate) fn reply_interval(&self) -> Duration {
+        match self.slowest {
+            // Who has asked too early of late does not know the path.
+            Some(slowest) if self.interval == self.least => {
+                (slowest * 2).clamp(REPLY_INTERVAL_MIN.min(self.least), self.least)
+            }
+            _ => self.interval,
+        }
+    }
+
+    /// A reply has begun so long after its call was made.
+    pub(crate) fn replied(&mut self, after: Duration) {
+        self.slowest = Some(match self.slowest {
+            Some(slowest) if slowest > after => slowest - (slowest - after) / 64,
+            _ => after,
+        });
     }
 
     /// Something came that had been asked for: again, or at last.
@@ -78,5 +103,29 @@ mod tests {
         assert_eq!(patience.interval(), RESEND_INTERVAL_MAX / 2);
         (0..1_000).for_each(|_| patience.untroubled());
         assert_eq!(patience.interval(), LEAST);
+    }
+
+    #[test]
+    fn a_call_is_asked_about_after_twice_what_the_slowest_reply_took() {
+        let ms = Duration::from_millis;
+        let mut patience = Patience::new(LEAST);
+        assert_eq!(patience.reply_interval(), LEAST, "nothing is known");
+        patience.replied(ms(1));
+        patience.replied(Duration::from_micros(20));
+        assert!(patience.reply_interval() > ms(1) && patience.reply_interval() <= ms(2));
+        (0..1_000).for_each(|_| patience.replied(Duration::from_micros(20)));
+        assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
+        patience.replied(ms(100));
+        assert_eq!(patience.reply_interval(), LEAST, "never later than without");
+    }
+
+    #[test]
+    fn who_has_asked_too_early_does_not_do_so_again_soon() {
+        let mut patience = Patience::new(LEAST);
+        patience.replied(Duration::from_micros(20));
+        patience.answered(Time::from_nanos(1_000_000_000), false);
+        assert_eq!(patience.reply_interval(), LEAST * 2);
+        (0..100).for_each(|_| patience.untroubled());
+        assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
     }
 }

@@ -54,6 +54,9 @@ impl Session {
         shared.is_over(live.outgoing.take());
         live.is_seen = true;
         let retransmit = data.header.retransmit;
+        if !retransmit {
+            self.patience.replied(now.since(live.question.since));
+        }
         live.question.came(now, &mut self.patience, retransmit);
         incoming.allow(live.reply_unscheduled, 0);
         self.first_came(&mut incoming, data, shared);

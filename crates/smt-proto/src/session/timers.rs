@@ -2,7 +2,7 @@
 //! What a session does when time has passed: deadlines, questions, death (SPEC §9.3-§9.9, §10).
 //!
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
-//! It runs at most once per [`TIMER_GRAIN`], and not at all while nothing waits.
+//! It runs at most once per [`TIMER_GRAIN`] (or [`TIMER_GRAIN_FEW`]), and not at all while nothing waits.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS,
-    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN,
+    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN, TIMER_GRAIN_FEW,
 };
 use crate::question::Question;
 use crate::served::{Served, ServedState};
@@ -48,7 +48,12 @@ impl Session {
         }
         self.rest_if_unused(now);
         self.close_if_idle(now, shared);
-        self.due = self.due.map(|due| due.max(now + TIMER_GRAIN));
+        let (few, grain) = TIMER_GRAIN_FEW;
+        let grain = match self.calls.len() + self.served.len() <= few {
+            true => grain,
+            false => TIMER_GRAIN,
+        };
+        self.due = self.due.map(|due| due.max(now + grain));
     }
 
     /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC §9.9).

@@ -10,6 +10,7 @@ mod a_call_can_be_given_up;
 mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;
 mod a_handshake_survives_an_attacker;
+mod a_lost_call_is_asked_about_soon;
 mod a_message_is_never_cut_short;
 mod a_peer_that_breaks_the_rules_gains_nothing;
 mod a_request_runs_at_most_once;

@@ -129,7 +129,10 @@ impl Session {
         shared: &mut Shared,
     ) {
         let mut was_asked = false;
-        let mut answered = Answered::default();
+        let mut answered = Answered {
+            is_again,
+            ..Answered::default()
+        };
         for (member, place) in members {
             let text = body.slice(place);
             if self.agreement.layout.split(member.id).is_none()
@@ -137,7 +140,7 @@ impl Session {
             {
                 shared.statistics.violations += 1;
             } else if member.kind == Kind::Reply {
-                was_asked |= self.take_member_reply((member.id, text), &mut answered, shared);
+                was_asked |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
             } else {
                 self.take_member_message(now, &member, text, shared);
             }
@@ -198,6 +201,7 @@ impl Session {
     /// was asked for.
     fn take_member_reply(
         &mut self,
+        now: Time,
         (id, body): (MessageId, Bytes),
         answered: &mut Answered,
         shared: &mut Shared,
@@ -208,6 +212,9 @@ impl Session {
             return false;
         };
         self.patience.untroubled();
+        if !answered.is_again {
+            self.patience.replied(now.since(live.question.since));
+        }
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
@@ -234,6 +241,8 @@ impl Session {
 /// Requests that have left together are mostly answered together: so many of this bundle.
 #[derive(Default)]
 struct Answered {
+    /// What answers them was lost before.
+    is_again: bool,
     bundle: Option<MessageId>,
     count: usize,
 }

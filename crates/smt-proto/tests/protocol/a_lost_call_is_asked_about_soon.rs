@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The first question about a call follows what replies take (SPEC §9.3).
+
+use std::time::Duration;
+
+use smt_wire::SessionIndex;
+
+use super::support::{Answer, Verdict, World, body, ms};
+
+/// A session in which replies are known to come fast.
+fn with_fast_replies() -> (World, SessionIndex) {
+    let (mut world, session, _) = World::connected();
+    for number in 0..10 {
+        let rpc = world.call(0, session, body(number, 64));
+        world.outcome(0, rpc).unwrap();
+    }
+    (world, session)
+}
+
+/// How long a call takes of which the next packet of `node` with DATA is lost.
+fn time_of_a_lost_call(world: &mut World, session: SessionIndex, node: usize) -> Duration {
+    let mut is_lost = false;
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.from == node && datagram.data().is_some() && !is_lost {
+            is_lost = true;
+            return Verdict::Drop;
+        }
+        Verdict::Deliver
+    });
+    let began = world.now;
+    let rpc = world.call(0, session, body(99, 64));
+    assert_eq!(world.outcome(0, rpc), Ok(body(99, 64)));
+    world.now.since(began)
+}
+
+#[test]
+fn when_replies_come_fast() {
+    for node in [0, 1] {
+        let (mut world, session) = with_fast_replies();
+        let taken = time_of_a_lost_call(&mut world, session, node);
+        assert!(taken < Duration::from_micros(600), "{node}: {taken:?}");
+    }
+}
+
+#[test]
+fn but_not_before_anything_is_known_of_them() {
+    let (mut world, session, _) = World::connected();
+    let taken = time_of_a_lost_call(&mut world, session, 1);
+    assert!(taken >= ms(5), "{taken:?}");
+}
+
+#[test]
+fn nor_when_they_take_long() {
+    let (mut world, session) = with_fast_replies();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    for number in 0..5 {
+        let rpc = world.call(0, session, body(number, 64));
+        world.run_for(ms(20));
+        answer_last(&mut world);
+        world.outcome(0, rpc).unwrap();
+    }
+    let asked = |world: &World| world.nodes[0].endpoint.statistics().resends_asked;
+    let before = asked(&world);
+    let rpc = world.call(0, session, body(9, 64));
+    world.run_for(ms(4));
+    assert_eq!(asked(&world), before, "5 ms have not passed");
+    answer_last(&mut world);
+    world.outcome(0, rpc).unwrap();
+}
+
+fn answer_last(world: &mut World) {
+    let (rpc, request) = world.nodes[1].delivered.last().unwrap().clone();
+    let now = world.now;
+    world.nodes[1].endpoint.reply(now, rpc, request).unwrap();
+}
