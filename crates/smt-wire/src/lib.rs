@@ -37,6 +37,7 @@ mod params;
 mod params_error;
 mod prefix;
 mod reset;
+mod shard;
 mod stream;
 mod version_answer;
 
@@ -58,5 +59,6 @@ pub use packet_type::{PacketType, UnknownPacketType};
 pub use params::{KeyExchange, Params, Suites};
 pub use params_error::ParamsError;
 pub use reset::Reset;
+pub use shard::Shard;
 pub use stream::{Geometry, Record};
 pub use version_answer::VersionAnswer;
