@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use smt_record::{KeyLimits, Padding};
+use smt_wire::Shard;
 
 use crate::limits;
 
@@ -20,6 +21,9 @@ pub struct Config {
     pub boot: u32,
     /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are answered by RESET.
     pub durable_boot: bool,
+    /// Which of the endpoints that share `boot` and the reset key this is: it issues only session indices of its own
+    /// (SPEC §6.6).
+    pub shard: Shard,
     /// Bits of a record number for the index within the message, 8 to 17 (SPEC §5.1).
     pub index_bits: u8,
     /// Inner bytes of a record N, 64 to 16,384.
@@ -89,6 +93,7 @@ impl Default for Config {
             accept: false,
             boot: 1,
             durable_boot: false,
+            shard: Shard::default(),
             index_bits: 16,
             record_size: limits::RECORD_SIZE,
             first_record_size: limits::FIRST_RECORD_SIZE,

@@ -98,6 +98,7 @@ impl Endpoint {
     ) -> Self {
         config.assert_valid();
         let stateless = Stateless::new(config.version, mac);
+        let next_serial = config.shard.first_serial(config.boot);
         let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));
         let shared = Shared {
             config,
@@ -128,7 +129,7 @@ impl Endpoint {
             prefixes: BTreeMap::new(),
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
-            next_serial: 1,
+            next_serial,
             next_connect: 1,
             ready: Ready::new(),
             timers: BTreeSet::new(),
@@ -220,9 +221,10 @@ impl Endpoint {
 
     /// A new session index and its reset token. `None`: serials are used up, the endpoint must be made anew.
     fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
+        let config = &self.shared.config;
         let serial = self.next_serial;
-        self.next_serial = serial.checked_add(1)?;
-        let index = SessionIndex::new(self.shared.config.boot, serial);
+        self.next_serial = serial.checked_add(u32::from(config.shard.count()))?;
+        let index = SessionIndex::new(config.boot, serial);
         Some((index, self.stateless.reset_token(path, index)))
     }
 }

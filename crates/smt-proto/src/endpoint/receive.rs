@@ -181,7 +181,9 @@ impl Endpoint {
     fn handle_alien(&mut self, now: Time, path: Path, index: SessionIndex, length: usize) {
         self.shared.statistics.packets_alien += 1;
         let config = &self.shared.config;
+        // What another shard has issued may be live there.
         let is_closed = index.boot() == config.boot
+            && config.shard.issues(index)
             && index.serial() != 0
             && index.serial() < self.next_serial
             && !self.sessions.contains(index.0)

@@ -30,6 +30,7 @@ mod padding_hides_lengths;
 mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
+mod shards_answer_for_themselves_alone;
 mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
