@@ -38,3 +38,10 @@ pub(crate) const MEMORY_QUEUE_BYTES_DEFAULT: usize = 4 << 20;
 /// Bytes of the largest datagram in memory unless told otherwise: Ethernet's 1,500 less the headers
 /// of IPv4 and UDP, so that tests see a common network by default.
 pub(crate) const MEMORY_DATAGRAM_BYTES_DEFAULT: usize = 1_472;
+
+/// Bytes that wait for a shard which another shard has received: as much as a socket's buffer.
+pub(crate) const INBOX_BYTES: usize = RECEIVE_BUFFER_BYTES_DEFAULT;
+
+/// Bytes charged for each batch there besides its own, so that small ones cannot be many: about what the allocator and
+/// the queue take.
+pub(crate) const INBOX_BATCH_OVERHEAD_BYTES: usize = 128;

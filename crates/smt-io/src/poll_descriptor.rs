@@ -43,6 +43,14 @@ impl PollDescriptor {
         Ok(Self { epoll, timer, flag })
     }
 
+    /// Watches another descriptor as a part of the socket.
+    ///
+    /// # Errors
+    /// If it cannot be polled, or is watched already.
+    pub fn watch(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        self.epoll.add(descriptor, SOCKET)
+    }
+
     /// Makes the descriptor readable after `timeout`, or never by the clock. Always a system call:
     /// leave out the ones that change nothing.
     ///
@@ -75,7 +83,7 @@ impl PollDescriptor {
     /// # Errors
     /// None that a valid descriptor gives.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<Readiness> {
-        let mut ready = [SOCKET; 3];
+        let mut ready = [SOCKET; 4];
         let count = self.epoll.wait(&mut ready, limit)?;
         let ready = &ready[..count];
         Ok(Readiness {

@@ -3,7 +3,8 @@
 //!
 //! 1. Open two sockets on 127.0.0.1.
 //! 2. Try on them: ever smaller batches, their receipt, a traffic class, ever smaller datagrams.
-//! 3. Ask for far too large a buffer and see what is granted.
+//! 3. Have the datagrams of two shards sorted.
+//! 4. Ask for far too large a buffer and see what is granted.
 //!
 //! A network card may still refuse what loopback does; the carrier finds that out as it sends.
 
@@ -15,9 +16,12 @@ use crate::udp::{
     wait_readable,
 };
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
+use smt_carrier::{Carrier, Path, Transmit, Wait};
+use smt_wire::{PacketType, Shard};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// What a host was found to offer.
@@ -40,6 +44,8 @@ pub struct Probe {
     pub receive_offload: bool,
     /// Segments in the largest batch that left by one call (GSO); 1 if there is no such offload.
     pub segments_max: usize,
+    /// Whether the kernel sorts the datagrams of shards that share an address, and does so rightly.
+    pub shard_selector: bool,
     /// Bytes of the largest send buffer that was granted, of 64 MiB asked for.
     pub send_buffer_bytes_max: usize,
 }
@@ -60,6 +66,7 @@ pub fn probe() -> io::Result<Probe> {
         receive_buffer_bytes_max: buffers.receive,
         receive_offload: bench.coalesces(),
         segments_max: bench.segments_max(),
+        shard_selector: sorts_by_shard().is_some(),
         send_buffer_bytes_max: buffers.send,
     })
 }
@@ -163,7 +170,7 @@ impl Bench {
 
     /// Waits for one batch; loopback delivers within the send call unless the host is busy.
     fn take(&self) -> Option<Arrival> {
-        wait_readable(&self.target, PATIENCE).ok()?;
+        wait_readable([self.target.as_fd()], PATIENCE).ok()?;
         let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
         receive(&self.target, &mut buffer, Blocking::No).ok()
     }
@@ -181,6 +188,28 @@ fn outgoing(bytes: &[u8]) -> Outgoing<'_> {
     }
 }
 
+/// Sends a datagram to each of two shards, which must get it without the other's help.
+fn sorts_by_shard() -> Option<()> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let shards = UdpOptions::new().bind_shards(address, 2).ok()?;
+    let source = UdpOptions::new().connect(shards[0].local_address()).ok()?;
+    let transmit = Transmit {
+        path: Path::to(shards[0].local_address()),
+        segment_size: SHARD_PROBE_BYTES,
+        priority: 0,
+    };
+    for (serial, shard) in (0..).zip(&shards) {
+        let mut datagram = [0; SHARD_PROBE_BYTES];
+        datagram[1] = PacketType::Data as u8;
+        datagram[Shard::DESTINATION_OFFSET + 7] = serial;
+        source.send(&transmit, &datagram).ok()?;
+        let received = shard.receive(&mut datagram, Wait::AtMost(PATIENCE)).ok()?;
+        received.filter(|received| received.length == SHARD_PROBE_BYTES)?;
+    }
+    let is_sorted = |shard: &UdpCarrier| shard.statistics().datagrams_strayed == 0;
+    (shards[0].has_shard_selector() && shards.iter().all(is_sorted)).then_some(())
+}
+
 fn speaks_ipv6() -> Result<UdpCarrier, OpenError> {
     UdpOptions::new().bind(SocketAddr::from((Ipv6Addr::LOCALHOST, 0)))
 }
@@ -189,6 +218,8 @@ fn speaks_ipv6() -> Result<UdpCarrier, OpenError> {
 const SEGMENT_BYTES: usize = 100;
 /// What kernels are known to allow (128, then 64), and less in case one allows less.
 const SEGMENT_COUNTS: [usize; 7] = [128, 64, 32, 16, 8, 4, 2];
+/// Bytes of a datagram that names a shard.
+const SHARD_PROBE_BYTES: usize = 40;
 /// DSCP 46 (expedited forwarding), no ECN: in use everywhere, so unlikely to be rewritten.
 const TRAFFIC_CLASS: u8 = 46 << 2;
 /// More than any host's default limit, so that what is granted is the limit.
@@ -226,7 +257,7 @@ mod tests {
                 found.segments_max >= 64 && found.receive_offload,
                 "{found:?}"
             );
-            assert!(found.dscp, "{found:?}");
+            assert!(found.dscp && found.shard_selector, "{found:?}");
         }
     }
 }

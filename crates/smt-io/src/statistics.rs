@@ -18,6 +18,8 @@ pub struct Statistics {
     pub datagrams_received: u64,
     /// Datagrams that left.
     pub datagrams_sent: u64,
+    /// Datagrams that were another shard's, and were handed over to it.
+    pub datagrams_strayed: u64,
     /// Batches dropped because the caller's buffer was too small for them.
     pub datagrams_truncated: u64,
     /// System calls to receive, those that found nothing included.
@@ -63,6 +65,7 @@ pub(crate) struct Receiving {
     pub(crate) datagrams: Counter,
     pub(crate) dropped: Counter,
     pub(crate) hints: Counter,
+    pub(crate) strays: Counter,
     pub(crate) timeout_changes: Counter,
     pub(crate) truncated: Counter,
 }
@@ -90,6 +93,7 @@ impl Counters {
             datagrams_dropped: receiving.dropped.value(),
             datagrams_received: receiving.datagrams.value(),
             datagrams_sent: sending.datagrams.value(),
+            datagrams_strayed: receiving.strays.value(),
             datagrams_truncated: receiving.truncated.value(),
             receive_calls: receiving.calls.value(),
             segmentation_refused: sending.segmentation_refused.value(),

@@ -9,13 +9,19 @@
 //! The file descriptor stays in blocking mode: calls that must not wait say so themselves, so an
 //! event loop can poll the descriptor ([`AsFd`]) while other threads block on it.
 
+mod bell;
 mod capabilities;
 mod datagram;
 mod error;
+mod inbox;
 mod options;
+mod place;
 mod receive_timeout;
 mod receiving;
+#[cfg(target_os = "linux")]
+mod selector;
 mod sending;
+mod shards;
 mod socket_option;
 mod trouble;
 
@@ -39,8 +45,8 @@ pub(crate) use datagram::{
 };
 pub use error::OpenError;
 pub(crate) use imp::{
-    dropped, may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send,
-    size_buffers, wait_readable,
+    attach_selector, dropped, may_force_buffers, path_mtu, prepare, receive, report_traffic_class,
+    send, size_buffers, wait_readable,
 };
 pub use options::UdpOptions;
 
@@ -49,6 +55,7 @@ use crate::limits::{
 };
 use crate::statistics::{Counters, Statistics};
 use capabilities::Capabilities;
+use place::Place;
 use receive_timeout::ReceiveTimeout;
 use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
@@ -56,12 +63,14 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A carrier over one UDP socket, IPv4, IPv6 or both.
 #[derive(Debug)]
 pub struct UdpCarrier {
-    socket: Socket,
+    /// Shards may share it (`shards.rs`).
+    socket: Arc<Socket>,
     family: Family,
     /// Where peers reach this socket.
     local: SocketAddr,
@@ -78,6 +87,8 @@ pub struct UdpCarrier {
     hint_pending: AtomicBool,
     timeout: ReceiveTimeout,
     counters: Counters,
+    /// Among the shards of its address, if it is one.
+    place: Option<Place>,
 }
 
 impl UdpCarrier {
@@ -99,9 +110,10 @@ impl UdpCarrier {
         Self::connect_with(remote, &UdpOptions::new())
     }
 
-    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds.
+    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds: a shard's part of it,
+    /// if several share it.
     pub fn receive_buffer_bytes(&self) -> usize {
-        self.buffers.receive
+        self.buffers.receive / self.place.as_ref().map_or(1, Place::sharers)
     }
 
     /// Bytes of datagrams, the kernel's overhead counted, that the send buffer really holds.
@@ -119,15 +131,52 @@ impl UdpCarrier {
         self.capabilities.has_segmentation()
     }
 
-    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops.
+    /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each other what they
+    /// receive. True for a carrier that is no shard.
+    pub fn has_shard_selector(&self) -> bool {
+        let place = self.place.as_ref();
+        place.is_none_or(|place| place.group.has_selector)
+    }
+
+    /// A descriptor that is readable while something waits that another shard has received: to be polled beside the
+    /// socket. `None` for a carrier that is no shard.
+    pub fn inbox_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.place.as_ref().map(|place| place.inbox().as_fd())
+    }
+
+    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops. What shards receive
+    /// for each other is counted at the one whose call it was, and what a shared socket drops at the first.
     pub fn statistics(&self) -> Statistics {
+        let place = self.place.as_ref();
+        let at_socket = if place.is_none_or(Place::speaks_for_socket) {
+            dropped(&self.socket)
+        } else {
+            0
+        };
         Statistics {
-            datagrams_dropped: dropped(&self.socket),
+            datagrams_dropped: at_socket + place.map_or(0, |place| place.inbox().dropped.value()),
             ..self.counters.snapshot()
         }
     }
 
     pub(crate) fn bind_with(address: SocketAddr, options: &UdpOptions) -> Result<Self, OpenError> {
+        let (carrier, address) = Self::open_for(address, options)?;
+        carrier.bound(address)
+    }
+
+    /// Binds an address beside another socket that permits it.
+    fn bind_beside(address: SocketAddr, options: &UdpOptions) -> Result<Self, OpenError> {
+        let (carrier, address) = Self::open_for(address, options)?;
+        let shared = carrier.socket.set_reuse_port(true);
+        shared.map_err(OpenError::preparing("share an address"))?;
+        carrier.bound(address)
+    }
+
+    /// A socket for this address, which it does not have yet.
+    fn open_for(
+        address: SocketAddr,
+        options: &UdpOptions,
+    ) -> Result<(Self, SocketAddr), OpenError> {
         let address = Path::to(address).remote;
         let wildcard = address.ip().is_unspecified();
         let family = match address {
@@ -135,10 +184,13 @@ impl UdpCarrier {
             SocketAddr::V6(_) if wildcard => Family::Dual,
             SocketAddr::V6(_) => Family::V6,
         };
-        let carrier = Self::open(family, wildcard, options)?;
-        let bound = carrier.socket.bind(&SockAddr::from(address));
+        Ok((Self::open(family, wildcard, options)?, address))
+    }
+
+    fn bound(self, address: SocketAddr) -> Result<Self, OpenError> {
+        let bound = self.socket.bind(&SockAddr::from(address));
         bound.map_err(|source| OpenError::Bind { address, source })?;
-        carrier.named()
+        self.named()
     }
 
     pub(crate) fn connect_with(
@@ -187,7 +239,7 @@ impl UdpCarrier {
         let wanted_class = class_of(options.plain_priority);
         let class_set = set_plain_class(&socket, family, wanted_class).is_ok();
         Ok(Self {
-            socket,
+            socket: Arc::new(socket),
             family,
             local: UNNAMED,
             connected: None,
@@ -199,6 +251,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
+            place: None,
         })
     }
 
@@ -228,7 +281,10 @@ impl Carrier for UdpCarrier {
     }
 
     fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
-        self.receive_batch(buffer, wait)
+        match &self.place {
+            Some(place) => self.receive_own(place, buffer, wait),
+            None => self.receive_batch(buffer, wait),
+        }
     }
 
     fn local_address(&self) -> SocketAddr {

@@ -6,7 +6,7 @@
 //! 1. `prepare`: sets the options of a new socket, and tells which offloads it has
 //! 2. `size_buffers`: asks for buffer sizes, and tells the real ones
 //! 3. `send`, `receive`: one system call each
-//! 4. `wait_readable`: waits exactly
+//! 4. `wait_readable`: waits exactly; `attach_selector`: has datagrams sorted by shard
 //! 5. `report_traffic_class`, `path_mtu`, `dropped`: questions of the probe and the statistics
 
 use std::net::{IpAddr, SocketAddr};

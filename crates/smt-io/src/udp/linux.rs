@@ -13,12 +13,13 @@
 
 use super::control::ControlBuffer;
 use super::datagram::{Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation};
+pub(crate) use super::selector::attach_selector;
 use super::socket_option::SocketOption;
 use libc::c_int;
 use socket2::{SockAddr, SockAddrStorage, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// Sets the options of a new socket and tells which offloads it has.
@@ -161,23 +162,33 @@ pub(crate) fn receive(
     Ok(arrival)
 }
 
-/// Waits until something can be received, at most `limit`; exact to the kernel's timer slack.
-pub(crate) fn wait_readable(socket: &Socket, limit: Duration) -> io::Result<()> {
-    let mut entry = libc::pollfd {
-        fd: socket.as_raw_fd(),
+/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`; exact to the kernel's timer slack.
+pub(crate) fn wait_readable<const N: usize>(
+    descriptors: [BorrowedFd<'_>; N],
+    limit: Duration,
+) -> io::Result<bool> {
+    let mut entries = descriptors.map(|descriptor| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
-    };
+    });
     let limit = libc::timespec {
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: limit.subsec_nanos() as _,
     };
-    // SAFETY: one entry, live and exclusively borrowed; `limit` is live; no signal mask is given.
-    let outcome = unsafe { libc::ppoll(&raw mut entry, 1, &raw const limit, std::ptr::null()) };
+    // SAFETY: the entries are live and exclusively borrowed; `limit` is live; no signal mask is given.
+    let outcome = unsafe {
+        libc::ppoll(
+            entries.as_mut_ptr(),
+            N as libc::nfds_t,
+            &raw const limit,
+            std::ptr::null(),
+        )
+    };
     if outcome < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(())
+    Ok(outcome > 0)
 }
 
 /// Asks that arrivals tell their traffic class.

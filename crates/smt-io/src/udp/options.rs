@@ -14,6 +14,7 @@ pub struct UdpOptions {
     pub(super) segmentation_offload: bool,
     pub(super) receive_offload: bool,
     pub(super) plain_priority: u8,
+    pub(super) shard_selector: bool,
 }
 
 impl Default for UdpOptions {
@@ -32,6 +33,7 @@ impl UdpOptions {
             segmentation_offload: true,
             receive_offload: true,
             plain_priority: 0,
+            shard_selector: true,
         }
     }
 
@@ -77,12 +79,37 @@ impl UdpOptions {
         self
     }
 
+    /// Whether the kernel is to sort the datagrams of several shards. Off, or where it cannot, they share a socket and
+    /// pass each other what they receive, which costs more.
+    #[must_use]
+    pub const fn shard_selector(mut self, on: bool) -> Self {
+        self.shard_selector = on;
+        self
+    }
+
     /// Opens a carrier that listens on `address` and talks to anyone. `[::]` takes IPv4 as well.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn bind(&self, address: SocketAddr) -> Result<UdpCarrier, OpenError> {
         UdpCarrier::bind_with(address, self)
+    }
+
+    /// Opens the carriers of `count` shards that share `address`, in the order of their numbers: each gets the datagrams
+    /// whose headers name it ([`smt_wire::Shard`]), by a program in the kernel where that is to be had
+    /// ([`UdpCarrier::has_shard_selector`] tells). The address is free again when all of them are gone.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    ///
+    /// # Panics
+    /// If `count` is no power of two, or above 256.
+    pub fn bind_shards(
+        &self,
+        address: SocketAddr,
+        count: u16,
+    ) -> Result<Vec<UdpCarrier>, OpenError> {
+        UdpCarrier::bind_shards_with(address, count, self)
     }
 
     /// Opens a carrier that talks to `remote` alone, from an address and port the system chooses.

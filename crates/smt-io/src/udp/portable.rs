@@ -12,7 +12,7 @@ use socket2::{SockAddr, Socket};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// Forbids fragments; there are no offloads to turn on.
@@ -22,6 +22,11 @@ pub(crate) fn prepare(socket: &Socket, preparation: Preparation) -> io::Result<O
         segmentation: false,
         receive: false,
     })
+}
+
+/// There is no portable way to choose among sockets of one address.
+pub(crate) fn attach_selector(_socket: &Socket, _count: u16) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Asks for buffers of `wanted` bytes and tells the real ones.
@@ -77,21 +82,24 @@ pub(crate) fn receive(
     })
 }
 
-/// Waits until something can be received, at most `limit` rounded up to milliseconds.
-pub(crate) fn wait_readable(socket: &Socket, limit: Duration) -> io::Result<()> {
-    let mut entry = libc::pollfd {
-        fd: socket.as_raw_fd(),
+/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit` rounded up to milliseconds.
+pub(crate) fn wait_readable<const N: usize>(
+    descriptors: [BorrowedFd<'_>; N],
+    limit: Duration,
+) -> io::Result<bool> {
+    let mut entries = descriptors.map(|descriptor| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
-    };
+    });
     let limit_ms = limit.as_micros().div_ceil(1_000);
     let limit_ms = libc::c_int::try_from(limit_ms).unwrap_or(libc::c_int::MAX);
-    // SAFETY: one entry, live and exclusively borrowed.
-    let outcome = unsafe { libc::poll(&raw mut entry, 1, limit_ms) };
+    // SAFETY: the entries are live and exclusively borrowed.
+    let outcome = unsafe { libc::poll(entries.as_mut_ptr(), N as libc::nfds_t, limit_ms) };
     if outcome < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(())
+    Ok(outcome > 0)
 }
 
 /// Arrivals never tell their traffic class here.

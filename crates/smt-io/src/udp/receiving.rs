@@ -10,6 +10,7 @@ use super::trouble::Trouble;
 use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
 use smt_carrier::{Path, ReceiveError, Received, Wait};
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ impl UdpCarrier {
         }
         if !limit.is_zero() {
             self.counters.receiving.calls.add(1);
-            wait_readable(&self.socket, limit)?;
+            wait_readable([self.socket.as_fd()], limit)?;
         }
         self.receive_once(buffer, Blocking::No)
     }

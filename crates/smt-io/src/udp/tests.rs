@@ -293,7 +293,7 @@ mod send {
                         ..transmit(Path::to((ip, port).into()), 4)
                     };
                     carrier.send(&transmit, b"ping").unwrap();
-                    wait_readable(&carrier.socket, Duration::from_secs(10)).unwrap();
+                    wait_readable([carrier.as_fd()], Duration::from_secs(10)).unwrap();
                     let arrival = receive(&carrier.socket, &mut [0; 64], Blocking::No).unwrap();
                     assert_eq!(arrival.traffic_class, Some(priority << 5), "{ip} {address}");
                 }
@@ -437,7 +437,7 @@ mod receive {
             assert_eq!(client.receive(&mut buffer, SOON), hint);
             // The second send call comes across the report of the first, and passes it on.
             client.send(&transmit(way, 4), b"ping").unwrap();
-            wait_readable(&client.socket, Duration::from_secs(10)).unwrap();
+            wait_readable([client.as_fd()], Duration::from_secs(10)).unwrap();
             client.send(&transmit(way, 4), b"ping").unwrap();
             assert_eq!(client.receive(&mut buffer, Wait::Never), hint);
             assert!(client.statistics().unreachable_hints >= 2);
@@ -518,7 +518,7 @@ mod portable_imp {
         portable::send(&source, &outgoing(None, b"pong")).unwrap();
         for expected in [b"ping", b"pong"] {
             let mut buffer = [0; 64];
-            portable::wait_readable(&target, Duration::from_secs(10)).unwrap();
+            portable::wait_readable([target.as_fd()], Duration::from_secs(10)).unwrap();
             let arrival = portable::receive(&target, &mut buffer, Blocking::No).unwrap();
             assert_eq!(&buffer[..arrival.length], expected);
             assert_eq!(Some(arrival.from), source.local_addr().unwrap().as_socket());
@@ -533,7 +533,7 @@ mod portable_imp {
         let (source, target) = sockets();
         let to = target.local_addr().unwrap().as_socket();
         portable::send(&source, &outgoing(to, &contents(64))).unwrap();
-        portable::wait_readable(&target, Duration::from_secs(10)).unwrap();
+        portable::wait_readable([target.as_fd()], Duration::from_secs(10)).unwrap();
         let arrival = portable::receive(&target, &mut [0; 64], Blocking::No).unwrap();
         assert!(arrival.truncated);
     }
@@ -541,7 +541,7 @@ mod portable_imp {
     #[test]
     fn wait_ends_after_its_time() {
         let (_source, target) = sockets();
-        portable::wait_readable(&target, Duration::from_micros(10)).unwrap();
+        portable::wait_readable([target.as_fd()], Duration::from_micros(10)).unwrap();
     }
 
     #[test]
@@ -562,6 +562,7 @@ mod portable_imp {
         let (source, _target) = sockets();
         assert!(portable::report_traffic_class(&source, Family::V4).is_err());
         assert!(portable::path_mtu(&source, true).is_err());
+        assert!(portable::attach_selector(&source, 2).is_err());
         assert!(!portable::may_force_buffers(&source));
         assert_eq!(portable::dropped(&source), 0);
     }

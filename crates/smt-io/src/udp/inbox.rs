@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a shard finds its datagrams that came by another shard's socket: bounded, like a socket's receive buffer.
+//!
+//! The bell rings as long as something is in it, so that an event loop can poll it beside the socket.
+
+use super::bell::Bell;
+use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
+use crate::statistics::Counter;
+use smt_carrier::{Path, Received};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A shard's queue of strays. Apart from its neighbours: its owner looks at it before each receive call (128: lines
+/// are fetched in pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Inbox {
+    /// Whether there is something: written under the lock.
+    has_some: AtomicBool,
+    /// Whether a waiting owner must listen to the bell too. Never comes back: an address that has had strays will
+    /// have others.
+    is_awaited: AtomicBool,
+    queue: Mutex<Queue>,
+    bell: Bell,
+    /// Datagrams dropped because the queue was full, or the owner gone.
+    pub(super) dropped: Counter,
+}
+
+/// Datagrams that one call received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch<'a> {
+    pub(super) path: Path,
+    pub(super) segment_size: usize,
+    pub(super) bytes: &'a [u8],
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    batches: VecDeque<(Path, usize, Vec<u8>)>,
+    /// Bytes of all batches, with an overhead for each.
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl Inbox {
+    /// An empty one. `is_awaited`: it is the only way, so its owner listens from the beginning.
+    pub(super) fn new(is_awaited: bool) -> io::Result<Self> {
+        Ok(Self {
+            has_some: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(is_awaited),
+            queue: Mutex::default(),
+            bell: Bell::new()?,
+            dropped: Counter::default(),
+        })
+    }
+
+    /// Appends a batch if there is room.
+    pub(super) fn put(&self, batch: Batch<'_>) {
+        let mut queue = self.lock();
+        let bytes = queue.bytes + batch.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
+        if queue.is_closed || bytes > INBOX_BYTES {
+            self.dropped
+                .add(batch.bytes.len().div_ceil(batch.segment_size.max(1)));
+            return;
+        }
+        queue.bytes = bytes;
+        queue
+            .batches
+            .push_back((batch.path, batch.segment_size, batch.bytes.to_vec()));
+        if queue.batches.len() == 1 {
+            self.has_some.store(true, Ordering::Release);
+            self.is_awaited.store(true, Ordering::Relaxed);
+            self.bell.ring();
+        }
+    }
+
+    /// Takes the next batch that fits `buffer`. Costs one look if there is none.
+    pub(super) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
+        if !self.has_some.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut queue = self.lock();
+        let mut taken = None;
+        while taken.is_none()
+            && let Some((path, segment_size, bytes)) = queue.batches.pop_front()
+        {
+            queue.bytes -= bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
+            match buffer.get_mut(..bytes.len()) {
+                Some(place) => place.copy_from_slice(&bytes),
+                None => {
+                    self.dropped.add(bytes.len().div_ceil(segment_size.max(1)));
+                    continue;
+                }
+            }
+            taken = Some(Received {
+                path,
+                length: bytes.len(),
+                segment_size,
+            });
+        }
+        if queue.batches.is_empty() {
+            self.quieten();
+        }
+        taken
+    }
+
+    /// Whether whoever waits must listen to the bell too.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    /// Its owner has gone: nothing is kept for it any more.
+    pub(super) fn close(&self) {
+        let mut queue = self.lock();
+        *queue = Queue {
+            is_closed: true,
+            ..Queue::default()
+        };
+        self.quieten();
+    }
+
+    /// Under the lock: else a ring could be taken back that is for what came after.
+    fn quieten(&self) {
+        self.has_some.store(false, Ordering::Release);
+        self.bell.silence();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Readable while something is there.
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(bytes: &[u8]) -> Batch<'_> {
+        Batch {
+            path: Path::to("192.0.2.7:9".parse().unwrap()),
+            segment_size: 4,
+            bytes,
+        }
+    }
+
+    fn rings(inbox: &Inbox) -> bool {
+        crate::udp::wait_readable([inbox.as_fd()], std::time::Duration::ZERO).unwrap()
+    }
+
+    mod take {
+        use super::*;
+
+        #[test]
+        fn batches_come_whole_and_in_order_and_the_bell_rings_meanwhile() {
+            let inbox = Inbox::new(false).unwrap();
+            assert!(!rings(&inbox) && !inbox.is_awaited());
+            inbox.put(batch(b"abcdef"));
+            inbox.put(batch(b"gh"));
+            let mut buffer = [0; 8];
+            for (bytes, rest) in [(&b"abcdef"[..], true), (b"gh", false)] {
+                let received = inbox.take(&mut buffer).unwrap();
+                assert_eq!(&buffer[..received.length], bytes);
+                assert_eq!(received.segment_size, 4);
+                assert_eq!(rings(&inbox), rest);
+            }
+            assert!(inbox.take(&mut buffer).is_none() && inbox.is_awaited());
+        }
+
+        #[test]
+        fn what_does_not_fit_the_buffer_is_dropped_and_counted() {
+            let inbox = Inbox::new(false).unwrap();
+            inbox.put(batch(b"abcdef"));
+            inbox.put(batch(b"gh"));
+            let received = inbox.take(&mut [0; 4]).unwrap();
+            assert_eq!((received.length, inbox.dropped.value()), (2, 2));
+        }
+    }
+
+    mod put {
+        use super::*;
+
+        #[test]
+        fn a_full_inbox_drops_and_counts() {
+            let inbox = Inbox::new(false).unwrap();
+            let bytes = vec![0; 65_536];
+            for _ in 0..100 {
+                inbox.put(batch(&bytes));
+            }
+            let kept = INBOX_BYTES / (65_536 + INBOX_BATCH_OVERHEAD_BYTES);
+            assert_eq!(inbox.lock().batches.len(), kept);
+            assert_eq!(inbox.dropped.value() as usize, (100 - kept) * 65_536 / 4);
+        }
+
+        #[test]
+        fn a_closed_inbox_keeps_nothing() {
+            let inbox = Inbox::new(false).unwrap();
+            inbox.put(batch(b"abcd"));
+            inbox.close();
+            inbox.put(batch(b"efgh"));
+            assert!(inbox.take(&mut [0; 8]).is_none() && !rings(&inbox));
+            assert_eq!(inbox.dropped.value(), 1);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The program by which Linux chooses among the sockets of one address: classic BPF, for which nobody needs a
+//! privilege (`SO_ATTACH_REUSEPORT_CBPF`, Linux 4.5).
+//!
+//! It sees a datagram's payload, computes what [`Shard::of_datagram`] does, and returns the number of a socket in the
+//! order in which they were bound. A load past the datagram's end makes it return 0. A number without a socket makes
+//! the kernel choose by itself; what then arrives at a wrong shard is handed over (`place.rs`).
+
+use libc::{c_void, sock_filter, sock_fprog, socklen_t};
+use smt_wire::{PacketType, Shard};
+use socket2::Socket;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Makes the sockets that share an address with this one be chosen by shard.
+pub(crate) fn attach_selector(socket: &Socket, count: u16) -> io::Result<()> {
+    let mut program = program(count);
+    let description = sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the pointer and length name `description`, which names `program` and its length; both live across the
+    // call, and the kernel copies them.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_REUSEPORT_CBPF,
+            (&raw const description).cast::<c_void>(),
+            size_of::<sock_fprog>() as socklen_t,
+        )
+    };
+    if outcome == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// An index is a boot number and a serial, 4 bytes each; X is how far behind [`Shard::DESTINATION_OFFSET`] the one that
+/// counts begins.
+const fn program(count: u16) -> [sock_filter; 16] {
+    const BOOT: u32 = Shard::DESTINATION_OFFSET as u32;
+    const SERIAL: u32 = BOOT + 4;
+    const TO_SOURCE: u32 = (Shard::SOURCE_OFFSET - Shard::DESTINATION_OFFSET) as u32;
+    [
+        step(LOAD_BYTE, TYPE_OFFSET),
+        step(LOAD_X, 0),
+        branch(IF_EQUAL, PacketType::Handshake as u32, 2, 0),
+        branch(IF_EQUAL, PacketType::Data as u32, 4, 0),
+        branch(IF_AT_LEAST, Shard::FIRST_CONTROL as u32, 3, 10),
+        // HANDSHAKE: flight 1 has no destination yet.
+        step(LOAD_WORD, SERIAL),
+        branch(IF_EQUAL, 0, 0, 1),
+        step(LOAD_X, TO_SOURCE),
+        // The index that counts.
+        step(LOAD_WORD_AT_X, SERIAL),
+        step(STORE, 0),
+        step(LOAD_WORD_AT_X, BOOT),
+        step(LOAD_X_STORED, 0),
+        step(ADD_X, 0),
+        step(AND, count as u32 - 1),
+        step(RETURN_A, 0),
+        // None of ours.
+        step(RETURN, 0),
+    ]
+}
+
+const fn step(code: u32, k: u32) -> sock_filter {
+    branch(code, k, 0, 0)
+}
+
+/// Skips so many steps if it is so, and so many if not.
+const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    }
+}
+
+/// Of the type byte, in the packets of every version.
+const TYPE_OFFSET: u32 = 1;
+
+const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const LOAD_WORD_AT_X: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_IND;
+const LOAD_X: u32 = libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM;
+const LOAD_X_STORED: u32 = libc::BPF_LDX | libc::BPF_W | libc::BPF_MEM;
+const STORE: u32 = libc::BPF_ST;
+const ADD_X: u32 = libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X;
+const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+/// `BPF_A`, which `libc` lacks.
+const RETURN_A: u32 = libc::BPF_RET | 0x10;

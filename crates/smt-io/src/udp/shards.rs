@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Opens the sockets of an address that several shards share.
+//!
+//! 1. The first socket is bound alone, so that an address that is taken is refused, whoever has it.
+//! 2. Then it permits others beside it (`SO_REUSEPORT`), they are bound in the order of their shards, and the kernel
+//!    gets the program that chooses among them.
+//! 3. Where there is no such program, all shards get the first socket.
+
+use super::capabilities::Capabilities;
+use super::place::{Group, Place};
+use super::receive_timeout::ReceiveTimeout;
+use super::{OpenError, UdpCarrier, UdpOptions, attach_selector};
+use crate::statistics::Counters;
+use smt_wire::Shard;
+use socket2::Socket;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+impl UdpCarrier {
+    pub(crate) fn bind_shards_with(
+        address: SocketAddr,
+        count: u16,
+        options: &UdpOptions,
+    ) -> Result<Vec<Self>, OpenError> {
+        assert!(
+            Shard::is_count(count),
+            "shards are a power of two, at most 256"
+        );
+        let first = Self::bind_with(address, options)?;
+        if count == 1 {
+            return Ok(vec![first]);
+        }
+        let mut carriers = vec![first];
+        let has_selector = options.shard_selector && add_selected(&mut carriers, count, options)?;
+        if !has_selector {
+            carriers.truncate(1);
+            // Nobody is to join from outside.
+            let _ = carriers[0].socket.set_reuse_port(false);
+            while carriers.len() < usize::from(count) {
+                carriers.push(carriers[0].beside());
+            }
+        }
+        let sockets: Vec<Arc<Socket>> = carriers
+            .iter()
+            .map(|carrier| Arc::clone(&carrier.socket))
+            .collect();
+        let group = Group::new(count, sockets, has_selector);
+        let group = Arc::new(group.map_err(OpenError::preparing("make the inboxes of shards"))?);
+        for (number, carrier) in (0..count).zip(&mut carriers) {
+            carrier.place = Some(Place {
+                shard: Shard::new(number, count),
+                group: Arc::clone(&group),
+            });
+        }
+        Ok(carriers)
+    }
+
+    /// A carrier of the same socket.
+    fn beside(&self) -> Self {
+        Self {
+            socket: Arc::clone(&self.socket),
+            family: self.family,
+            local: self.local,
+            connected: None,
+            wildcard: self.wildcard,
+            plain_class: self.plain_class,
+            buffers: self.buffers,
+            receive_offload: self.receive_offload,
+            capabilities: Capabilities::new(self.has_segmentation_offload()),
+            hint_pending: AtomicBool::new(false),
+            timeout: ReceiveTimeout::default(),
+            counters: Counters::default(),
+            place: None,
+        }
+    }
+}
+
+/// Binds a socket for each further shard. False: this system cannot choose among them.
+fn add_selected(
+    carriers: &mut Vec<UdpCarrier>,
+    count: u16,
+    options: &UdpOptions,
+) -> Result<bool, OpenError> {
+    if carriers[0].socket.set_reuse_port(true).is_err() {
+        return Ok(false);
+    }
+    let address = carriers[0].local;
+    while carriers.len() < usize::from(count) {
+        carriers.push(UdpCarrier::bind_beside(address, options)?);
+        // The kernel takes the program only for sockets that have others beside them.
+        if carriers.len() == 2 && attach_selector(&carriers[0].socket, count).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;
