@@ -2,23 +2,23 @@
 //! How an endpoint is opened: who it is, whom it trusts, and what else may be chosen.
 
 pub(crate) mod address;
+pub(crate) mod basis;
 mod open;
+pub(crate) mod seat;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, HmacTokens, Identity, PlaintextProvider,
-    RegisteredKey, RegisteredProvider, ServerTls, TlsProvider, Trust,
+    Algorithms, ClientAuth, ClientTls, Group, Identity, PlaintextProvider, RegisteredKey,
+    RegisteredProvider, ServerTls, TlsProvider, Trust,
 };
-use smt_io::{UdpCarrier, UdpOptions};
+use smt_io::UdpOptions;
+use smt_proto::Config;
 use smt_proto::handshake::KeyExchangeProvider;
-use smt_proto::{Config, Endpoint};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
-use crate::clock::Clock;
-use crate::durable::Durable;
 use crate::error::OpenError;
 
 /// The port that is used if an address names none (SPEC §15.1).
@@ -176,38 +176,6 @@ impl Builder {
         &self.udp
     }
 
-    pub(crate) fn endpoint(
-        &self,
-        udp: Option<&UdpCarrier>,
-        accept: bool,
-    ) -> Result<(Endpoint, Clock), OpenError> {
-        let mut config = self.config.clone();
-        config.accept = accept;
-        config.version = if self.is_plaintext() {
-            smt_wire::PLAINTEXT_VERSION
-        } else {
-            smt_wire::VERSION
-        };
-        if let Some(udp) = udp {
-            // The kernel counts a packet's buffers too, up to twice its bytes.
-            let third = u32::try_from(udp.receive_buffer_bytes() / 3).unwrap_or(u32::MAX);
-            config.incoming_max = config.incoming_max.min(third.max(config.unscheduled));
-        }
-        check(&config)?;
-        let durable = match &self.state_file {
-            Some(path) => Durable::next(path)?,
-            None => Durable::ephemeral()?,
-        };
-        config.boot = durable.boot;
-        config.durable_boot = durable.is_durable;
-        let mac = Arc::new(HmacTokens::new(durable.seed));
-        let mut endpoint = Endpoint::new(config, self.provider(accept)?, mac);
-        if let Some(log) = &self.key_log {
-            endpoint.set_key_log(Arc::clone(log));
-        }
-        Ok((endpoint, Clock::new()))
-    }
-
     fn provider(&self, accept: bool) -> Result<Arc<dyn KeyExchangeProvider>, OpenError> {
         if self.is_plaintext() {
             return Ok(Arc::new(PlaintextProvider));
@@ -261,56 +229,5 @@ impl std::fmt::Debug for Builder {
             .field("server_name", &self.server_name)
             .field("config", &self.config)
             .finish_non_exhaustive()
-    }
-}
-
-fn check(config: &Config) -> Result<(), OpenError> {
-    let checks = [
-        (
-            (8..=17).contains(&config.index_bits),
-            "`index_bits` must be 8 to 17",
-        ),
-        (
-            (64..=16_384).contains(&config.record_size),
-            "`record_size` must be 64 to 16,384",
-        ),
-        (
-            (64..=1_142).contains(&config.first_record_size),
-            "`first_record_size` must be 64 to 1,142",
-        ),
-        (
-            config.window.is_power_of_two() && (64..=65_536).contains(&config.window),
-            "`window` must be a power of two, 64 to 65,536",
-        ),
-        (config.stripes_log2 <= 8, "`stripes_log2` must be at most 8"),
-        (
-            config.datagram_limit >= 1_200,
-            "`datagram_limit` must be at least 1,200",
-        ),
-        (
-            config.unscheduled >= 1_164,
-            "`unscheduled` must be at least 1,164, a whole first record",
-        ),
-        (config.sessions_max > 0, "`sessions_max` must not be 0"),
-    ];
-    match checks.iter().find(|(holds, _)| !holds) {
-        Some((_, text)) => Err(OpenError::Options(text)),
-        None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_out_of_range_is_named() {
-        let outcome = Builder::new()
-            .configure(|config| config.window = 100)
-            .endpoint(None, true);
-        let Err(error) = outcome else {
-            panic!("it was accepted")
-        };
-        assert!(error.to_string().contains("`window` must be"), "{error}");
     }
 }

@@ -64,6 +64,7 @@ pub mod plaintext;
 #[cfg(target_os = "linux")]
 pub mod polled;
 mod session;
+mod shards;
 mod spin;
 mod statistics;
 mod target;
@@ -76,6 +77,7 @@ pub use error::{Error, ErrorKind, OpenError, Phase};
 pub use key_log::KeyLogFile;
 pub use message::{Peer, Request};
 pub use session::Session;
+pub use shards::Shards;
 pub use statistics::Statistics;
 
 pub use bytes::Bytes;

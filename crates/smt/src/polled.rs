@@ -19,12 +19,15 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
 use smt_io::{PollDescriptor, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
-use smt_wire::AbortCode;
+use smt_wire::{AbortCode, Shard};
 
 use crate::builder::Builder;
 use crate::builder::address::resolve;
+use crate::builder::basis::Basis;
+use crate::builder::seat::{bound, connected};
 use crate::clock::Clock;
 use crate::error::OpenError;
+use crate::shards::Shards;
 
 pub use smt_proto::handshake::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
@@ -55,7 +58,20 @@ impl Builder {
     /// See [`OpenError`].
     pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
         let carrier = self.udp_options().bind(resolve(&address.to_string())?)?;
-        Endpoint::new(&self, carrier, true)
+        Endpoint::new(&self.basis(true)?, carrier, Shard::default())
+    }
+
+    /// Opens a server for foreign event loops as `count` shards, see [`Self::bind_shards_blocking`]: one for each loop.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind_shards_polled(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<Endpoint>, OpenError> {
+        let carriers = bound(self.udp_options(), resolve(&address.to_string())?, count)?;
+        Endpoint::shards(&self.basis(true)?, carriers)
     }
 
     /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
@@ -64,23 +80,34 @@ impl Builder {
     /// See [`OpenError`].
     pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
         let carrier = self.udp_options().connect(resolve(&address.to_string())?)?;
-        Endpoint::new(&self, carrier, false)
+        Endpoint::new(&self.basis(false)?, carrier, Shard::default())
+    }
+
+    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the session of each.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect_shards_polled(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<Endpoint>, OpenError> {
+        let carriers = connected(self.udp_options(), resolve(&address.to_string())?, count)?;
+        Endpoint::shards(&self.basis(false)?, carriers)
     }
 }
 
 impl Endpoint {
-    fn new(builder: &Builder, carrier: UdpCarrier, accept: bool) -> Result<Self, OpenError> {
-        let (endpoint, clock) = builder.endpoint(Some(&carrier), accept)?;
-        let descriptor =
-            PollDescriptor::new(carrier.as_fd()).map_err(|source| OpenError::System {
-                what: "making a descriptor to poll",
-                source,
-            })?;
+    fn new(basis: &Basis, carrier: UdpCarrier, shard: Shard) -> Result<Self, OpenError> {
+        let descriptor = descriptor_of(&carrier).map_err(|source| OpenError::System {
+            what: "making a descriptor to poll",
+            source,
+        })?;
         Ok(Self {
-            endpoint,
+            endpoint: basis.endpoint(shard, Some(&carrier)),
             carrier,
             descriptor,
-            clock,
+            clock: basis.clock,
             receive: vec![0; RECEIVE_BUFFER_BYTES],
             transmit: Vec::new(),
             unsent: None,
@@ -88,6 +115,14 @@ impl Endpoint {
             gathers_since: None,
             has_gathered: false,
         })
+    }
+
+    fn shards(basis: &Basis, carriers: Vec<UdpCarrier>) -> Result<Shards<Self>, OpenError> {
+        let count = carriers.len() as u16;
+        let endpoints = (0..count)
+            .zip(carriers)
+            .map(|(number, carrier)| Self::new(basis, carrier, Shard::new(number, count)));
+        endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
     /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An event follows.
@@ -324,6 +359,14 @@ impl Endpoint {
         self.timer = due;
         Ok(())
     }
+}
+
+fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
+    let descriptor = PollDescriptor::new(carrier.as_fd())?;
+    if let Some(inbox) = carrier.inbox_fd() {
+        descriptor.watch(inbox)?;
+    }
+    Ok(descriptor)
 }
 
 /// All sessions close.

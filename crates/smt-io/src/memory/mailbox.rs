@@ -41,6 +41,8 @@ struct Queue {
     datagrams: VecDeque<Datagram>,
     /// Bytes of all datagrams in the queue.
     bytes: usize,
+    /// Threads that wait for one.
+    waiting: usize,
     /// The last destination found to have nobody, until it is told.
     unreachable: Option<SocketAddr>,
 }
@@ -69,24 +71,26 @@ impl Mailbox {
             queue.bytes = bytes;
             queue.datagrams.push_back(datagram);
         }
-        drop(queue);
-        self.arrived.notify_all();
+        self.wake(&queue);
     }
 
     /// Notes that nobody is at `remote`, for the next call to tell.
     pub(super) fn hint_unreachable(&self, remote: SocketAddr) {
-        self.lock().unreachable = Some(remote);
-        self.arrived.notify_all();
+        let mut queue = self.lock();
+        queue.unreachable = Some(remote);
+        self.wake(&queue);
     }
 
     /// Takes the next datagram that fits `buffer`, with equal ones behind it if `coalesce`.
     pub(super) fn take(&self, buffer: &mut [u8], wait: Wait, coalesce: bool) -> Taken {
         let mut queue = self.lock();
         if let Wait::AtMost(limit) = wait {
+            queue.waiting += 1;
             let waited = self
                 .arrived
                 .wait_timeout_while(queue, limit, |queue| queue.is_idle());
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.waiting -= 1;
         }
         let mut taken = Taken {
             unreachable: queue.unreachable.take(),
@@ -105,6 +109,13 @@ impl Mailbox {
             break;
         }
         taken
+    }
+
+    /// A system call, so only if somebody waits.
+    fn wake(&self, queue: &Queue) {
+        if queue.waiting > 0 {
+            self.arrived.notify_all();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

@@ -3,13 +3,13 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use smt_io::UdpCarrier;
 use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use tokio::net::{UdpSocket, UnixDatagram};
 
 use crate::hub::{Guard, Hub};
 
@@ -20,12 +20,19 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
     let socket = std::net::UdpSocket::from(udp.as_fd().try_clone_to_owned()?);
     socket.set_nonblocking(true)?;
     let socket = UdpSocket::from_std(socket)?;
+    let inbox = udp.inbox_fd().map(watch_inbox).transpose()?;
     let hub = Arc::clone(guard.hub());
-    tokio::spawn(async move { drive(&hub, &socket).await });
+    tokio::spawn(async move { drive(&hub, &socket, inbox.as_ref()).await });
     Ok(())
 }
 
-async fn drive(hub: &Hub, socket: &UdpSocket) {
+/// What rings when another shard has received something for this one.
+fn watch_inbox(bell: BorrowedFd<'_>) -> io::Result<UnixDatagram> {
+    let bell = std::os::unix::net::UnixDatagram::from(bell.try_clone_to_owned()?);
+    UnixDatagram::from_std(bell)
+}
+
+async fn drive(hub: &Hub, socket: &UdpSocket, inbox: Option<&UnixDatagram>) {
     let Some(signal) = hub.driver() else { return };
     loop {
         let idle = {
@@ -45,20 +52,36 @@ async fn drive(hub: &Hub, socket: &UdpSocket) {
                 if ready.is_error() {
                     receive_error(hub, socket);
                 }
-                // What the woken tasks send leaves together, when this task runs again: right after them.
-                hub.lock().cork(hub.now());
-                receive_some(hub, socket);
-                // One that is woken alone has nobody to wait for.
-                if hub.lock().told() > 1 {
-                    // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
-                    tokio::task::yield_now().await;
-                }
-                hub.change(|core, _| core.uncork());
+                take_turn(hub, |receive| socket.try_io(Interest::READABLE, receive)).await;
+            }
+            inbox = readable(inbox) => {
+                take_turn(hub, |receive| inbox.try_io(Interest::READABLE, receive)).await;
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}
             () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now)),
         }
     }
+}
+
+/// Ready when something is in an inbox; never without one.
+async fn readable(inbox: Option<&UnixDatagram>) -> &UnixDatagram {
+    match inbox {
+        Some(inbox) if inbox.readable().await.is_ok() => inbox,
+        _ => std::future::pending().await,
+    }
+}
+
+/// Receives what is there, and lets those run who are told of it.
+async fn take_turn(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::Result<()>) {
+    // What the woken tasks send leaves together, when this task runs again: right after them.
+    hub.lock().cork(hub.now());
+    receive_some(hub, try_io);
+    // One that is woken alone has nobody to wait for.
+    if hub.lock().told() > 1 {
+        // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
+        tokio::task::yield_now().await;
+    }
+    hub.change(|core, _| core.uncork());
 }
 
 /// Takes the report that nobody listens at the server's port: it comes without data. The runtime's note is
@@ -70,15 +93,15 @@ fn receive_error(hub: &Hub, socket: &UdpSocket) {
     hub.receive_now();
 }
 
-/// Receives what is there, up to some batches. After the last one the socket counts as readable again when
+/// Receives what is there, up to some batches. After the last one the descriptor counts as readable again when
 /// something comes: also what comes in this moment, since the runtime notes readiness before the look.
-fn receive_some(hub: &Hub, socket: &UdpSocket) {
+fn receive_some(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::Result<()>) {
     let receive = || match hub.receive_now() {
         true => Ok(()),
         false => Err(io::ErrorKind::WouldBlock.into()),
     };
     let mut batches = 0..BATCHES_PER_TURN;
-    while batches.next().is_some() && socket.try_io(Interest::READABLE, receive).is_ok() {}
+    while batches.next().is_some() && try_io(&receive).is_ok() {}
 }
 
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).

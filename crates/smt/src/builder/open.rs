@@ -7,17 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smt_carrier::{Carrier, Path};
+#[cfg(feature = "tokio")]
 use smt_io::UdpCarrier;
 
 use super::Builder;
 #[cfg(feature = "tokio")]
 use super::address::resolve_async;
 use super::address::{host_of, resolve};
+use super::basis::Basis;
+use super::seat::Seat;
 use crate::blocking;
-use crate::clock::Clock;
 use crate::core::Core;
 use crate::error::OpenError;
 use crate::hub::{Drive, Guard, Hub};
+use crate::shards::Shards;
 use crate::target::Target;
 
 impl Builder {
@@ -26,10 +29,26 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_blocking(self, address: impl Display) -> Result<blocking::Server, OpenError> {
-        let address = resolve(&address.to_string())?;
-        let udp = Arc::new(self.udp.bind(address)?);
-        self.server(Arc::clone(&udp) as Arc<dyn Carrier>, Some(udp), false)
-            .map(blocking::Server::new)
+        let seat = Seat::socket(self.udp.bind(resolve(&address.to_string())?)?);
+        Ok(self.blocking_server(&self.basis(true)?, seat))
+    }
+
+    /// Opens a server for threads as `count` shards, a power of two: endpoints that share an address and nothing else,
+    /// so that as many cores work without waiting for each other. All limits are a shard's. A client has its sessions
+    /// with one shard, or with all of them ([`Self::connect_shards_blocking`]).
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind_shards_blocking(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<blocking::Server>, OpenError> {
+        let seats = Seat::bound(&self.udp, resolve(&address.to_string())?, count)?;
+        let basis = self.basis(true)?;
+        let servers = seats.into_iter();
+        let servers = servers.map(|seat| self.blocking_server(&basis, seat));
+        Ok(Shards::new(servers.collect()))
     }
 
     /// Opens a client for threads, and waits until its session is live.
@@ -38,16 +57,27 @@ impl Builder {
     /// See [`OpenError`].
     pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
         let (remote, name) = self.remote(&address.to_string(), resolve(&address.to_string())?);
-        let udp = Arc::new(self.udp.connect(remote)?);
-        let guard = self.client(
-            Arc::clone(&udp) as Arc<dyn Carrier>,
-            Some(udp),
-            (remote, name),
-            false,
-        )?;
-        let client = blocking::Client::new(guard, remote);
-        client.connect()?;
-        Ok(client)
+        let seat = Seat::socket(self.udp.connect(remote)?);
+        self.blocking_client(&self.basis(false)?, seat, (remote, name))
+    }
+
+    /// Opens a client for threads as `count` shards, a power of two, each with a socket and a session of its own, and
+    /// waits until all are live. As many shards as the server has reach one each.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect_shards_blocking(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<blocking::Client>, OpenError> {
+        let (remote, name) = self.remote(&address.to_string(), resolve(&address.to_string())?);
+        let seats = Seat::connected(&self.udp, remote, count)?;
+        let basis = self.basis(false)?;
+        let clients = seats.into_iter();
+        let clients =
+            clients.map(|seat| self.blocking_client(&basis, seat, (remote, name.clone())));
+        clients.collect::<Result<_, _>>().map(Shards::new)
     }
 
     /// Opens a server for threads over any carrier.
@@ -55,7 +85,7 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<blocking::Server, OpenError> {
-        self.server(carrier, None, false).map(blocking::Server::new)
+        Ok(self.blocking_server(&self.basis(true)?, Seat::over(carrier)))
     }
 
     /// Opens a client for threads over any carrier, and waits until its session is live.
@@ -67,11 +97,8 @@ impl Builder {
         carrier: Arc<dyn Carrier>,
         remote: SocketAddr,
     ) -> Result<blocking::Client, OpenError> {
-        let (remote, name) = self.remote(&remote.to_string(), remote);
-        let guard = self.client(carrier, None, (remote, name), false)?;
-        let client = blocking::Client::new(guard, remote);
-        client.connect()?;
-        Ok(client)
+        let target = self.remote(&remote.to_string(), remote);
+        self.blocking_client(&self.basis(false)?, Seat::over(carrier), target)
     }
 
     /// Opens a server on the current tokio runtime.
@@ -81,14 +108,27 @@ impl Builder {
     #[cfg(feature = "tokio")]
     pub async fn bind(self, address: impl Display) -> Result<crate::Server, OpenError> {
         let address = resolve_async(address.to_string()).await?;
-        let udp = Arc::new(self.udp.bind(address)?);
-        let guard = self.server(
-            Arc::clone(&udp) as Arc<dyn Carrier>,
-            Some(Arc::clone(&udp)),
-            true,
-        )?;
-        spawn(&guard, &udp)?;
-        Ok(crate::Server::new(guard))
+        let seat = Seat::socket(self.udp.bind(address)?);
+        self.task_server(&self.basis(true)?, seat)
+    }
+
+    /// Opens a server on the current tokio runtime as `count` shards, see [`Self::bind_shards_blocking`]. A task drives
+    /// each, so the runtime's threads work on several at once.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    #[cfg(feature = "tokio")]
+    pub async fn bind_shards(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<crate::Server>, OpenError> {
+        let address = resolve_async(address.to_string()).await?;
+        let seats = Seat::bound(&self.udp, address, count)?;
+        let basis = self.basis(true)?;
+        let servers = seats.into_iter();
+        let servers = servers.map(|seat| self.task_server(&basis, seat));
+        servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
     /// Opens a client on the current tokio runtime, and waits until its session is live.
@@ -99,13 +139,31 @@ impl Builder {
     pub async fn connect(self, address: impl Display) -> Result<crate::Client, OpenError> {
         let text = address.to_string();
         let (remote, name) = self.remote(&text, resolve_async(text.clone()).await?);
-        let udp = Arc::new(self.udp.connect(remote)?);
-        let carrier = Arc::clone(&udp) as Arc<dyn Carrier>;
-        let guard = self.client(carrier, Some(Arc::clone(&udp)), (remote, name), true)?;
-        spawn(&guard, &udp)?;
-        let client = crate::Client::new(guard, remote);
-        client.connect().await?;
-        Ok(client)
+        let seat = Seat::socket(self.udp.connect(remote)?);
+        self.task_client(&self.basis(false)?, seat, (remote, name))
+            .await
+    }
+
+    /// Opens a client on the current tokio runtime as `count` shards, see [`Self::connect_shards_blocking`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    #[cfg(feature = "tokio")]
+    pub async fn connect_shards(
+        self,
+        address: impl Display,
+        count: u16,
+    ) -> Result<Shards<crate::Client>, OpenError> {
+        let text = address.to_string();
+        let (remote, name) = self.remote(&text, resolve_async(text.clone()).await?);
+        let seats = Seat::connected(&self.udp, remote, count)?;
+        let basis = self.basis(false)?;
+        let mut clients = Vec::with_capacity(seats.len());
+        for seat in seats {
+            let target = (remote, name.clone());
+            clients.push(self.task_client(&basis, seat, target).await?);
+        }
+        Ok(Shards::new(clients))
     }
 
     /// The address of a client's server, and the name it must prove.
@@ -114,55 +172,93 @@ impl Builder {
         (address, self.server_name.clone().unwrap_or_else(host))
     }
 
-    fn server(
+    fn blocking_server(&self, basis: &Basis, seat: Seat) -> blocking::Server {
+        blocking::Server::new(self.server(basis, seat, false))
+    }
+
+    fn blocking_client(
         &self,
-        carrier: Arc<dyn Carrier>,
-        udp: Option<Arc<UdpCarrier>>,
-        is_task: bool,
-    ) -> Result<Arc<Guard>, OpenError> {
-        let (endpoint, clock) = self.endpoint(udp.as_deref(), true)?;
-        let core = Core::new(endpoint, Arc::clone(&carrier), self.has_dscp);
-        let span = tracing::info_span!("server", address = %carrier.local_address());
-        Ok(Hub::open(
-            core,
-            carrier,
-            udp,
-            self.drive(clock, is_task, span),
-        ))
+        basis: &Basis,
+        seat: Seat,
+        target: (SocketAddr, String),
+    ) -> Result<blocking::Client, OpenError> {
+        let remote = target.0;
+        let client = blocking::Client::new(self.client(basis, seat, target, false), remote);
+        client.connect()?;
+        Ok(client)
+    }
+
+    #[cfg(feature = "tokio")]
+    fn task_server(&self, basis: &Basis, seat: Seat) -> Result<crate::Server, OpenError> {
+        let udp = seat.udp.clone();
+        let guard = self.server(basis, seat, true);
+        spawn(&guard, udp.as_deref())?;
+        Ok(crate::Server::new(guard))
+    }
+
+    #[cfg(feature = "tokio")]
+    async fn task_client(
+        &self,
+        basis: &Basis,
+        seat: Seat,
+        target: (SocketAddr, String),
+    ) -> Result<crate::Client, OpenError> {
+        let (remote, udp) = (target.0, seat.udp.clone());
+        let guard = self.client(basis, seat, target, true);
+        spawn(&guard, udp.as_deref())?;
+        let client = crate::Client::new(guard, remote);
+        client.connect().await?;
+        Ok(client)
+    }
+
+    fn server(&self, basis: &Basis, seat: Seat, is_task: bool) -> Arc<Guard> {
+        let address = seat.carrier.local_address();
+        let span = match seat.shard.count() {
+            1 => tracing::info_span!("server", %address),
+            _ => tracing::info_span!("server", %address, shard = seat.shard.number()),
+        };
+        self.open(basis, seat, is_task, (span, None))
     }
 
     fn client(
         &self,
-        carrier: Arc<dyn Carrier>,
-        udp: Option<Arc<UdpCarrier>>,
+        basis: &Basis,
+        seat: Seat,
         (remote, name): (SocketAddr, String),
         is_task: bool,
-    ) -> Result<Arc<Guard>, OpenError> {
-        let (endpoint, clock) = self.endpoint(udp.as_deref(), false)?;
-        let mut core = Core::new(endpoint, Arc::clone(&carrier), self.has_dscp);
+    ) -> Arc<Guard> {
         let deadline = self.connect_deadline.unwrap_or(CONNECT_DEADLINE);
-        let span = tracing::info_span!("client", server = %remote);
-        core.target = Some(Target::new(Path::to(remote), name, deadline));
-        Ok(Hub::open(
-            core,
-            carrier,
-            udp,
-            self.drive(clock, is_task, span),
-        ))
+        let span = match seat.shard.count() {
+            1 => tracing::info_span!("client", server = %remote),
+            _ => tracing::info_span!("client", server = %remote, shard = seat.shard.number()),
+        };
+        let target = Target::new(Path::to(remote), name, deadline);
+        self.open(basis, seat, is_task, (span, Some(target)))
     }
 
-    fn drive(&self, clock: Clock, is_task: bool, span: tracing::Span) -> Drive {
-        Drive {
-            clock,
+    fn open(
+        &self,
+        basis: &Basis,
+        seat: Seat,
+        is_task: bool,
+        (span, target): (tracing::Span, Option<Target>),
+    ) -> Arc<Guard> {
+        let endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
+        let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), self.has_dscp);
+        core.target = target;
+        let drive = Drive {
+            clock: basis.clock,
             is_task,
             spin: self.spin.unwrap_or(SPIN),
             span,
-        }
+        };
+        Hub::open(core, seat.carrier, seat.udp, drive)
     }
 }
 
 #[cfg(feature = "tokio")]
-fn spawn(guard: &Arc<Guard>, udp: &UdpCarrier) -> Result<(), OpenError> {
+fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> {
+    let udp = udp.expect("tasks are driven over sockets");
     crate::asynchronous::spawn_driver(guard, udp).map_err(|source| OpenError::System {
         what: "registering the socket with tokio",
         source,

@@ -3,12 +3,13 @@
 //!
 //! A server that is killed says nothing. Here its way is cut: the forwarder leads to the next run from then on.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use smt::{Builder, CallFailure, ErrorKind, Execution, SessionEnd, blocking};
+use smt::{CallFailure, ErrorKind, Execution, Request, SessionEnd, blocking};
 
 use crate::support::{Credentials, echo, serve, take_over};
 
@@ -16,6 +17,7 @@ use crate::support::{Credentials, echo, serve, take_over};
 struct Mortal {
     credentials: Credentials,
     state_file: Option<PathBuf>,
+    shards: u16,
 }
 
 impl Mortal {
@@ -28,14 +30,23 @@ impl Mortal {
         Self {
             credentials: Credentials::new(),
             state_file: path,
+            shards: 1,
         }
     }
 
-    fn builder(&self) -> Builder {
-        match &self.state_file {
+    /// The next run, in which requests are answered so.
+    fn run(&self, answer: impl Fn(Request) + Clone + Send + Sync + 'static) -> SocketAddr {
+        let builder = match &self.state_file {
             Some(path) => self.credentials.server().state_file(path),
             None => self.credentials.server(),
+        };
+        let server = builder
+            .bind_shards_blocking("127.0.0.1:0", self.shards)
+            .unwrap();
+        for shard in server.iter() {
+            serve(shard, 1, answer.clone());
         }
+        server[0].local_address()
     }
 }
 
@@ -49,8 +60,9 @@ impl Drop for Mortal {
 
 /// How a call ends that was in progress when the server was replaced by its next run, and after how long.
 fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
-    let first = mortal.builder().bind_blocking("127.0.0.1:0").unwrap();
-    let (switch, forwarder, second_address) = switching_forwarder(first.local_address());
+    let (hold, held) = mpsc::channel();
+    let first = mortal.run(move |request| hold.send(request).unwrap());
+    let (switch, forwarder, second_address) = switching_forwarder(first);
     let client = mortal
         .credentials
         .client()
@@ -59,10 +71,9 @@ fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
     let (done, end) = mpsc::channel();
     let calling = client.clone();
     std::thread::spawn(move || done.send(calling.call("work").wait()).unwrap());
-    let request = first.accept().unwrap();
-    let second = mortal.builder().bind_blocking("127.0.0.1:0").unwrap();
-    serve(&second, 1, echo);
-    second_address.send(second.local_address()).unwrap();
+    let request = held.recv().unwrap();
+    let second = mortal.run(echo);
+    second_address.send(second).unwrap();
     let began = Instant::now();
     switch.store(true, Ordering::Relaxed);
     let error = end.recv().unwrap().unwrap_err();
@@ -81,12 +92,8 @@ fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
 
 /// One client's way to the first server, and, once switched, to the second.
 fn switching_forwarder(
-    first: std::net::SocketAddr,
-) -> (
-    Arc<AtomicBool>,
-    std::net::SocketAddr,
-    mpsc::Sender<std::net::SocketAddr>,
-) {
+    first: SocketAddr,
+) -> (Arc<AtomicBool>, SocketAddr, mpsc::Sender<SocketAddr>) {
     let front = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = front.local_addr().unwrap();
     let back = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -118,6 +125,16 @@ fn switching_forwarder(
 #[test]
 fn with_a_state_file_the_loss_is_told_at_once() {
     let mortal = Mortal::new(Some("told"));
+    let (end, took) = end_of_call_over_restart(&mortal);
+    assert_eq!(end, SessionEnd::Reset);
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+}
+
+/// Whatever shard of the next run the old session's packets reach.
+#[test]
+fn with_shards_it_is_told_at_once_too() {
+    let mut mortal = Mortal::new(Some("sharded"));
+    mortal.shards = 4;
     let (end, took) = end_of_call_over_restart(&mortal);
     assert_eq!(end, SessionEnd::Reset);
     assert!(took < Duration::from_millis(1_500), "{took:?}");

@@ -22,5 +22,6 @@ mod messages_of_every_size_arrive;
 mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
+mod shards_work_side_by_side;
 mod tasks_send_together;
 mod too_many_callers_wait;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint begins with, and all its shards alike: choices, credentials, boot number and reset key.
+//!
+//! Shards only read it, and hardly that: an endpoint has a copy of the choices, and asks for the rest when a session
+//! begins.
+
+use std::sync::Arc;
+
+use smt_handshake::HmacTokens;
+use smt_io::UdpCarrier;
+use smt_proto::handshake::{KeyExchangeProvider, TokenMac};
+use smt_proto::{Config, Endpoint};
+use smt_record::KeyLog;
+use smt_wire::Shard;
+
+use super::Builder;
+use crate::clock::Clock;
+use crate::durable::Durable;
+use crate::error::OpenError;
+
+/// What endpoints are made from.
+pub(crate) struct Basis {
+    config: Config,
+    provider: Arc<dyn KeyExchangeProvider>,
+    mac: Arc<dyn TokenMac>,
+    key_log: Option<Arc<dyn KeyLog>>,
+    pub(crate) clock: Clock,
+}
+
+impl Builder {
+    /// Takes the next boot number: once for all shards.
+    pub(crate) fn basis(&self, accept: bool) -> Result<Basis, OpenError> {
+        let mut config = self.config.clone();
+        config.accept = accept;
+        config.version = if self.is_plaintext() {
+            smt_wire::PLAINTEXT_VERSION
+        } else {
+            smt_wire::VERSION
+        };
+        check(&config)?;
+        let durable = match &self.state_file {
+            Some(path) => Durable::next(path)?,
+            None => Durable::ephemeral()?,
+        };
+        config.boot = durable.boot;
+        config.durable_boot = durable.is_durable;
+        Ok(Basis {
+            config,
+            provider: self.provider(accept)?,
+            mac: Arc::new(HmacTokens::new(durable.seed)),
+            key_log: self.key_log.clone(),
+            clock: Clock::new(),
+        })
+    }
+}
+
+impl Basis {
+    /// One shard's endpoint; the carrier is asked how much it can hold.
+    pub(crate) fn endpoint(&self, shard: Shard, udp: Option<&UdpCarrier>) -> Endpoint {
+        let mut config = self.config.clone();
+        config.shard = shard;
+        if let Some(udp) = udp {
+            // The kernel counts a packet's buffers too, up to twice its bytes.
+            let third = u32::try_from(udp.receive_buffer_bytes() / 3).unwrap_or(u32::MAX);
+            config.incoming_max = config.incoming_max.min(third.max(config.unscheduled));
+        }
+        let mut endpoint = Endpoint::new(config, Arc::clone(&self.provider), Arc::clone(&self.mac));
+        if let Some(log) = &self.key_log {
+            endpoint.set_key_log(Arc::clone(log));
+        }
+        endpoint
+    }
+}
+
+fn check(config: &Config) -> Result<(), OpenError> {
+    let checks = [
+        (
+            (8..=17).contains(&config.index_bits),
+            "`index_bits` must be 8 to 17",
+        ),
+        (
+            (64..=16_384).contains(&config.record_size),
+            "`record_size` must be 64 to 16,384",
+        ),
+        (
+            (64..=1_142).contains(&config.first_record_size),
+            "`first_record_size` must be 64 to 1,142",
+        ),
+        (
+            config.window.is_power_of_two() && (64..=65_536).contains(&config.window),
+            "`window` must be a power of two, 64 to 65,536",
+        ),
+        (config.stripes_log2 <= 8, "`stripes_log2` must be at most 8"),
+        (
+            config.datagram_limit >= 1_200,
+            "`datagram_limit` must be at least 1,200",
+        ),
+        (
+            config.unscheduled >= 1_164,
+            "`unscheduled` must be at least 1,164, a whole first record",
+        ),
+        (config.sessions_max > 0, "`sessions_max` must not be 0"),
+    ];
+    match checks.iter().find(|(holds, _)| !holds) {
+        Some((_, text)) => Err(OpenError::Options(text)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_out_of_range_is_named() {
+        let outcome = Builder::new()
+            .configure(|config| config.window = 100)
+            .basis(true);
+        let Err(error) = outcome else {
+            panic!("it was accepted")
+        };
+        assert!(error.to_string().contains("`window` must be"), "{error}");
+    }
+}
