@@ -23,10 +23,7 @@ impl UdpCarrier {
         count: u16,
         options: &UdpOptions,
     ) -> Result<Vec<Self>, OpenError> {
-        assert!(
-            Shard::is_count(count),
-            "shards are a power of two, at most 256"
-        );
+        assert_count(count);
         let first = Self::bind_with(address, options)?;
         if count == 1 {
             return Ok(vec![first]);
@@ -74,6 +71,13 @@ impl UdpCarrier {
             place: None,
         }
     }
+}
+
+fn assert_count(count: u16) {
+    assert!(
+        Shard::is_count(count),
+        "shards are a power of two, at most 256"
+    );
 }
 
 /// Binds a socket for each further shard. False: this system cannot choose among them.
