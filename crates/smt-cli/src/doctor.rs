@@ -99,6 +99,15 @@ fn network(probe: &Probe) -> Vec<Finding> {
                 "a kernel from 5.0 on receives many datagrams by one call (UDP GRO)".to_owned()
             }),
         ),
+        finding(
+            "shards sorted by kernel",
+            yes(probe.shard_selector),
+            (!probe.shard_selector).then(|| {
+                "Linux from 4.5 on sorts datagrams by shard (SO_ATTACH_REUSEPORT_CBPF); some sandboxes forbid it.\n\
+                 Shards work without, but pass each other what they receive"
+                    .to_owned()
+            }),
+        ),
         buffer(
             "receive buffer",
             "rmem_max",

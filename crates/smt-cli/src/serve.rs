@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use clap::Args;
 use smt::blocking::Server;
-use smt::{Builder, KeyLogFile, Request};
+use smt::{Builder, KeyLogFile, Request, Shards};
 
 use crate::credentials::ServerCredentials;
 use crate::failure::{Doing, Failure};
@@ -50,7 +50,11 @@ pub(crate) struct Arguments {
     /// The largest request accepted
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message)]
     message_limit: u32,
-    /// Threads that work on requests; by default one for --echo, else one per core
+    /// Serve as so many endpoints behind one address, which share no lock, so that as many cores work at once: a power
+    /// of two
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    shards: u16,
+    /// Threads that work on requests, for each shard; by default one for --echo, else one per core over all shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// End when standard input ends, as with Ctrl-C
@@ -63,7 +67,7 @@ pub(crate) struct Arguments {
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let handler = Handler::new(&arguments.handler, arguments.message_limit)?;
-    let server = open(arguments)?;
+    let shards = open(arguments)?;
     let interrupt = Interrupt::on_signals()?;
     let interrupt = if arguments.until_input_ends {
         interrupt.or_end_of_input()
@@ -72,30 +76,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let began = Instant::now();
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{LISTENING}{}", server.local_address())?;
+    writeln!(output, "{LISTENING}{}", shards[0].local_address())?;
     output.flush()?;
     drop(output);
 
-    let tally = Tally::default();
+    let tallies: Vec<Tally> = shards.iter().map(|_| Tally::default()).collect();
     let is_over = AtomicBool::new(false);
     let workers = arguments
         .workers
-        .map_or_else(|| handler.workers(), usize::from);
+        .map_or_else(|| handler.workers().div_ceil(shards.len()), usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| work(&server, &handler, &tally, &is_over));
+        for (shard, tally) in shards.iter().zip(&tallies) {
+            for _ in 0..workers {
+                scope.spawn(|| work(shard, &handler, tally, &is_over));
+            }
         }
         interrupt.wait();
-        server.shutdown(GRACE);
+        std::thread::scope(|scope| {
+            for shard in shards.iter() {
+                scope.spawn(|| shard.shutdown(GRACE));
+            }
+        });
         // What still runs now has nobody left who would hear of it.
         is_over.store(true, Ordering::Relaxed);
     });
-    tracing::debug!(statistics = ?server.statistics(), "final counts");
-    eprintln!("{}", tally.summary(began.elapsed(), &server.statistics()));
+    let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
+    tracing::debug!(?statistics, "final counts");
+    eprintln!("{}", tally::summary(&tallies, began.elapsed(), &statistics));
     Ok(())
 }
 
-fn open(arguments: &Arguments) -> Result<Server, Failure> {
+fn open(arguments: &Arguments) -> Result<Shards<Server>, Failure> {
     let builder = arguments.socket.apply(Builder::new());
     let mut builder = arguments
         .credentials
@@ -108,7 +119,7 @@ fn open(arguments: &Arguments) -> Result<Server, Failure> {
         let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
         builder = builder.key_log(Arc::new(log));
     }
-    Ok(builder.bind_blocking(&arguments.address)?)
+    Ok(builder.bind_shards_blocking(&arguments.address, arguments.shards)?)
 }
 
 /// Takes requests until the server is shut down.

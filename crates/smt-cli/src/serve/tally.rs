@@ -8,8 +8,9 @@ use smt::Statistics;
 
 use crate::time_span;
 
-/// Counters that all worker threads share.
+/// Counters that the worker threads of a shard share, apart from other shards' (128: lines are fetched in pairs).
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Tally {
     replies: AtomicU64,
     one_ways: AtomicU64,
@@ -37,25 +38,30 @@ impl Tally {
         add(&self.dropped, 1);
         add(&self.bytes_in, request);
     }
+}
 
-    /// A line for people.
-    pub(super) fn summary(&self, elapsed: Duration, statistics: &Statistics) -> String {
-        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let protocol = &statistics.protocol;
-        format!(
-            "served {} requests and {} one-way messages in {}: {} bytes in, {} bytes out, {} dropped; {} sessions, \
-             {} handshakes failed, {} packets resent",
-            value(&self.replies),
-            value(&self.one_ways),
-            time_span::display(elapsed),
-            value(&self.bytes_in),
-            value(&self.bytes_out),
-            value(&self.dropped),
-            protocol.sessions_begun,
-            protocol.handshakes_failed,
-            protocol.packets_resent,
-        )
-    }
+/// A line for people, about all shards.
+pub(super) fn summary(tallies: &[Tally], elapsed: Duration, statistics: &[Statistics]) -> String {
+    let sum = |counter: fn(&Tally) -> &AtomicU64| -> u64 {
+        let counters = tallies.iter().map(counter);
+        counters
+            .map(|counter| counter.load(Ordering::Relaxed))
+            .sum()
+    };
+    let total = |count: fn(&Statistics) -> u64| -> u64 { statistics.iter().map(count).sum() };
+    format!(
+        "served {} requests and {} one-way messages in {}: {} bytes in, {} bytes out, {} dropped; {} sessions, \
+         {} handshakes failed, {} packets resent",
+        sum(|tally| &tally.replies),
+        sum(|tally| &tally.one_ways),
+        time_span::display(elapsed),
+        sum(|tally| &tally.bytes_in),
+        sum(|tally| &tally.bytes_out),
+        sum(|tally| &tally.dropped),
+        total(|shard| shard.protocol.sessions_begun),
+        total(|shard| shard.protocol.handshakes_failed),
+        total(|shard| shard.protocol.packets_resent),
+    )
 }
 
 fn add(counter: &AtomicU64, amount: usize) {

@@ -240,6 +240,7 @@ fn files_that_are_missing_or_something_else_are_named() {
     serve(&key, &cert, &["--echo"]).fails_with(&["no certificate in", "1 PRIVATE KEY"]);
     serve(&cert, &key, &["--dir", &missing]).fails_with(&["missing", "No such file"]);
     serve(&cert, &key, &["--dir", &cert]).fails_with(&["localhost.pem", "Not a directory"]);
+    serve(&cert, &key, &["--echo", "--shards", "3"]).fails_with(&["power of two"]);
     serve(&cert, &key, &["--echo", "--state", &cert]).fails_with(&["no state file"]);
     serve(&cert, &key, &["--echo", "--key-log", &files.path("")]).fails_with(&["Is a directory"]);
     smt(&["call", "127.0.0.1:1", "--ca", &cert, "--in", &missing])

@@ -40,6 +40,20 @@ fn a_directory_hands_out_its_files_and_no_others() {
 }
 
 #[test]
+fn shards_serve_together_and_are_summed_up() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo", "--shards", "4"]);
+    for text in ["a", "b", "c", "d", "e", "f"] {
+        let outcome = files.run_call(serving.address(), &[], text.as_bytes());
+        assert_eq!(outcome.text(), text);
+    }
+    let (status, words) = serving.end();
+    assert!(status.success());
+    assert!(words.contains("served 6 requests"), "{words}");
+    assert!(words.contains("6 sessions"), "{words}");
+}
+
+#[test]
 fn a_command_makes_the_reply() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--exec", "tr", "a-z", "A-Z"]);
