@@ -43,6 +43,11 @@
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!
 //! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".
+//!
+//! # Several cores
+//! An endpoint has one lock: its threads take turns. Where one core is not enough, [`Builder::bind_shards_blocking`] and
+//! [`Builder::connect_shards_blocking`] (and their kin for tokio and [`polled`]) open several endpoints at once that share
+//! nothing but an address and credentials: see [`Shards`].
 
 #![forbid(unsafe_code)]
 
