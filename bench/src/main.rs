@@ -25,6 +25,7 @@ mod results;
 mod run;
 mod scenario;
 mod server;
+mod shards;
 mod size;
 mod tls;
 mod traffic;
@@ -42,6 +43,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
+    Shards(shards::Arguments),
     /// List the peers and their settings
     Peers,
     /// The server process of a run
@@ -64,6 +66,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Shards(arguments) => shards::run(&arguments),
         Command::Peers => peers::list(),
         Command::Serve { job } => server::run(&job),
         Command::Client { job } => client::run(&job),

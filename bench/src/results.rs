@@ -55,7 +55,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         let place = self.values.partition_point(|other| *other < value);
         self.values.insert(place, value);
         let count = self.values.len();
