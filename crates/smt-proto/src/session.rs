@@ -4,7 +4,7 @@
 //! A message's way through this folder:
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
 //! 2. `transmit`: its records are sealed as they leave.
-//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event.
+//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event (`delivery`).
 //! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
 //! 5. `bundles`: small messages that leave and arrive together.
 //! 6. `trimmed`: headers of packets that the network has cut.
@@ -16,6 +16,7 @@ mod bundles;
 mod commands;
 mod control;
 mod data;
+mod delivery;
 mod endings;
 mod keys;
 mod replies;

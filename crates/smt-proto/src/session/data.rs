@@ -6,13 +6,11 @@
 //! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
 //! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
 
-use bytes::Bytes;
 use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
 use crate::early::EarlyPacket;
-use crate::event::Event;
 use crate::incoming::{Incoming, Opener, Piece, record_end};
 use crate::limits;
 use crate::question::Question;
@@ -177,26 +175,6 @@ impl Session {
         self.finish_receiving(now, id, shared);
     }
 
-    /// Delivers a message of the peer that came whole with its first packet.
-    fn deliver(&mut self, now: Time, incoming: Incoming, sight: FirstSight, shared: &mut Shared) {
-        let (id, header) = (sight.id(), *incoming.header());
-        if header.kind != Kind::Request {
-            self.deliver_one_way(id, incoming, shared);
-            return;
-        }
-        let deadline = Served::deadline_of(now, header.deadline_us);
-        let served = Served {
-            state: ServedState::Working {
-                right: sight.reply_right(),
-            },
-            question: Question::new(now, self.patience.interval()),
-            reply_unscheduled: header.reply_unscheduled,
-            deadline,
-        };
-        self.served.insert(id.0, served);
-        self.deliver_request(now, (id, incoming.into_body()), deadline, shared);
-    }
-
     /// Whether so many more messages of the peer may begin.
     pub(super) fn has_room_for(&self, messages: usize, shared: &Shared) -> bool {
         !shared.books.are_full(shared.config.memory_max)
@@ -223,80 +201,6 @@ impl Session {
             deadline: Served::deadline_of(now, header.deadline_us),
         };
         self.served.insert(id.0, served);
-    }
-
-    /// Delivers a message of the peer that is whole.
-    pub(super) fn finish_receiving(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let rpc = self.rpc(id);
-        let Some(served) = self.served.get_mut(id.0) else {
-            return;
-        };
-        let ServedState::Receiving { incoming, .. } = &served.state else {
-            return;
-        };
-        if !incoming.is_complete() {
-            shared.seek_grants(rpc, incoming);
-            return;
-        }
-        shared.forget(rpc, incoming);
-        self.patience.untroubled();
-        let deadline = served.deadline;
-        let aborted = ServedState::Aborted(smt_wire::AbortCode::Refused);
-        let ServedState::Receiving { incoming, right } =
-            std::mem::replace(&mut served.state, aborted)
-        else {
-            return;
-        };
-        match right {
-            None => {
-                self.served.remove(id.0);
-                match incoming.header().kind {
-                    Kind::Bundle => self.finish_bundle(now, id, *incoming, shared),
-                    _ => self.deliver_one_way(id, *incoming, shared),
-                }
-            }
-            Some(right) => {
-                served.state = ServedState::Working { right };
-                let body = incoming.into_body();
-                self.deliver_request(now, (id, body), deadline, shared);
-            }
-        }
-    }
-
-    /// Delivers a request that is whole and waits for its reply.
-    pub(super) fn deliver_request(
-        &mut self,
-        now: Time,
-        (id, body): (MessageId, Bytes),
-        deadline: Option<Time>,
-        shared: &mut Shared,
-    ) {
-        if shared.is_draining {
-            // It waits for its reply, so this cannot be refused.
-            let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
-            return;
-        }
-        shared.statistics.messages_delivered += 1;
-        shared.events.push_back(Event::Request {
-            rpc: self.rpc(id),
-            body,
-            deadline,
-        });
-    }
-
-    fn deliver_one_way(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
-        let Some(parts) = self.agreement.layout.split(id) else {
-            return;
-        };
-        let stripe = usize::from(self.stripe_of(id));
-        self.stripes[stripe].window.mark_delivered(parts.counter);
-        self.control.ack(crate::acks::ack_of(id, self.shift()));
-        shared.statistics.messages_delivered += 1;
-        let rpc = self.rpc(id);
-        shared.events.push_back(Event::OneWay {
-            rpc,
-            body: incoming.into_body(),
-        });
     }
 
     /// Opens record 0, or keeps the packet until it comes.

@@ -14,8 +14,7 @@ use crate::call::Call;
 use crate::event::Event;
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
-use crate::question::Question;
-use crate::served::{Served, ServedState};
+use crate::served::Served;
 use crate::time::Time;
 
 impl Session {
@@ -185,16 +184,8 @@ impl Session {
             return;
         }
         let deadline = Served::deadline_of(now, member.deadline_us);
-        let served = Served {
-            state: ServedState::Working {
-                right: sight.reply_right(),
-            },
-            question: Question::new(now, self.patience.interval()),
-            reply_unscheduled: member.reply_unscheduled,
-            deadline,
-        };
-        self.served.insert(id.0, served);
-        self.deliver_request(now, (id, body), deadline, shared);
+        let terms = (member.reply_unscheduled, deadline);
+        self.begin_work(now, (sight, body), terms, shared);
     }
 
     /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
