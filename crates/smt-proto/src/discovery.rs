@@ -6,6 +6,7 @@
 
 use crate::limits::{
     BLACK_HOLE_QUESTIONS, DATAGRAM_FLOOR, PROBE_AGAIN, PROBE_INTERVAL, PROBE_SIZES, PROBE_TRIES,
+    RESEND_INTERVAL,
 };
 use crate::time::Time;
 
@@ -17,6 +18,7 @@ pub(crate) struct Discovery {
     tries: u32,
     due: Option<Time>,
     unanswered: u32,
+    stalled_at: Option<Time>,
 }
 
 impl Discovery {
@@ -28,6 +30,7 @@ impl Discovery {
             tries: 0,
             due: (limit > DATAGRAM_FLOOR).then_some(now),
             unanswered: 0,
+            stalled_at: None,
         }
     }
 
@@ -78,9 +81,14 @@ impl Discovery {
 
     /// A question about bytes that left in large datagrams brought no progress.
     pub(crate) fn stalled(&mut self, now: Time) {
-        if self.size == DATAGRAM_FLOOR {
+        // Of many messages behind one queue each may be asked for; that is one sign.
+        let is_same = self
+            .stalled_at
+            .is_some_and(|at| now.since(at) < RESEND_INTERVAL);
+        if self.size == DATAGRAM_FLOOR || is_same {
             return;
         }
+        self.stalled_at = Some(now);
         self.unanswered += 1;
         if self.unanswered >= BLACK_HOLE_QUESTIONS {
             self.unanswered = 0;
@@ -132,10 +140,15 @@ mod tests {
     fn a_black_hole_brings_the_floor_back() {
         let mut discovery = Discovery::new(Time::default(), 65_507);
         discovery.answered(65_507);
-        for _ in 0..BLACK_HOLE_QUESTIONS {
-            discovery.stalled(Time::default());
+        let mut now = Time::default();
+        for _ in 1..BLACK_HOLE_QUESTIONS {
+            // Of ten messages at once.
+            (0..10).for_each(|_| discovery.stalled(now));
+            assert_eq!(discovery.size(), 65_507);
+            now = now + RESEND_INTERVAL;
         }
+        discovery.stalled(now);
         assert_eq!(discovery.size(), DATAGRAM_FLOOR);
-        assert_eq!(discovery.due(), Some(Time::default() + PROBE_AGAIN));
+        assert_eq!(discovery.due(), Some(now + PROBE_AGAIN));
     }
 }

@@ -16,7 +16,7 @@ use smt_record::{FrozenMessage, IndexBits, OutgoingId};
 use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
 
 use crate::leaving::Leaving;
-use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT};
+use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
 use crate::pool::{Pool, Pooled};
 
 /// A message on its way out.
@@ -161,6 +161,12 @@ impl Outgoing {
     pub(crate) fn remaining(&self) -> u32 {
         self.leaving()
             .map_or_else(|| self.length(), Leaving::remaining)
+    }
+
+    /// Whether a reply that has left so long ago is more likely late than lost: a long one, which waits in queues. A short
+    /// one is sent again sooner than that is found out.
+    pub(crate) fn is_likely_late(&self, ago: Duration) -> bool {
+        self.is_large() && self.is_sent() && ago < RESEND_INTERVAL / 2
     }
 
     /// Whether any of its datagrams may be larger than the floor.

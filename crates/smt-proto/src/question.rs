@@ -36,6 +36,14 @@ impl Question {
         }
     }
 
+    /// First asked after `early`, then after `interval`, as if that were the first.
+    pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
+        Self {
+            due: now + early,
+            ..Self::new(now, interval / 2)
+        }
+    }
+
     /// Something came: the peer is alive and working on it.
     pub(crate) fn progressed(&mut self, now: Time, interval: Duration) {
         *self = Self::new(now, interval);

@@ -160,6 +160,8 @@ pub(crate) struct Session {
     calls: Table<Call>,
     /// Bundles among the calls.
     bundles: usize,
+    /// The last incomplete bundle of the peer that was let in without room for it.
+    bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
     early: EarlyPackets,
     /// Ids whose record 0 was cut, and how many more may be asked about.
@@ -259,6 +261,7 @@ impl Session {
             next_stripe: 0,
             calls: Table::new(),
             bundles: 0,
+            bundle_in_reserve: None,
             served: Table::new(),
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),

@@ -340,13 +340,10 @@ impl Endpoint {
     }
 
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
-        let due = if self.has_gathered {
-            Some(now + GATHERED_MAX)
-        } else if self.unsent.is_some() {
-            Some(now + SEND_AGAIN)
-        } else {
-            self.endpoint.poll_timeout().map(|(due, _)| due)
-        };
+        let due = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let gathered = self.has_gathered.then(|| now + GATHERED_MAX);
+        let unsent = self.unsent.is_some().then(|| now + SEND_AGAIN);
+        let due = [due, gathered, unsent].into_iter().flatten().min();
         let is_early_enough = match (self.timer, due) {
             (Some(timer), Some(due)) => timer > now && timer <= due,
             (timer, due) => timer == due,

@@ -40,11 +40,11 @@ impl Session {
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
         let remaining = outgoing.remaining();
         let deadline = kind.deadline.map(|after| now + after);
-        let interval = match kind.is_one_way {
-            true => self.patience.interval(),
-            false => self.patience.reply_interval(),
+        let interval = self.patience.interval();
+        let question = match kind.is_one_way {
+            true => Question::new(now, interval),
+            false => Question::early(now, self.patience.reply_interval(), interval),
         };
-        let question = Question::new(now, interval);
         let live = LiveCall {
             is_one_way: kind.is_one_way,
             deadline,

@@ -121,6 +121,11 @@ impl Session {
     /// GRANT: how far the peer has got with a message of ours, and how far we may.
     fn granted(&mut self, now: Time, grant: &Grant) {
         let (outgoing, question, interval) = match self.calls.get_mut(grant.id.0) {
+            Some(Call::Live(live)) if live.is_bundle() => {
+                // All of it may leave. How far an incomplete one has got counts for nothing: it may be forgotten.
+                live.question.heard(now);
+                return;
+            }
             Some(Call::Live(live)) => {
                 live.is_seen = true;
                 let interval = self.patience.interval();
@@ -169,7 +174,7 @@ impl Session {
         match self.calls.get_mut(resend.id.0) {
             Some(Call::Live(live)) => {
                 // Who asks for record 0 has not opened it.
-                live.is_seen |= resend.offset > 0;
+                live.is_seen |= resend.offset > 0 && !live.is_bundle();
                 live.question.heard(now);
                 let Some(outgoing) = live.outgoing.as_mut() else {
                     return;
@@ -200,6 +205,13 @@ impl Session {
                 served.question.peer_asked(now);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
+            ServedState::Replying(outgoing)
+                if resend.offset == 0
+                    && resend.length == u32::MAX
+                    && outgoing.is_likely_late(now.since(served.question.since)) =>
+            {
+                self.control.id(PacketType::Busy, id);
+            }
             ServedState::Replying(outgoing) => {
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
                     self.discovery.stalled(now);

@@ -30,6 +30,7 @@ impl Session {
                     // The id of an incomplete bundle is not marked yet.
                     let window = &mut self.stripes[usize::from(parts.stripe)].window;
                     window.mark_seen(parts.counter);
+                    self.tell_window(usize::from(parts.stripe));
                     PacketType::Voided
                 }
                 ServedState::Working { .. } => {

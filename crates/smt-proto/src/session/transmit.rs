@@ -50,7 +50,7 @@ impl Session {
     /// Writes messages until the batch is full.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         let holder_epoch = self.reserved_for();
-        while let Some(Reverse((_, id))) = self.sendable.pop() {
+        while let Some(Reverse((rank, id))) = self.sendable.pop() {
             let id = match holder_epoch {
                 None => self.gather(now, id, shared),
                 Some(_) => id,
@@ -58,13 +58,24 @@ impl Session {
             match self.write_message(now, (id, holder_epoch), shared, batch) {
                 Written::AllItMay => {}
                 Written::Full => {
-                    self.queue_sendable(id);
+                    self.queue_again(id, rank);
                     return;
                 }
                 Written::WaitsForKeys => {
                     self.parked.insert(id);
                 }
             }
+        }
+    }
+
+    /// What did not fit keeps its turn: a bundle that of its shortest member.
+    fn queue_again(&mut self, id: MessageId, rank: u32) {
+        if let Some(outgoing) = self.outgoing_mut(id)
+            && !outgoing.is_queued
+        {
+            outgoing.is_queued = true;
+            let rank = outgoing.remaining().min(rank);
+            self.sendable.push(Reverse((rank, id)));
         }
     }
 

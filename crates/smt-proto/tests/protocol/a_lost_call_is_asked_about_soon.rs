@@ -73,3 +73,24 @@ fn answer_last(world: &mut World) {
     let now = world.now;
     world.nodes[1].endpoint.reply(now, rpc, request).unwrap();
 }
+
+/// What is late was not lost: long replies are not sent twice, and the path is not taken for a narrow one.
+#[test]
+fn nor_does_a_queue_look_like_a_loss() {
+    let (mut world, session) = with_fast_replies();
+    // 1.6 ms of a link of 10 Gb/s.
+    world.rate = 1_250;
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 20_000)));
+    let now = world.now;
+    let client = &mut world.nodes[0].endpoint;
+    let rpcs: Vec<_> = (0..100)
+        .map(|number| client.call(now, session, body(number, 64), None).unwrap())
+        .collect();
+    for rpc in rpcs {
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 20_000)));
+    }
+    assert_eq!(world.nodes[1].endpoint.statistics().packets_resent, 0);
+    let at_server = world.nodes[1].delivered[0].0.session;
+    let facts = world.nodes[1].endpoint.session(at_server).unwrap();
+    assert_eq!(facts.datagram_size, 65_507);
+}

@@ -466,6 +466,61 @@ fn a_large_bundle_without_room_for_its_requests_comes_again_and_each_runs_once()
     assert_eq!(world.nodes[1].delivered.len(), 101);
 }
 
+/// Until all of a bundle is there its id is unseen, and so is no message's.
+#[test]
+fn no_member_has_the_id_of_an_incomplete_bundle() {
+    for kind in [Kind::Request, Kind::OneWay] {
+        let (mut world, _, at_server) = World::connected();
+        let mut rogue = Rogue::client(at_server);
+        let large = rogue.first_of_bundle(
+            &mut world,
+            &member(client_id(100), Kind::Request, &[1; 1_200]),
+        );
+        rogue.bundle(&mut world, &member(large, kind, b"text"));
+        world.run_for(ms(3));
+        assert!(world.nodes[1].delivered.is_empty());
+        assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+    }
+}
+
+/// Replies make room: a bundle of them is let in although there is none, in parts if it comes so.
+#[test]
+fn replies_are_taken_in_parts_although_memory_is_full() {
+    let mut client = Config::default();
+    client.memory_max = 70_000;
+    let (mut world, session, at_server) = World::connected_with(client, Config::default());
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpcs = calls(&mut world, session, 100, 64);
+    world.run_for(ms(1));
+    // The client's memory is promised to a message of the server that does not get on.
+    let now = world.now;
+    let large = world.nodes[1]
+        .endpoint
+        .send_one_way(now, at_server, body(7, 200_000), None);
+    large.unwrap();
+    let mut lost = 0;
+    world.rule = Box::new(move |datagram, _| match datagram.data() {
+        Some(data) if data.header.message_length > 100_000 && data.header.offset > 0 => {
+            Verdict::Drop
+        }
+        // The replies as they leave at first, in one packet.
+        Some(_) if datagram.from == 1 && datagram.bytes.len() > 5_000 && lost == 0 => {
+            lost += 1;
+            Verdict::Drop
+        }
+        _ => Verdict::Deliver,
+    });
+    world.run_for(ms(1));
+    let now = world.now;
+    let server = &mut world.nodes[1];
+    for (rpc, request) in server.delivered.clone() {
+        server.endpoint.reply(now, rpc, request).unwrap();
+    }
+    for (number, rpc) in rpcs.iter().enumerate() {
+        assert_eq!(world.outcome(0, *rpc).unwrap(), body(number as u64, 64));
+    }
+}
+
 /// Who cancels what was answered, or acknowledges one reply by one, and never the bundles of the replies, makes the
 /// server keep bundles for nothing: not without end.
 #[test]

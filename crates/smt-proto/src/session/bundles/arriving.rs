@@ -47,19 +47,37 @@ impl Session {
             self.forget_early(id, shared);
             let is_again = data.header.retransmit;
             self.open_bundle(now, (id, counter), (incoming, is_again), shared);
-        } else if self.has_room_for(1, shared) {
+            return;
+        }
+        self.heard(now);
+        if self.has_room_for(1, shared) || self.reserves_room(id) {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
-            self.heard(now);
             shared.books.enter(&incoming);
             self.insert_served(now, id, (incoming, None));
             for packet in self.take_early(id, shared) {
-                self.take_data(now, id, early_piece(&packet), shared);
+                match packet.payload.is_empty() {
+                    true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                    false => {
+                        self.take_data(now, id, early_piece(&packet), shared);
+                    }
+                }
             }
             self.first_opened(now, id, shared);
             self.finish_receiving(now, id, shared);
         } else {
             shared.statistics.memory_refusals += 1;
         }
+    }
+
+    /// Whether an incomplete bundle may be held although there is no room: one at a time, since it may hold the replies
+    /// that would make room.
+    fn reserves_room(&mut self, id: MessageId) -> bool {
+        let is_free = |held: MessageId| !self.served.contains(held.0);
+        let is_free = self.bundle_in_reserve.is_none_or(is_free);
+        if is_free {
+            self.bundle_in_reserve = Some(id);
+        }
+        is_free
     }
 
     /// A bundle has come in several packets, and is whole.
@@ -168,6 +186,11 @@ impl Session {
         if window.is_seen(parts.counter) {
             // It was given up, and VOIDED answered that.
             shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        // The id of a bundle that is incomplete is unseen, and no message's.
+        if self.served.contains(id.0) {
+            shared.statistics.violations += 1;
             return;
         }
         let Some(sight) = window.mark_seen(parts.counter) else {

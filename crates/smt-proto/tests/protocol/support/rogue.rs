@@ -13,7 +13,8 @@ use smt_record::{
     Suite, from_registered,
 };
 use smt_wire::{
-    Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, SessionIndex,
+    Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
+    SessionIndex,
 };
 
 use super::{Datagram, World};
@@ -77,6 +78,15 @@ impl Rogue {
 
     /// Sends a bundle with these application bytes, which is handed in now.
     pub fn bundle(&mut self, world: &mut World, bytes: &[u8]) {
+        self.records_of_bundle(world, bytes, u32::MAX);
+    }
+
+    /// Sends record 0 alone of such a bundle, whose id is returned.
+    pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> MessageId {
+        self.records_of_bundle(world, bytes, 1)
+    }
+
+    fn records_of_bundle(&mut self, world: &mut World, bytes: &[u8], most: u32) -> MessageId {
         let right = self.ids.next(u64::MAX).expect("it uses few ids");
         let id = right.id();
         let padded_length = (InnerHeader::LEN + bytes.len()) as u32;
@@ -97,10 +107,11 @@ impl Rogue {
         let length = geometry.stream_length(padded_length) as usize;
         let mut packet = vec![0; DataHeader::LEN + length];
         let (head, mut rest) = packet.split_at_mut(DataHeader::LEN);
-        for index in 0..frozen.records() {
+        for index in 0..frozen.records().min(most) {
             let sealed = frozen.seal(index, &mut self.keys, rest);
             rest = &mut rest[sealed.expect("the key is fresh")..];
         }
+        let left_out = rest.len();
         let header = DataHeader {
             epoch: self.keys.epoch() as u8,
             retransmit: false,
@@ -110,6 +121,7 @@ impl Rogue {
             offset: 0,
         };
         header.emit(smt_wire::VERSION, head.try_into().expect("its length"));
+        packet.truncate(packet.len() - left_out);
         world.hand_in(&Datagram {
             at: world.now,
             from: self.from,
@@ -117,6 +129,7 @@ impl Rogue {
             bytes: packet,
             is_trimmed: false,
         });
+        id
     }
 
     fn packet(&mut self, body: &Body<'_>) -> Vec<u8> {
