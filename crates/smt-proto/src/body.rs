@@ -2,7 +2,8 @@
 //! The application's bytes of a message on its way in, while they come (SPEC §5.4).
 //!
 //! A body of one record is in a block with others (`bodies`). Of the others a short one is a vector of its own, and a
-//! longer one is in a buffer that comes back when the application drops it (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+//! longer one is in a buffer that comes back when the application drops it (`spares`). It grows to what the peer may
+//! send, never to a claimed length; only a spare buffer may be larger.
 
 use bytes::Bytes;
 

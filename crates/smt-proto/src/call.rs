@@ -8,8 +8,6 @@
 //!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
 //! ```
 
-use std::time::Duration;
-
 use smt_wire::{Kind, MessageId};
 
 use crate::incoming::Incoming;
@@ -134,8 +132,9 @@ impl LiveCall {
 
 /// The deadline field of a header (SPEC §5.2): 0 would mean none.
 fn micros_left(deadline: Time, now: Time) -> u32 {
-    let left: Duration = deadline.since(now);
-    u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1)
+    u32::try_from(deadline.since(now).as_micros())
+        .unwrap_or(u32::MAX)
+        .max(1)
 }
 
 // They move when tables grow and shrink, with every message: what a message needs only sometimes is elsewhere.

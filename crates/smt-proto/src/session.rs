@@ -88,7 +88,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// A message on its way out is over: its memory is used again.
-    pub(crate) fn is_over(&mut self, outgoing: Option<Outgoing>) {
+    pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
         if let Some(leaving) = outgoing.and_then(Outgoing::into_leaving) {
             self.leavings.take_back(leaving);
         }

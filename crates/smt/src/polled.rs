@@ -173,7 +173,7 @@ impl Endpoint {
     }
 
     /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
-    /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable.
+    /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable within a millisecond.
     pub fn gather(&mut self) {
         self.gathers_since = Some(self.clock.now());
     }

@@ -203,7 +203,7 @@ impl Session {
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
                 self.discovery.progressed();
             }
-            shared.is_over(live.outgoing.take());
+            shared.give_back(live.outgoing.take());
             self.calls.remove(bundle.0);
             self.bundles -= 1;
         }
@@ -273,9 +273,7 @@ impl Agreement {
         }
         most as usize
     }
-}
 
-impl Agreement {
     /// Inner bytes of the largest bundle: record 0, and where a datagram holds as much again a second record. All of it
     /// leaves at once, so the peer must take it without a grant.
     fn bundle_inner_max(&self, datagram: usize) -> u32 {

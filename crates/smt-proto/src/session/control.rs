@@ -285,7 +285,7 @@ impl Session {
                     if outgoing.is_large() {
                         self.discovery.progressed();
                     }
-                    shared.is_over(Some(outgoing));
+                    shared.give_back(Some(outgoing));
                 }
                 _ => {}
             }
@@ -301,7 +301,7 @@ impl Session {
             let Some(Call::Live(live)) = self.calls.remove(id.0) else {
                 return;
             };
-            shared.is_over(live.outgoing);
+            shared.give_back(live.outgoing);
             if let Some(members) = live.members {
                 self.bundle_arrived(now, *members, None, shared);
                 return;

@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Gives a piece to a message of the peer. Whether a record has opened.
-    pub(super) fn take_data(
+    fn take_data(
         &mut self,
         now: Time,
         id: MessageId,
@@ -163,6 +163,11 @@ impl Session {
         let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
         self.insert_served(now, id, (incoming, right));
         self.take_data(now, id, piece(data), shared);
+        self.take_what_was_early(now, id, shared);
+    }
+
+    /// Record 0 of a message has opened, and what came with it was taken: takes what came before.
+    pub(super) fn take_what_was_early(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         for packet in self.take_early(id, shared) {
             match packet.payload.is_empty() {
                 true => self.note_cut(now, self.trimmed(&packet.header), shared),

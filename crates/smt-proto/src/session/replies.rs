@@ -51,7 +51,7 @@ impl Session {
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
-        shared.is_over(live.outgoing.take());
+        shared.give_back(live.outgoing.take());
         live.is_seen = true;
         let retransmit = data.header.retransmit;
         if !retransmit {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use smt_wire::{BUNDLE_RECORDS_MAX, Data, Kind, MemberHeader, Members, MessageId};
 
-use super::super::data::{accept, early_piece, piece};
+use super::super::data::{accept, piece};
 use super::super::{Session, Shared};
 use crate::call::Call;
 use crate::event::Event;
@@ -50,28 +50,19 @@ impl Session {
             return;
         }
         self.heard(now);
-        if self.has_room_for(1, shared) || self.reserves_room(id) {
+        if self.has_room_for(1, shared) || self.take_reserve(id) {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
             shared.books.enter(&incoming);
             self.insert_served(now, id, (incoming, None));
-            for packet in self.take_early(id, shared) {
-                match packet.payload.is_empty() {
-                    true => self.note_cut(now, self.trimmed(&packet.header), shared),
-                    false => {
-                        self.take_data(now, id, early_piece(&packet), shared);
-                    }
-                }
-            }
-            self.first_opened(now, id, shared);
-            self.finish_receiving(now, id, shared);
+            self.take_what_was_early(now, id, shared);
         } else {
             shared.statistics.memory_refusals += 1;
         }
     }
 
-    /// Whether an incomplete bundle may be held although there is no room: one at a time, since it may hold the replies
-    /// that would make room.
-    fn reserves_room(&mut self, id: MessageId) -> bool {
+    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the replies that would make
+    /// room. Whether it was free.
+    fn take_reserve(&mut self, id: MessageId) -> bool {
         let is_free = |held: MessageId| !self.served.contains(held.0);
         let is_free = self.bundle_in_reserve.is_none_or(is_free);
         if is_free {
@@ -232,7 +223,7 @@ impl Session {
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.discovery.progressed();
         }
-        shared.is_over(live.outgoing);
+        shared.give_back(live.outgoing);
         if answered.bundle != live.bundle {
             self.note_answered(answered, shared);
             answered.bundle = live.bundle;
