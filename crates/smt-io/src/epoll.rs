@@ -125,52 +125,54 @@ const EVENTS_PER_CALL: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::{AsFd, Duration, Epoll, Token};
-    use crate::EventFd;
+    use std::os::unix::net::UnixDatagram;
+
+    /// Two ends: what is sent by the first makes the second readable.
+    fn pair() -> (UnixDatagram, UnixDatagram) {
+        UnixDatagram::pair().unwrap()
+    }
 
     mod wait {
-        use super::{AsFd, Duration, Epoll, EventFd, Token};
+        use super::{AsFd, Duration, Epoll, Token, pair};
 
         #[test]
         fn ready_descriptors_are_told_by_their_tokens() {
-            let (epoll, flags) = (Epoll::new().unwrap(), [(); 3].map(|()| EventFd::new()));
-            let flags = flags.map(|flag| flag.unwrap());
-            for (flag, token) in flags.iter().zip(10..) {
-                epoll.add(flag.as_fd(), Token(token)).unwrap();
+            let (epoll, pairs) = (Epoll::new().unwrap(), [(); 3].map(|()| pair()));
+            for ((_, end), token) in pairs.iter().zip(10..) {
+                epoll.add(end.as_fd(), Token(token)).unwrap();
             }
             let mut ready = [Token(0); 3];
-            flags[1].signal().unwrap();
+            pairs[1].0.send(&[1]).unwrap();
             assert_eq!(epoll.wait(&mut ready, None).unwrap(), 1);
             assert_eq!(ready[0], Token(11));
-            assert!(flags[1].clear().unwrap());
-            assert!(!flags[1].clear().unwrap());
+            pairs[1].1.recv(&mut [0]).unwrap();
             let short = Some(Duration::from_micros(1));
             assert_eq!(epoll.wait(&mut ready, short).unwrap(), 0);
         }
 
         #[test]
         fn more_ready_than_room_is_no_error() {
-            let (epoll, flags) = (Epoll::new().unwrap(), [(); 3].map(|()| EventFd::new()));
-            let flags = flags.map(|flag| flag.unwrap());
-            for flag in &flags {
-                epoll.add(flag.as_fd(), Token(1)).unwrap();
-                flag.signal().unwrap();
+            let (epoll, pairs) = (Epoll::new().unwrap(), [(); 3].map(|()| pair()));
+            for (far, end) in &pairs {
+                epoll.add(end.as_fd(), Token(1)).unwrap();
+                far.send(&[1]).unwrap();
             }
             assert_eq!(epoll.wait(&mut [Token(0); 2], None).unwrap(), 2);
         }
     }
 
     mod remove {
-        use super::{AsFd, Duration, Epoll, EventFd, Token};
+        use super::{AsFd, Duration, Epoll, Token, pair};
 
         #[test]
         fn removed_descriptor_is_watched_no_longer() {
-            let (epoll, flag) = (Epoll::new().unwrap(), EventFd::new().unwrap());
-            epoll.add(flag.as_fd(), Token(1)).unwrap();
-            flag.signal().unwrap();
-            epoll.remove(flag.as_fd()).unwrap();
+            let (epoll, (far, end)) = (Epoll::new().unwrap(), pair());
+            epoll.add(end.as_fd(), Token(1)).unwrap();
+            far.send(&[1]).unwrap();
+            epoll.remove(end.as_fd()).unwrap();
             let outcome = epoll.wait(&mut [Token(0)], Some(Duration::ZERO));
             assert_eq!(outcome.unwrap(), 0);
-            assert!(epoll.remove(flag.as_fd()).is_err());
+            assert!(epoll.remove(end.as_fd()).is_err());
         }
     }
 }

@@ -20,8 +20,6 @@ mod udp;
 #[cfg(target_os = "linux")]
 mod epoll;
 #[cfg(target_os = "linux")]
-mod event_fd;
-#[cfg(target_os = "linux")]
 mod poll_descriptor;
 #[cfg(target_os = "linux")]
 mod timer_fd;
@@ -33,8 +31,6 @@ pub use udp::{OpenError, UdpCarrier, UdpOptions};
 
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};
-#[cfg(target_os = "linux")]
-pub use event_fd::EventFd;
 #[cfg(target_os = "linux")]
 pub use poll_descriptor::{PollDescriptor, Readiness};
 #[cfg(target_os = "linux")]

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One file descriptor for an event loop that is not ours: readable when the protocol wants a turn.
 //!
-//! 1. It holds a socket, a deadline and a wake-up flag.
+//! 1. It holds a socket and a deadline.
 //! 2. The foreign loop polls it for reading, knowing nothing of what is inside.
-//! 3. On its turn the protocol receives without waiting, clears, handles its timeout and sets the
-//!    next one.
+//! 3. On its turn the protocol receives without waiting, handles its timeout and sets the next one.
 
-use crate::{Epoll, EventFd, TimerFd, Token};
+use crate::{Epoll, TimerFd, Token};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// A pollable descriptor over a socket, a timer and a flag.
+/// A pollable descriptor over a socket and a timer.
 #[derive(Debug)]
 pub struct PollDescriptor {
     epoll: Epoll,
     timer: TimerFd,
-    flag: EventFd,
 }
 
 /// Why a [`PollDescriptor`] is readable.
@@ -26,8 +24,6 @@ pub struct Readiness {
     pub socket: bool,
     /// The deadline has passed.
     pub timer: bool,
-    /// [`PollDescriptor::wake`] was called.
-    pub woken: bool,
 }
 
 impl PollDescriptor {
@@ -36,11 +32,10 @@ impl PollDescriptor {
     /// # Errors
     /// If the process has no file descriptors left.
     pub fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        let (epoll, timer, flag) = (Epoll::new()?, TimerFd::new()?, EventFd::new()?);
+        let (epoll, timer) = (Epoll::new()?, TimerFd::new()?);
         epoll.add(socket, SOCKET)?;
         epoll.add(timer.as_fd(), TIMER)?;
-        epoll.add(flag.as_fd(), FLAG)?;
-        Ok(Self { epoll, timer, flag })
+        Ok(Self { epoll, timer })
     }
 
     /// Watches another descriptor as a part of the socket.
@@ -51,8 +46,8 @@ impl PollDescriptor {
         self.epoll.add(descriptor, SOCKET)
     }
 
-    /// Makes the descriptor readable after `timeout`, or never by the clock. Always a system call:
-    /// leave out the ones that change nothing.
+    /// Makes the descriptor readable after `timeout`, or never by the clock; a passed deadline is forgotten. Always a
+    /// system call: leave out the ones that change nothing.
     ///
     /// # Errors
     /// None that a valid descriptor gives.
@@ -60,36 +55,17 @@ impl PollDescriptor {
         self.timer.set(timeout)
     }
 
-    /// Makes the descriptor readable now, from any thread.
-    ///
-    /// # Errors
-    /// None that a valid descriptor gives.
-    pub fn wake(&self) -> io::Result<()> {
-        self.flag.signal()
-    }
-
-    /// Forgets a passed deadline and a wake-up. The socket stays ready until it is drained.
-    ///
-    /// # Errors
-    /// None that a valid descriptor gives.
-    pub fn clear(&self) -> io::Result<()> {
-        self.timer.clear()?;
-        self.flag.clear()?;
-        Ok(())
-    }
-
     /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is ready.
     ///
     /// # Errors
     /// None that a valid descriptor gives.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<Readiness> {
-        let mut ready = [SOCKET; 4];
+        let mut ready = [SOCKET; 3];
         let count = self.epoll.wait(&mut ready, limit)?;
         let ready = &ready[..count];
         Ok(Readiness {
             socket: ready.contains(&SOCKET),
             timer: ready.contains(&TIMER),
-            woken: ready.contains(&FLAG),
         })
     }
 }
@@ -108,7 +84,6 @@ impl AsRawFd for PollDescriptor {
 
 const SOCKET: Token = Token(0);
 const TIMER: Token = Token(1);
-const FLAG: Token = Token(2);
 
 #[cfg(test)]
 mod tests {
@@ -122,7 +97,6 @@ mod tests {
     const NOTHING: Readiness = Readiness {
         socket: false,
         timer: false,
-        woken: false,
     };
 
     fn carrier() -> UdpCarrier {
@@ -148,22 +122,8 @@ mod tests {
                 ..NOTHING
             };
             assert_eq!(poll.wait(LONG).unwrap(), socket);
-            poll.clear().unwrap();
             assert_eq!(poll.wait(NOW).unwrap(), socket);
             carrier.receive(&mut [0; 64], Wait::Never).unwrap().unwrap();
-            assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
-        }
-
-        #[test]
-        fn wake_from_another_thread_ends_the_wait() {
-            let carrier = carrier();
-            let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
-            let readiness = std::thread::scope(|scope| {
-                scope.spawn(|| poll.wake().unwrap());
-                poll.wait(LONG).unwrap()
-            });
-            assert!(readiness.woken && !readiness.socket);
-            poll.clear().unwrap();
             assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
         }
     }
@@ -172,14 +132,14 @@ mod tests {
         use super::*;
 
         #[test]
-        fn passed_deadline_is_told_until_cleared() {
+        fn passed_deadline_is_told_until_another_is_set() {
             let carrier = carrier();
             let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
             for timeout in [Duration::ZERO, Duration::from_micros(100)] {
                 poll.set_timeout(Some(timeout)).unwrap();
                 assert!(poll.wait(LONG).unwrap().timer);
                 assert!(poll.wait(NOW).unwrap().timer);
-                poll.clear().unwrap();
+                poll.set_timeout(LONG).unwrap();
                 assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
             }
         }

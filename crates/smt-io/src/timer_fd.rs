@@ -2,7 +2,7 @@
 //! A deadline as a file descriptor (timerfd_create(2)): readable once it has passed.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -61,19 +61,6 @@ impl TimerFd {
             return Err(io::Error::last_os_error());
         }
         Ok(())
-    }
-
-    /// Makes the descriptor unreadable again; tells whether the timer had gone off.
-    ///
-    /// # Errors
-    /// None that a valid timer gives.
-    pub fn clear(&self) -> io::Result<bool> {
-        let mut count = [0; 8];
-        match (&self.file).read(&mut count) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 }
 
