@@ -27,6 +27,7 @@ mod scenario;
 mod server;
 mod shards;
 mod size;
+mod smt_tls;
 mod tls;
 mod traffic;
 

@@ -10,21 +10,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt::{Identity, Trust};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
-use smt_handshake::{Algorithms, ClientTls, Group, HmacTokens, ServerTls, TlsProvider};
+use smt_handshake::HmacTokens;
 use smt_io::{UdpCarrier, UdpOptions};
 use smt_proto::{CloseCode, Config, Endpoint, Event, Time};
-use smt_record::Suite;
 use smt_sim::crypto::NullCipher;
 
 use super::smt_calls::{SmtCall, SmtCalls};
 use super::{Newcomer, Peer, Shape};
-use crate::certificates::{SERVER_NAME, authority, certificate, key};
+use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
 use crate::job::Setting;
 use crate::load::{Callers, Exchange, Turns};
+use crate::smt_tls::provider;
 use crate::{frame, server};
 
 /// The peer.
@@ -130,7 +129,7 @@ impl Driver {
             .incoming_max
             .min(third as u32)
             .max(config.unscheduled);
-        let provider = Arc::new(provider(setting, is_server)?);
+        let provider = Arc::new(provider(&setting.directory, is_server)?);
         let tokens = Arc::new(HmacTokens::new([7; 32]));
         let mut endpoint = Endpoint::new(config, provider, tokens);
         if peer.is_null {
@@ -227,22 +226,6 @@ impl Driver {
             }
         }
     }
-}
-
-fn provider(setting: &Setting, is_server: bool) -> Result<TlsProvider, Failure> {
-    let directory = &setting.directory;
-    let algorithms = Algorithms {
-        suites: vec![Suite::Aes128Gcm],
-        groups: vec![Group::X25519],
-    };
-    let (client, server) = if is_server {
-        let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
-        (None, Some(ServerTls::new(identity)))
-    } else {
-        let trust = Trust::roots_from_pem_files(&[authority(directory)])?;
-        (Some(ClientTls::new(trust)), None)
-    };
-    Ok(TlsProvider::new(client, server, &algorithms)?)
 }
 
 struct Client {

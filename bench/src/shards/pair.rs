@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt::{Identity, Trust};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, Wait};
-use smt_handshake::{Algorithms, ClientTls, Group, HmacTokens, ServerTls, TlsProvider};
+use smt_handshake::{HmacTokens, TlsProvider};
 use smt_io::MemoryCarrier;
 use smt_proto::{Config, Endpoint, Event, Time};
-use smt_record::Suite;
 use smt_wire::{SessionIndex, Shard};
 
-use crate::certificates::{SERVER_NAME, authority, certificate, key};
+use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
+use crate::smt_tls::provider;
 
 /// What all shards of a process have in common, as those of a real endpoint do.
 pub(super) struct Common {
@@ -29,17 +28,9 @@ pub(super) struct Common {
 
 impl Common {
     pub(super) fn new(directory: &FilePath) -> Result<Self, Failure> {
-        let algorithms = Algorithms {
-            suites: vec![Suite::Aes128Gcm],
-            groups: vec![Group::X25519],
-        };
-        let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
-        let trust = Trust::roots_from_pem_files(&[authority(directory)])?;
-        let client = TlsProvider::new(Some(ClientTls::new(trust)), None, &algorithms)?;
-        let server = TlsProvider::new(None, Some(ServerTls::new(identity)), &algorithms)?;
         Ok(Self {
-            client: Arc::new(client),
-            server: Arc::new(server),
+            client: Arc::new(provider(directory, false)?),
+            server: Arc::new(provider(directory, true)?),
             tokens: Arc::new(HmacTokens::new([7; 32])),
             began: Instant::now(),
         })
