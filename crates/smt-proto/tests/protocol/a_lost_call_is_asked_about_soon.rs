@@ -49,6 +49,20 @@ fn but_not_before_anything_is_known_of_them() {
     assert!(taken >= ms(5), "{taken:?}");
 }
 
+/// The second question comes when the first would have come otherwise.
+#[test]
+fn and_once_early() {
+    let (mut world, session) = with_fast_replies();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let asked = |world: &World| world.nodes[0].endpoint.statistics().resends_asked;
+    let before = asked(&world);
+    world.call(0, session, body(9, 64));
+    world.run_for(ms(5));
+    assert_eq!(asked(&world) - before, 1);
+    world.run_for(ms(2));
+    assert_eq!(asked(&world) - before, 2);
+}
+
 #[test]
 fn nor_when_they_take_long() {
     let (mut world, session) = with_fast_replies();

@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{CallFailure, Config, Event, Execution, OneWayOutcome, Refused, RpcId};
 use smt_record::{Padding, Side};
-use smt_wire::{Body, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
+use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
 
 use super::support::configs::short_lived_keys;
 use super::support::rogue::{Rogue, layout};
@@ -472,7 +473,7 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
     for kind in [Kind::Request, Kind::OneWay] {
         let (mut world, _, at_server) = World::connected();
         let mut rogue = Rogue::client(at_server);
-        let large = rogue.first_of_bundle(
+        let (large, _) = rogue.first_of_bundle(
             &mut world,
             &member(client_id(100), Kind::Request, &[1; 1_200]),
         );
@@ -483,11 +484,102 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
     }
 }
 
+#[test]
+fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
+    let (mut world, _, at_server) = World::connected();
+    let mut rogue = Rogue::client(at_server);
+    let request = member(client_id(100), Kind::Request, &[1; 1_200]);
+    let (id, whole) = rogue.first_of_bundle(&mut world, &request);
+    // VOIDED says that it will not.
+    rogue.say(&mut world, &[Body::Cancel(List::from(&[id][..]))]);
+    world.hand_in(&whole);
+    assert!(world.nodes[1].delivered.is_empty());
+    assert_eq!(world.nodes[1].endpoint.memory(), 0);
+}
+
+/// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for so long.
+#[test]
+fn an_incomplete_bundle_is_not_done_with_its_epoch_whatever_the_peer_says_of_it() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    world.rule = Box::new(
+        |datagram, _| match datagram.from == 0 && datagram.data().is_some() {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        },
+    );
+    let rpcs = calls(&mut world, session, 100, 64);
+    world.run_for(Duration::from_micros(100));
+    let bundle = world.sent.iter().find_map(|sent| sent.data()).unwrap();
+    let grants = [Grant {
+        id: bundle.header.id,
+        granted: u32::MAX,
+        received: u32::MAX,
+        priority: 0,
+    }];
+    let mut rogue = Rogue::server(session);
+    rogue.say(
+        &mut world,
+        &[
+            Body::Grant(List::from(&grants[..])),
+            Body::KeyUpdateRequest { epoch: 0 },
+        ],
+    );
+    // Something of the next epoch arrives, so that the last one could end.
+    world.run_for(ms(100));
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    answers(&mut world, &rpcs, 64);
+    let facts = world.nodes[0].endpoint.session(session).unwrap();
+    assert_eq!(facts.seal_epoch, 1);
+}
+
+#[test]
+fn whole_replies_to_all_members_acknowledge_their_bundle() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpcs = calls(&mut world, session, 3, 64);
+    world.run_for(Duration::from_micros(100));
+    let calls_left = |world: &World| world.nodes[0].endpoint.session(session).unwrap().calls;
+    assert_eq!(calls_left(&world), 4, "three calls and their bundle");
+    let replies = rpcs.iter().map(|rpc| member(rpc.id, Kind::Reply, b"done"));
+    // Its header acknowledges nothing.
+    Rogue::server(session).bundle(&mut world, &replies.collect::<Vec<_>>().concat());
+    assert_eq!(calls_left(&world), 0);
+}
+
+/// A bundle is longer than each of its members, which have waited longer than what has come since.
+#[test]
+fn a_bundle_that_finds_no_room_keeps_the_turn_of_its_shortest_member() {
+    let mut config = Config::default();
+    config.stripes_log2 = 1;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.is_recording = true;
+    let (now, client) = (world.now, &mut world.nodes[0].endpoint);
+    // Messages take the stripes in turn. The shortest is alone in its stripe: datagrams behind it are no longer.
+    for number in 0..40 {
+        let length = match number {
+            0 => 64,
+            2 => 1_200,
+            _ if number % 2 == 0 => 30_000,
+            _ => 100,
+        };
+        client
+            .call(now, session, body(number, length), None)
+            .unwrap();
+    }
+    world.flush();
+    let lengths = world.sent.iter().filter_map(|sent| sent.data());
+    let lengths: Vec<u32> = lengths.map(|data| data.header.message_length).collect();
+    // 40 and twenty times 120; 40 and 1,200.
+    let place = |length| lengths.iter().position(|other| *other == length).unwrap();
+    assert!(place(2_440) < place(1_240), "{lengths:?}");
+}
+
 /// Replies make room: a bundle of them is let in although there is none, in parts if it comes so.
 #[test]
 fn replies_are_taken_in_parts_although_memory_is_full() {
     let mut client = Config::default();
-    client.memory_max = 70_000;
+    client.memory_max = 66_000;
     let (mut world, session, at_server) = World::connected_with(client, Config::default());
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpcs = calls(&mut world, session, 100, 64);

@@ -14,7 +14,7 @@ use smt_record::{
 };
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
-    SessionIndex,
+    RECORD_OVERHEAD, SessionIndex,
 };
 
 use super::{Datagram, World};
@@ -78,15 +78,22 @@ impl Rogue {
 
     /// Sends a bundle with these application bytes, which is handed in now.
     pub fn bundle(&mut self, world: &mut World, bytes: &[u8]) {
-        self.records_of_bundle(world, bytes, u32::MAX);
+        let (_, whole) = self.sealed_bundle(world, bytes);
+        world.hand_in(&whole);
     }
 
-    /// Sends record 0 alone of such a bundle, whose id is returned.
-    pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> MessageId {
-        self.records_of_bundle(world, bytes, 1)
+    /// Sends record 0 alone of such a bundle. Its id, and all of it in one packet, to be handed in later.
+    pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> (MessageId, Datagram) {
+        let (id, whole) = self.sealed_bundle(world, bytes);
+        let mut first = whole.clone();
+        first
+            .bytes
+            .truncate(DataHeader::LEN + 1_142 + RECORD_OVERHEAD);
+        world.hand_in(&first);
+        (id, whole)
     }
 
-    fn records_of_bundle(&mut self, world: &mut World, bytes: &[u8], most: u32) -> MessageId {
+    fn sealed_bundle(&mut self, world: &World, bytes: &[u8]) -> (MessageId, Datagram) {
         let right = self.ids.next(u64::MAX).expect("it uses few ids");
         let id = right.id();
         let padded_length = (InnerHeader::LEN + bytes.len()) as u32;
@@ -107,11 +114,10 @@ impl Rogue {
         let length = geometry.stream_length(padded_length) as usize;
         let mut packet = vec![0; DataHeader::LEN + length];
         let (head, mut rest) = packet.split_at_mut(DataHeader::LEN);
-        for index in 0..frozen.records().min(most) {
+        for index in 0..frozen.records() {
             let sealed = frozen.seal(index, &mut self.keys, rest);
             rest = &mut rest[sealed.expect("the key is fresh")..];
         }
-        let left_out = rest.len();
         let header = DataHeader {
             epoch: self.keys.epoch() as u8,
             retransmit: false,
@@ -121,15 +127,14 @@ impl Rogue {
             offset: 0,
         };
         header.emit(smt_wire::VERSION, head.try_into().expect("its length"));
-        packet.truncate(packet.len() - left_out);
-        world.hand_in(&Datagram {
+        let datagram = Datagram {
             at: world.now,
             from: self.from,
             to: 1 - self.from,
             bytes: packet,
             is_trimmed: false,
-        });
-        id
+        };
+        (id, datagram)
     }
 
     fn packet(&mut self, body: &Body<'_>) -> Vec<u8> {
