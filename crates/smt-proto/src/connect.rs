@@ -22,6 +22,7 @@ use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
 use crate::handshake::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
+    STALE_HINTS,
 };
 use crate::question::Question;
 use crate::session::{Indices, Session, Shared};
@@ -56,6 +57,8 @@ struct Attempt {
     assembly: FlightAssembly,
     question: Question,
     must_send: bool,
+    /// Questions asked when the first unreachable hint came.
+    asked_before_hint: Option<u32>,
     /// Once TLS has finished; live when the server's CONFIRM has opened.
     session: Option<(Box<Session>, PeerIdentity)>,
     /// The attempt has failed; an alert may still be due, then a new one begins.
@@ -186,12 +189,23 @@ impl Connect {
         }
     }
 
-    /// The host of the server reports that nobody listens there.
-    pub(crate) fn handle_unreachable(&mut self) -> Progress {
+    /// The host of the server reports that nobody listens there. The first report may be about what was sent
+    /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
+    pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
+        let attempt = &mut self.attempt;
         if self.has_answered {
-            Progress::Waiting
-        } else {
-            Progress::Failed(ConnectError::NoServer)
+            return Progress::Waiting;
+        }
+        match attempt.asked_before_hint {
+            Some(asked) if asked < attempt.question.asked => {
+                Progress::Failed(ConnectError::NoServer)
+            }
+            Some(_) => Progress::Waiting,
+            None => {
+                attempt.asked_before_hint = Some(attempt.question.asked);
+                attempt.question.hurry(now + STALE_HINTS);
+                Progress::Waiting
+            }
         }
     }
 
@@ -282,6 +296,7 @@ impl Attempt {
             assembly: FlightAssembly::default(),
             question: Question::new(now, HANDSHAKE_RETRY),
             must_send: true,
+            asked_before_hint: None,
             session: None,
             has_failed: false,
         })

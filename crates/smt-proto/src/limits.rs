@@ -9,6 +9,9 @@ use core::time::Duration;
 pub(crate) const HANDSHAKE_RETRY: Duration = Duration::from_millis(50);
 /// Repetition of an unanswered flight: longest wait.
 pub(crate) const HANDSHAKE_RETRY_MAX: Duration = Duration::from_secs(1);
+/// After the first unreachable hint, a connect's flight is repeated so soon: any hint about earlier datagrams has
+/// come by then, since a datacenter's round trip is far shorter.
+pub(crate) const STALE_HINTS: Duration = Duration::from_millis(5);
 /// Unanswered repetitions of a flight after which a client begins a new attempt: something forged may have
 /// spoilt this one at the server.
 pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;

@@ -69,6 +69,11 @@ impl Question {
         self.wanted_at = now;
     }
 
+    /// The next one is due by `due`.
+    pub(crate) fn hurry(&mut self, due: Time) {
+        self.due = self.due.min(due);
+    }
+
     /// Nothing is to be asked: it waits for us.
     pub(crate) fn waits_here(&mut self, now: Time) {
         self.heard(now);

@@ -72,8 +72,8 @@ impl Endpoint {
         self.settle(index);
     }
 
-    /// The carrier reports that a peer is unreachable. A hint: it ends a connect that nothing has answered,
-    /// and makes live sessions ask.
+    /// The carrier reports that a peer is unreachable. A hint: it makes live sessions ask, and a
+    /// connect that nothing has answered repeat its flight; the next one ends that connect.
     pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
         let connects: Vec<_> = self
             .connects
@@ -85,7 +85,7 @@ impl Endpoint {
             let Some(connect) = self.connects.get_mut(id.0) else {
                 continue;
             };
-            let progress = connect.handle_unreachable();
+            let progress = connect.handle_unreachable(now);
             self.progress(now, id, progress);
         }
         for index in self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cookies, forged flights, amplification, restarts: establishing a session (SPEC §6).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -305,14 +305,46 @@ fn nobody_there() {
     world.rule = Box::new(|_, _| Verdict::Drop);
     let error = world.connect(0, 1).unwrap_err();
     assert_eq!(error, ConnectError::NoAnswer(Duration::from_secs(5)));
+}
+
+#[test]
+fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
+    let mut world = World::pair(Config::default(), server());
+    let remote = world.nodes[1].address;
+    let flights = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&flights);
+    world.rule = Box::new(move |_, _| {
+        seen.set(seen.get() + 1);
+        Verdict::Drop
+    });
+    let began = world.now;
     world.begin_connect(0, 1);
-    let (now, remote) = (world.now, world.nodes[1].address);
+    world.nodes[0].endpoint.handle_unreachable(began, remote);
+    world.nodes[0].endpoint.handle_unreachable(began, remote);
+    world.run_for(ms(1));
+    let sent = flights.get();
+    world.run_for(ms(5));
+    assert_eq!(flights.get(), 2 * sent);
+    let now = world.now;
     world.nodes[0].endpoint.handle_unreachable(now, remote);
     let error = world.wait(0, |event| match event {
         Event::ConnectFailed { error, .. } => Some(error.clone()),
         _ => None,
     });
     assert_eq!(error, ConnectError::NoServer);
+    assert_eq!(flights.get(), 2 * sent);
+}
+
+#[test]
+fn a_report_about_what_was_sent_before_spoils_no_connect() {
+    let mut world = World::pair(Config::default(), server());
+    let (now, remote) = (world.now, world.nodes[1].address);
+    world.begin_connect(0, 1);
+    world.nodes[0].endpoint.handle_unreachable(now, remote);
+    world.wait(0, |event| match event {
+        Event::Connected { .. } => Some(()),
+        _ => None,
+    });
 }
 
 #[test]
