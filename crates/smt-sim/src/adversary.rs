@@ -63,6 +63,7 @@ pub struct Adversary<R> {
     seen: VecDeque<Packet>,
     first_flight: Option<Packet>,
     spoofed: Rc<RefCell<Spoofed>>,
+    leaves: Option<Time>,
 }
 
 impl<R: LinkRule> Adversary<R> {
@@ -95,7 +96,15 @@ impl<R: LinkRule> Adversary<R> {
             seen: VecDeque::new(),
             first_flight: None,
             spoofed,
+            leaves: None,
         }
+    }
+
+    /// It leaves at this time.
+    #[must_use]
+    pub fn leaving(mut self, at: Time) -> Self {
+        self.leaves = Some(at);
+        self
     }
 
     fn remember(&mut self, packet: &Packet) {
@@ -313,6 +322,9 @@ impl<R: LinkRule> Adversary<R> {
 
 impl<R: LinkRule> LinkRule for Adversary<R> {
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>) {
+        if self.leaves.is_some_and(|leaves| leaves <= now) {
+            return self.inner.pass(now, packet, out);
+        }
         let mut passed = Vec::new();
         self.inner.pass(now, packet, &mut passed);
         for (packet, later) in passed {
@@ -399,16 +411,21 @@ mod tests {
         }
     }
 
+    fn adversary(only: Move) -> Adversary<Nothing> {
+        let random = Random::new(1);
+        let mut adversary =
+            Adversary::new(Nothing, random, HostId(9), Rc::default(), Rc::default());
+        adversary.moves = vec![(only, 1_000_000)];
+        adversary
+    }
+
     /// What an attacker who always makes this move lets through of DATA packets.
     fn passed(only: Move) -> Vec<Packet> {
-        let mut adversary = Adversary::new(
-            Nothing,
-            Random::new(1),
-            HostId(9),
-            Rc::default(),
-            Rc::default(),
-        );
-        adversary.moves = vec![(only, 1_000_000)];
+        passed_by(adversary(only))
+    }
+
+    /// What this attacker lets through of DATA packets, all of time 0.
+    fn passed_by(mut adversary: Adversary<Nothing>) -> Vec<Packet> {
         let mut out = Vec::new();
         for number in 0..100u8 {
             let mut bytes = vec![number; 200];
@@ -433,6 +450,14 @@ mod tests {
         assert!(passed(Move::Reflect).iter().any(|p| p.to == HostId(0)));
         assert_eq!(passed(Move::Replay).len(), 200);
         assert!(passed(Move::Drop).is_empty());
+    }
+
+    #[test]
+    fn once_it_has_left_all_packets_pass() {
+        let stays = Time::from_nanos(1);
+        assert!(passed_by(adversary(Move::Drop).leaving(stays)).is_empty());
+        let has_left = adversary(Move::Drop).leaving(Time::default());
+        assert_eq!(passed_by(has_left).len(), 100);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
         if case.has_adversary {
             let (strikes, spoofed) = (Rc::clone(&strikes), Rc::clone(&spoofed));
             let adversary = Adversary::new(links, random.fork(), bystander, strikes, spoofed);
-            network.set_rule(Box::new(adversary));
+            network.set_rule(Box::new(adversary.leaving(case.heals + ATTACKED)));
         } else {
             network.set_rule(Box::new(links));
         }
@@ -417,6 +417,9 @@ impl<'a> Run<'a> {
 const RUN: u64 = 0x5EED;
 /// After healing, everything has ended within this time: silence is noticed after 2 s, a connect may take 5.
 const SETTLE: Duration = Duration::from_secs(120);
+/// After healing, an attacker stays for so long. Some spoil every fourth packet, so that a record of 15 opens only
+/// after many trials: what has not ended under their hands has to end when they are gone.
+const ATTACKED: Duration = Duration::from_secs(60);
 /// The last calls are answered within this time.
 const LAST_ROUND: Duration = Duration::from_secs(20);
 /// A reply whose acknowledgement does not come is forgotten after about 12 s (SPEC §9.4).
