@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A table by number: constant-time look-up, and iteration in an order that does not depend on hashing.
 //!
-//! Entries stand without gaps, so that a look at all of them costs what there is now, not what there once was;
-//! a hash map leads from the number to the place. The hash is fixed, which is safe: numbers enter only after they
-//! were issued here or came out of an authenticated record.
+//! Entries stand without gaps, so that a look at all of them costs what there is now, not what there once was. Few are
+//! looked through; of many a hash map tells the place of a number. The hash is fixed, which is safe: numbers enter only
+//! after they were issued here or came out of an authenticated record.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
@@ -14,7 +14,9 @@ use std::vec::Vec;
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<(u64, T)>,
+    /// Places by number, if the table `is_indexed`; else empty.
     by_number: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
+    is_indexed: bool,
 }
 
 impl<T> Table<T> {
@@ -22,20 +24,33 @@ impl<T> Table<T> {
         Self {
             entries: Vec::new(),
             by_number: HashMap::default(),
+            is_indexed: false,
         }
     }
 
     /// Adds a value. The number must be free.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
         let place = u32::try_from(self.entries.len()).expect("tables are bounded far below 2^32");
+        let is_taken = match self.is_indexed {
+            true => self.by_number.insert(number, place).is_some(),
+            false => self.place(number).is_some(),
+        };
+        assert!(!is_taken, "number {number} is taken");
+        if self.entries.capacity() == 0 {
+            // Most sessions have one message at a time, and there are many sessions.
+            self.entries.reserve_exact(1);
+        }
         self.entries.push((number, value));
-        let before = self.by_number.insert(number, place);
-        assert!(before.is_none(), "number {number} is taken");
+        if !self.is_indexed && self.entries.len() > LOOKED_THROUGH {
+            let numbers = self.entries.iter().map(|(number, _)| *number);
+            self.by_number.extend(numbers.zip(0..));
+            self.is_indexed = true;
+        }
     }
 
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
-        let place = *self.by_number.get(&number)?;
-        Some(&mut self.entries[place as usize].1)
+        let place = self.place(number)?;
+        Some(&mut self.entries[place].1)
     }
 
     /// Takes a value out; the last entry takes its place.
@@ -45,6 +60,11 @@ impl<T> Table<T> {
 
     /// Takes a value out if it is such a one; the last entry takes its place.
     pub(crate) fn remove_if(&mut self, number: u64, is_such: impl FnOnce(&T) -> bool) -> Option<T> {
+        if !self.is_indexed {
+            let place = self.place(number)?;
+            let is_gone = is_such(&self.entries[place].1);
+            return is_gone.then(|| self.entries.swap_remove(place).1);
+        }
         let Entry::Occupied(entry) = self.by_number.entry(number) else {
             return None;
         };
@@ -62,12 +82,19 @@ impl<T> Table<T> {
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&T> {
-        let place = *self.by_number.get(&number)?;
-        Some(&self.entries[place as usize].1)
+        let place = self.place(number)?;
+        Some(&self.entries[place].1)
     }
 
     pub(crate) fn contains(&self, number: u64) -> bool {
-        self.by_number.contains_key(&number)
+        self.place(number).is_some()
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        if self.is_indexed {
+            return self.by_number.get(&number).map(|place| *place as usize);
+        }
+        self.entries.iter().position(|(one, _)| *one == number)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,6 +120,7 @@ impl<T> Table<T> {
     /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
         self.by_number.clear();
+        self.is_indexed = false;
         std::mem::take(&mut self.entries)
     }
 
@@ -102,8 +130,12 @@ impl<T> Table<T> {
         self.by_number.shrink_to_fit();
     }
 
-    /// Gives room back after a burst.
+    /// Gives up the map if few are left, and room after a burst.
     fn shrink(&mut self) {
+        if self.entries.len() <= LOOKED_THROUGH_AGAIN {
+            self.by_number.clear();
+            self.is_indexed = false;
+        }
         let room = self.entries.capacity();
         if room > ROOM_KEPT && self.entries.len() < room / 4 {
             self.entries.shrink_to(room / 2);
@@ -112,6 +144,10 @@ impl<T> Table<T> {
     }
 }
 
+/// Most entries that are looked through: as long as a look-up in the map takes, and without the map's memory.
+const LOOKED_THROUGH: usize = 8;
+/// So few are looked through again: far fewer, so that a number that moves to and fro costs no map each time.
+const LOOKED_THROUGH_AGAIN: usize = 2;
 /// Entries whose room is kept: what is in progress comes and goes by hundreds.
 const ROOM_KEPT: usize = 256;
 
@@ -169,10 +205,36 @@ mod tests {
     }
 
     #[test]
+    fn few_need_no_map_and_many_are_found_by_it() {
+        let mut table = Table::new();
+        table.insert(0, 0);
+        assert_eq!(table.entries.capacity(), 1);
+        for number in 1..100u64 {
+            table.insert(number * 7, number);
+            assert_eq!(table.is_indexed, table.len() > LOOKED_THROUGH);
+            assert!((0..=number).all(|number| table.get(number * 7) == Some(&number)));
+        }
+        for number in 0..100 {
+            assert_eq!(table.remove(number * 7), Some(number));
+            assert!(!table.contains(number * 7));
+            assert!((number + 1..100).all(|number| table.contains(number * 7)));
+            assert_eq!(table.is_indexed, table.len() > LOOKED_THROUGH_AGAIN);
+        }
+        assert!(table.by_number.is_empty());
+    }
+
+    #[test]
     #[should_panic(expected = "is taken")]
     fn a_number_is_taken_once() {
         let mut table = Table::new();
         table.insert(1, ());
         table.insert(1, ());
+    }
+
+    #[test]
+    #[should_panic(expected = "is taken")]
+    fn a_number_is_taken_once_among_many() {
+        let mut table = Table::new();
+        (0..=20).for_each(|number| table.insert(number % 20, ()));
     }
 }
