@@ -14,7 +14,7 @@ use std::vec::Vec;
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<(u64, T)>,
-    /// Places by number, if the table `is_indexed`; else empty.
+    /// Places by number, if the table `is_indexed`: once there were many, until it rests. Else empty.
     by_number: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
     is_indexed: bool,
 }
@@ -127,15 +127,15 @@ impl<T> Table<T> {
     /// Gives all room back that is not needed now.
     pub(crate) fn rest(&mut self) {
         self.entries.shrink_to_fit();
-        self.by_number.shrink_to_fit();
-    }
-
-    /// Gives up the map if few are left, and room after a burst.
-    fn shrink(&mut self) {
-        if self.entries.len() <= LOOKED_THROUGH_AGAIN {
+        if self.entries.len() <= LOOKED_THROUGH {
             self.by_number.clear();
             self.is_indexed = false;
         }
+        self.by_number.shrink_to_fit();
+    }
+
+    /// Gives room back after a burst.
+    fn shrink(&mut self) {
         let room = self.entries.capacity();
         if room > ROOM_KEPT && self.entries.len() < room / 4 {
             self.entries.shrink_to(room / 2);
@@ -146,8 +146,6 @@ impl<T> Table<T> {
 
 /// Most entries that are looked through: as long as a look-up in the map takes, and without the map's memory.
 const LOOKED_THROUGH: usize = 8;
-/// So few are looked through again: far fewer, so that a number that moves to and fro costs no map each time.
-const LOOKED_THROUGH_AGAIN: usize = 2;
 /// Entries whose room is kept: what is in progress comes and goes by hundreds.
 const ROOM_KEPT: usize = 256;
 
@@ -214,12 +212,17 @@ mod tests {
             assert_eq!(table.is_indexed, table.len() > LOOKED_THROUGH);
             assert!((0..=number).all(|number| table.get(number * 7) == Some(&number)));
         }
-        for number in 0..100 {
+        for number in 0..98 {
             assert_eq!(table.remove(number * 7), Some(number));
             assert!(!table.contains(number * 7));
             assert!((number + 1..100).all(|number| table.contains(number * 7)));
-            assert_eq!(table.is_indexed, table.len() > LOOKED_THROUGH_AGAIN);
         }
+        table.rest();
+        assert_eq!(
+            (table.get(98 * 7), table.get(99 * 7)),
+            (Some(&98), Some(&99))
+        );
+        assert!(!table.is_indexed);
         assert!(table.by_number.is_empty());
     }
 

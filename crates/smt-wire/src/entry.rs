@@ -111,9 +111,14 @@ impl Ack {
     /// If `stripes_log2` is above 8, which no agreement permits (SPEC §4.1).
     pub fn ids(self, stripes_log2: u8) -> impl Iterator<Item = MessageId> {
         assert!(stripes_log2 <= STRIPES_LOG2_MAX, "at most 256 stripes");
-        (0..64u64)
-            .filter(move |bit| self.bits >> bit & 1 == 1)
-            .filter_map(move |bit| self.base.0.checked_add(bit << (stripes_log2 + 1)))
+        let mut left = self.bits;
+        let bits = core::iter::from_fn(move || {
+            // 64 where none is left.
+            let bit = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (bit < u64::BITS).then_some(u64::from(bit))
+        });
+        bits.filter_map(move |bit| self.base.0.checked_add(bit << (stripes_log2 + 1)))
             .map(MessageId)
     }
 }
