@@ -115,6 +115,42 @@ fn a_black_hole_brings_back_the_floor_for_one_way_messages() {
     );
 }
 
+/// Calls that leave together, and are answered together.
+fn call_at_once(world: &mut World, client: SessionIndex, bodies: Vec<bytes::Bytes>) {
+    let now = world.now;
+    let endpoint = &mut world.nodes[0].endpoint;
+    let rpcs: Vec<_> = bodies
+        .into_iter()
+        .map(|body| endpoint.call(now, client, body, None).unwrap())
+        .collect();
+    world.flush();
+    for rpc in rpcs {
+        assert!(world.outcome(0, rpc).is_ok());
+    }
+    let took = world.now.since(now);
+    assert!(took < ms(1_000), "{took:?}");
+}
+
+/// Each member is asked for, and so is the rest of the bundle: a question about one does not hide that of the other.
+#[test]
+fn a_black_hole_brings_back_the_floor_for_bundles_of_requests() {
+    let (mut world, client, server) = World::connected();
+    narrow(&mut world, 1_472);
+    let bodies = (0..200).map(|number| body(number, 64)).collect();
+    call_at_once(&mut world, client, bodies);
+    assert_eq!(sizes(&world, [client, server])[0], 1_200);
+}
+
+#[test]
+fn a_black_hole_brings_back_the_floor_for_bundles_of_replies() {
+    let (mut world, client, server) = World::connected();
+    world.nodes[1].application = replies_of_asked_length();
+    narrow(&mut world, 1_472);
+    let asked = bytes::Bytes::copy_from_slice(&600_u32.to_be_bytes());
+    call_at_once(&mut world, client, vec![asked; 20]);
+    assert_eq!(sizes(&world, [client, server]), [65_507, 1_200]);
+}
+
 #[test]
 fn after_a_black_hole_it_is_tried_again() {
     let (mut world, client, server) = World::connected();
