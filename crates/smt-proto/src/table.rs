@@ -14,9 +14,8 @@ use std::vec::Vec;
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<(u64, T)>,
-    /// Places by number, if the table `is_indexed`: once there were many, until it rests. Else empty.
+    /// Places by number: of all entries once there were many, until none is left or it rests. Else empty.
     by_number: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
-    is_indexed: bool,
 }
 
 impl<T> Table<T> {
@@ -24,14 +23,14 @@ impl<T> Table<T> {
         Self {
             entries: Vec::new(),
             by_number: HashMap::default(),
-            is_indexed: false,
         }
     }
 
     /// Adds a value. The number must be free.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
         let place = u32::try_from(self.entries.len()).expect("tables are bounded far below 2^32");
-        let is_taken = match self.is_indexed {
+        let is_indexed = self.is_indexed();
+        let is_taken = match is_indexed {
             true => self.by_number.insert(number, place).is_some(),
             false => self.place(number).is_some(),
         };
@@ -41,10 +40,9 @@ impl<T> Table<T> {
             self.entries.reserve_exact(1);
         }
         self.entries.push((number, value));
-        if !self.is_indexed && self.entries.len() > LOOKED_THROUGH {
+        if !is_indexed && self.entries.len() > LOOKED_THROUGH {
             let numbers = self.entries.iter().map(|(number, _)| *number);
             self.by_number.extend(numbers.zip(0..));
-            self.is_indexed = true;
         }
     }
 
@@ -60,7 +58,7 @@ impl<T> Table<T> {
 
     /// Takes a value out if it is such a one; the last entry takes its place.
     pub(crate) fn remove_if(&mut self, number: u64, is_such: impl FnOnce(&T) -> bool) -> Option<T> {
-        if !self.is_indexed {
+        if !self.is_indexed() {
             let place = self.place(number)?;
             let is_gone = is_such(&self.entries[place].1);
             return is_gone.then(|| self.entries.swap_remove(place).1);
@@ -90,8 +88,12 @@ impl<T> Table<T> {
         self.place(number).is_some()
     }
 
+    fn is_indexed(&self) -> bool {
+        !self.by_number.is_empty()
+    }
+
     fn place(&self, number: u64) -> Option<usize> {
-        if self.is_indexed {
+        if self.is_indexed() {
             return self.by_number.get(&number).map(|place| *place as usize);
         }
         self.entries.iter().position(|(one, _)| *one == number)
@@ -120,7 +122,6 @@ impl<T> Table<T> {
     /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
         self.by_number.clear();
-        self.is_indexed = false;
         std::mem::take(&mut self.entries)
     }
 
@@ -129,7 +130,6 @@ impl<T> Table<T> {
         self.entries.shrink_to_fit();
         if self.entries.len() <= LOOKED_THROUGH {
             self.by_number.clear();
-            self.is_indexed = false;
         }
         self.by_number.shrink_to_fit();
     }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(table.entries.capacity(), 1);
         for number in 1..100u64 {
             table.insert(number * 7, number);
-            assert_eq!(table.is_indexed, table.len() > LOOKED_THROUGH);
+            assert_eq!(table.is_indexed(), table.len() > LOOKED_THROUGH);
             assert!((0..=number).all(|number| table.get(number * 7) == Some(&number)));
         }
         for number in 0..98 {
@@ -222,8 +222,7 @@ mod tests {
             (table.get(98 * 7), table.get(99 * 7)),
             (Some(&98), Some(&99))
         );
-        assert!(!table.is_indexed);
-        assert!(table.by_number.is_empty());
+        assert!(!table.is_indexed());
     }
 
     #[test]
