@@ -73,7 +73,7 @@ impl Endpoint {
     }
 
     /// The carrier reports that a peer is unreachable. A hint: it makes live sessions ask, and a
-    /// connect that nothing has answered repeat its flight; the next one ends that connect.
+    /// connect that nothing has answered repeat its flight. One that comes after that ends the connect (SPEC §9.9).
     pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
         let connects: Vec<_> = self
             .connects

@@ -95,12 +95,8 @@ fn nor_does_a_queue_look_like_a_loss() {
     // 1.6 ms of a link of 10 Gb/s.
     world.rate = 1_250;
     world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 20_000)));
-    let now = world.now;
-    let client = &mut world.nodes[0].endpoint;
-    let rpcs: Vec<_> = (0..100)
-        .map(|number| client.call(now, session, body(number, 64), None).unwrap())
-        .collect();
-    for rpc in rpcs {
+    let requests = (0..100).map(|number| body(number, 64));
+    for rpc in world.begin_calls(0, session, requests) {
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 20_000)));
     }
     assert_eq!(world.nodes[1].endpoint.statistics().packets_resent, 0);

@@ -17,12 +17,7 @@ use super::support::{Answer, Verdict, World, body, ms};
 
 /// Calls that wait together: so many of so many bytes.
 fn calls(world: &mut World, session: SessionIndex, count: u64, length: usize) -> Vec<RpcId> {
-    let now = world.now;
-    let endpoint = &mut world.nodes[0].endpoint;
-    (0..count)
-        .map(|number| endpoint.call(now, session, body(number, length), None))
-        .map(Result::unwrap)
-        .collect()
+    world.begin_calls(0, session, (0..count).map(|number| body(number, length)))
 }
 
 fn answers(world: &mut World, rpcs: &[RpcId], length: usize) {

@@ -417,8 +417,8 @@ impl<'a> Run<'a> {
 const RUN: u64 = 0x5EED;
 /// After healing, everything has ended within this time: silence is noticed after 2 s, a connect may take 5.
 const SETTLE: Duration = Duration::from_secs(120);
-/// After healing, an attacker stays for so long. Some spoil every fourth packet, so that a record of 15 opens only
-/// after many trials: what has not ended under their hands has to end when they are gone.
+/// After healing, an attacker stays for so long. Some withhold or replace half of the packets, so that a record of 15
+/// opens only after many trials: what has not ended under their hands has to end when they are gone.
 const ATTACKED: Duration = Duration::from_secs(60);
 /// The last calls are answered within this time.
 const LAST_ROUND: Duration = Duration::from_secs(20);

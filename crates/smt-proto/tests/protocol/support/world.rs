@@ -136,6 +136,20 @@ impl World {
         rpc
     }
 
+    /// Begins calls that may leave together: nothing leaves before time passes.
+    pub fn begin_calls(
+        &mut self,
+        node: usize,
+        session: SessionIndex,
+        bodies: impl IntoIterator<Item = Bytes>,
+    ) -> Vec<RpcId> {
+        let (now, endpoint) = (self.now, &mut self.nodes[node].endpoint);
+        bodies
+            .into_iter()
+            .map(|body| endpoint.call(now, session, body, None).unwrap())
+            .collect()
+    }
+
     pub fn send_one_way(&mut self, node: usize, session: SessionIndex, body: Bytes) -> RpcId {
         let endpoint = &mut self.nodes[node].endpoint;
         let rpc = endpoint.send_one_way(self.now, session, body, None);
