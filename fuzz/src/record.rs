@@ -5,7 +5,7 @@
 //! 1. A message of the input's sizes is sealed; each record is compared with one that [`keys`] makes
 //!    from the specification.
 //! 2. The input then tries records: moved, renumbered, damaged, made up, under other keys. Only the
-//!    genuine record in its own place may open, and must.
+//!    genuine record under its own number may open, and in its own place it must.
 //! 3. A peer that has the keys seals whatever the input says; only what the specification permits
 //!    may open.
 //!
