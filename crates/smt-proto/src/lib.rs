@@ -55,6 +55,7 @@ mod rate;
 mod ready;
 mod record_set;
 mod resend_credit;
+mod send_queue;
 mod served;
 mod session;
 mod setup;

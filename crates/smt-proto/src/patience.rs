@@ -14,58 +14,58 @@ use std::time::Duration;
 use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;
 
-/// A session's wait before the first question.
+/// A session's wait before the first question. In nanoseconds, since every message looks at it.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    least: Duration,
-    interval: Duration,
+    least: u64,
+    interval: u64,
     /// When it last grew: what was asked for at once is late at once, and counts once.
     grown: Time,
-    /// How long replies take: the slowest, forgotten over some hundred others.
-    slowest: Option<Duration>,
+    /// How long replies take: the slowest, forgotten over some hundred others. `u64::MAX`: nothing is known.
+    slowest: u64,
 }
 
 impl Patience {
     pub(crate) fn new(least: Duration) -> Self {
         Self {
-            least,
-            interval: least,
+            least: nanos(least),
+            interval: nanos(least),
             grown: Time::default(),
-            slowest: None,
+            slowest: u64::MAX,
         }
     }
 
     /// The wait before the first question.
     pub(crate) fn interval(&self) -> Duration {
-        self.interval
+        Duration::from_nanos(self.interval)
     }
 
     /// The wait before the first question about a call.
     pub(crate) fn reply_interval(&self) -> Duration {
-        match self.slowest {
-            // Who has asked too early of late does not know the path.
-            Some(slowest) if self.interval == self.least => {
-                (slowest * 2).clamp(REPLY_INTERVAL_MIN.min(self.least), self.least)
-            }
-            _ => self.interval,
+        // Who has asked too early of late does not know the path.
+        if self.interval != self.least {
+            return self.interval();
         }
+        let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
+        Duration::from_nanos(self.slowest.saturating_mul(2).clamp(least, self.least))
     }
 
     /// A reply has begun so long after its call was made.
     pub(crate) fn replied(&mut self, after: Duration) {
-        self.slowest = Some(match self.slowest {
-            Some(slowest) if slowest > after => slowest - (slowest - after) / 64,
-            _ => after,
-        });
+        let after = nanos(after);
+        self.slowest = match self.slowest {
+            u64::MAX => after,
+            slowest => slowest.max(after) - slowest.saturating_sub(after) / 64,
+        };
     }
 
     /// Something came that had been asked for: again, or at last.
     pub(crate) fn answered(&mut self, now: Time, is_again: bool) {
         if is_again {
             self.interval = (self.interval / 2).max(self.least);
-        } else if now.since(self.grown) >= self.interval {
-            let most = RESEND_INTERVAL_MAX.max(self.least);
-            self.interval = (self.interval * 2).min(most);
+        } else if now.since(self.grown) >= self.interval() {
+            let most = nanos(RESEND_INTERVAL_MAX).max(self.least);
+            self.interval = self.interval.saturating_mul(2).min(most);
             self.grown = now;
         }
     }
@@ -74,6 +74,11 @@ impl Patience {
     pub(crate) fn untroubled(&mut self) {
         self.interval = (self.interval - self.interval / 64).max(self.least);
     }
+}
+
+/// Of some seconds at most, so it always fits.
+fn nanos(interval: Duration) -> u64 {
+    u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -92,7 +92,9 @@ impl Question {
 
 /// Whole microseconds, at least one. Intervals are far below an hour.
 fn micros(interval: Duration) -> NonZeroU32 {
-    let micros = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+    let whole = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
+    let micros = whole.saturating_mul(1_000_000);
+    let micros = micros.saturating_add(interval.subsec_micros());
     NonZeroU32::new(micros).unwrap_or(NonZeroU32::MIN)
 }
 

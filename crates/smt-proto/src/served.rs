@@ -27,6 +27,11 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// Takes the state of what is about to go, or to have another.
+    pub(crate) fn take_state(&mut self) -> ServedState {
+        std::mem::replace(&mut self.state, ServedState::Aborted(AbortCode::Dropped))
+    }
+
     /// When the caller gives up, by the field of its inner header (SPEC §5.2).
     pub(crate) fn deadline_of(now: Time, deadline_us: u32) -> Option<Time> {
         (deadline_us != 0 && deadline_us != u32::MAX)

@@ -27,8 +27,7 @@ mod trimmed;
 
 pub(crate) use commands::CallKind;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use smt_carrier::Path;
 use smt_record::{
@@ -58,6 +57,7 @@ use crate::question::Question;
 use crate::rate::Rate;
 use crate::ready::Place;
 use crate::resend_credit::ResendCredit;
+use crate::send_queue::SendQueue;
 use crate::served::{Served, ServedState};
 use crate::spares::Spares;
 use crate::statistics::Statistics;
@@ -173,7 +173,7 @@ pub(crate) struct Session {
     payload_max: u32,
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
-    sendable: BinaryHeap<Reverse<(u32, MessageId)>>,
+    sendable: SendQueue,
     discovery: Discovery,
     /// Earliest moment that the timers may have something to do.
     due: Option<Time>,
@@ -269,7 +269,7 @@ impl Session {
             cuts_waiting: 0,
             payload_max: 0,
             control: ControlQueue::default(),
-            sendable: BinaryHeap::new(),
+            sendable: SendQueue::default(),
             due: Some(now),
             discovery,
             asked_since: None,

@@ -2,47 +2,43 @@
 //! A table by number: constant-time look-up, and iteration in an order that does not depend on hashing.
 //!
 //! Entries stand without gaps, so that a look at all of them costs what there is now, not what there once was. Few are
-//! looked through; of many a hash map tells the place of a number. The hash is fixed, which is safe: numbers enter only
+//! looked through; of many an index tells the place of a number. Its hash is fixed, which is safe: numbers enter only
 //! after they were issued here or came out of an authenticated record.
 
-use core::hash::{BuildHasherDefault, Hasher};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+mod index;
+
 use std::vec::Vec;
+
+use index::Index;
 
 /// A table from numbers (ids, indices) to values.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<(u64, T)>,
-    /// Places by number: of all entries once there were many, until none is left or it rests. Else empty.
-    by_number: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
+    /// Where each entry stands: of all once there were many, until none is left or it rests. Else empty.
+    index: Index,
 }
 
 impl<T> Table<T> {
     pub(crate) fn new() -> Self {
         Self {
             entries: Vec::new(),
-            by_number: HashMap::default(),
+            index: Index::default(),
         }
     }
 
     /// Adds a value. The number must be free.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
-        let place = u32::try_from(self.entries.len()).expect("tables are bounded far below 2^32");
-        let is_indexed = self.is_indexed();
-        let is_taken = match is_indexed {
-            true => self.by_number.insert(number, place).is_some(),
-            false => self.place(number).is_some(),
-        };
-        assert!(!is_taken, "number {number} is taken");
+        assert!(!self.contains(number), "number {number} is taken");
         if self.entries.capacity() == 0 {
             // Most sessions have one message at a time, and there are many sessions.
             self.entries.reserve_exact(1);
         }
         self.entries.push((number, value));
-        if !is_indexed && self.entries.len() > LOOKED_THROUGH {
-            let numbers = self.entries.iter().map(|(number, _)| *number);
-            self.by_number.extend(numbers.zip(0..));
+        if self.index.is_on() {
+            self.index.enter_last(&self.entries);
+        } else if self.entries.len() > LOOKED_THROUGH {
+            self.index.enter_all(&self.entries);
         }
     }
 
@@ -53,30 +49,37 @@ impl<T> Table<T> {
 
     /// Takes a value out; the last entry takes its place.
     pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
-        self.remove_if(number, |_| true)
-    }
-
-    /// Takes a value out if it is such a one; the last entry takes its place.
-    pub(crate) fn remove_if(&mut self, number: u64, is_such: impl FnOnce(&T) -> bool) -> Option<T> {
-        if !self.is_indexed() {
-            let place = self.place(number)?;
-            let is_gone = is_such(&self.entries[place].1);
-            return is_gone.then(|| self.entries.swap_remove(place).1);
-        }
-        let Entry::Occupied(entry) = self.by_number.entry(number) else {
-            return None;
-        };
-        let place = *entry.get();
-        if !is_such(&self.entries[place as usize].1) {
-            return None;
-        }
-        entry.remove();
-        let (_, value) = self.entries.swap_remove(place as usize);
-        if let Some((moved, _)) = self.entries.get(place as usize) {
-            self.by_number.insert(*moved, place);
-        }
+        let place = self.place(number)?;
+        self.forget_place(place);
+        let (_, value) = self.entries.swap_remove(place);
         self.shrink();
         Some(value)
+    }
+
+    /// Takes of a value what is wanted, and then drops it where it is: values are large, and are not moved for that. If
+    /// nothing is wanted it stays.
+    pub(crate) fn take<R>(
+        &mut self,
+        number: u64,
+        wanted: impl FnOnce(&mut T) -> Option<R>,
+    ) -> Option<R> {
+        let place = self.place(number)?;
+        let taken = wanted(&mut self.entries[place].1)?;
+        self.forget_place(place);
+        if let Some(last) = self.entries.pop()
+            && place < self.entries.len()
+        {
+            self.entries[place] = last;
+        }
+        self.shrink();
+        Some(taken)
+    }
+
+    /// The entry of this place is about to leave, and the last one to take it.
+    fn forget_place(&mut self, place: usize) {
+        if self.index.is_on() {
+            self.index.forget(&self.entries, place);
+        }
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&T> {
@@ -88,14 +91,14 @@ impl<T> Table<T> {
         self.place(number).is_some()
     }
 
-    fn is_indexed(&self) -> bool {
-        !self.by_number.is_empty()
+    fn place(&self, number: u64) -> Option<usize> {
+        if !self.index.is_on() {
+            return self.looked_through(number);
+        }
+        self.index.find(&self.entries, number)
     }
 
-    fn place(&self, number: u64) -> Option<usize> {
-        if self.is_indexed() {
-            return self.by_number.get(&number).map(|place| *place as usize);
-        }
+    fn looked_through(&self, number: u64) -> Option<usize> {
         self.entries.iter().position(|(one, _)| *one == number)
     }
 
@@ -121,57 +124,44 @@ impl<T> Table<T> {
 
     /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
-        self.by_number.clear();
+        self.index = Index::default();
         std::mem::take(&mut self.entries)
     }
 
     /// Gives all room back that is not needed now.
     pub(crate) fn rest(&mut self) {
         self.entries.shrink_to_fit();
-        if self.entries.len() <= LOOKED_THROUGH {
-            self.by_number.clear();
+        self.index = Index::default();
+        if self.entries.len() > LOOKED_THROUGH {
+            self.index.enter_all(&self.entries);
         }
-        self.by_number.shrink_to_fit();
     }
 
     /// Gives room back after a burst.
     fn shrink(&mut self) {
-        let room = self.entries.capacity();
-        if room > ROOM_KEPT && self.entries.len() < room / 4 {
+        let (held, room) = (self.entries.len(), self.entries.capacity());
+        if room > ROOM_KEPT && held < room / 4 {
             self.entries.shrink_to(room / 2);
-            self.by_number.shrink_to(room / 2);
+            self.index = Index::default();
+            self.index.enter_all(&self.entries);
+        }
+        if held == 0 {
+            self.index.turn_off();
         }
     }
 }
 
-/// Most entries that are looked through: as long as a look-up in the map takes, and without the map's memory.
+/// Most entries that are looked through: as long as a look-up in the index takes, and without its memory.
 const LOOKED_THROUGH: usize = 8;
 /// Entries whose room is kept: what is in progress comes and goes by hundreds.
 const ROOM_KEPT: usize = 256;
 
-/// Fibonacci hashing: numbers are dense, so one multiplication spreads them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 ^= self.0 >> 32;
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
+    use std::rc::Rc;
+
     use super::*;
 
     #[test]
@@ -198,18 +188,18 @@ mod tests {
         assert_eq!(table.iter().collect::<Vec<_>>(), [(0, &0)]);
         assert_eq!(table.entries.len(), 1);
         assert!(table.entries.capacity() <= 2 * ROOM_KEPT);
-        assert!(table.by_number.capacity() <= 4 * ROOM_KEPT);
+        assert!(table.index.slots() <= 4 * ROOM_KEPT);
         assert_eq!(table.get(0), Some(&0));
     }
 
     #[test]
-    fn few_need_no_map_and_many_are_found_by_it() {
+    fn few_need_no_index_and_many_are_found_by_it() {
         let mut table = Table::new();
         table.insert(0, 0);
         assert_eq!(table.entries.capacity(), 1);
         for number in 1..100u64 {
             table.insert(number * 7, number);
-            assert_eq!(table.is_indexed(), table.len() > LOOKED_THROUGH);
+            assert_eq!(table.index.is_on(), table.len() > LOOKED_THROUGH);
             assert!((0..=number).all(|number| table.get(number * 7) == Some(&number)));
         }
         for number in 0..98 {
@@ -222,7 +212,7 @@ mod tests {
             (table.get(98 * 7), table.get(99 * 7)),
             (Some(&98), Some(&99))
         );
-        assert!(!table.is_indexed());
+        assert!(!table.index.is_on());
     }
 
     #[test]
@@ -238,5 +228,61 @@ mod tests {
     fn a_number_is_taken_once_among_many() {
         let mut table = Table::new();
         (0..=20).for_each(|number| table.insert(number % 20, ()));
+    }
+
+    /// Numbers that are searched for from the same few slots, among dense ones: gaps that close move others.
+    #[test]
+    fn it_holds_what_a_plain_map_holds() {
+        for seed in 0..64u64 {
+            let (mut table, mut plain) = (Table::new(), BTreeMap::new());
+            let mut state = seed;
+            for step in 0..2_000u64 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let any = state >> 33;
+                let number = match seed % 3 {
+                    0 => any % 100,
+                    1 => (any % 100) << 40,
+                    _ => any % 50 + ((any % 2) << 50),
+                };
+                // Grows for a while, then shrinks, and again.
+                if any % 8 < 3 + step / 500 % 2 * 2 {
+                    assert_eq!(table.remove(number), plain.remove(&number), "seed {seed}");
+                } else if let Entry::Vacant(free) = plain.entry(number) {
+                    table.insert(number, step);
+                    free.insert(step);
+                }
+                assert_eq!(table.get(number), plain.get(&number), "seed {seed}");
+            }
+            let mut entries: Vec<_> = table.iter().collect();
+            entries.sort_unstable();
+            assert!(
+                entries
+                    .iter()
+                    .map(|(number, value)| (number, *value))
+                    .eq(plain.iter())
+            );
+            assert!(
+                plain
+                    .iter()
+                    .all(|(number, value)| table.get(*number) == Some(value))
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_of_a_value_is_taken_and_the_rest_dropped() {
+        let mut table = Table::new();
+        for count in [3u64, 30] {
+            (0..count).for_each(|number| table.insert(number, (Rc::new(number), number)));
+            let kept = table.get(1).map(|(held, _)| Rc::clone(held)).unwrap();
+            let taken = table.take(1, |(held, number)| (**held == *number).then_some(*number));
+            assert_eq!((taken, Rc::strong_count(&kept)), (Some(1), 1));
+            assert_eq!(table.take(2, |_| None::<()>), None, "nothing is wanted");
+            assert!(table.contains(2) && !table.contains(1));
+            assert_eq!(table.take(1, |_| Some(())), None, "it is gone");
+            assert_eq!(table.drain().len() as u64, count - 1);
+        }
     }
 }

@@ -26,7 +26,7 @@ impl Time {
     /// Whole seconds since the beginning.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
-        self.0 / 1_000_000_000
+        self.0 / NANOS_PER_SECOND
     }
 
     /// The time from `earlier` to this moment, zero if `earlier` is later.
@@ -40,7 +40,8 @@ impl Add<Duration> for Time {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let whole = duration.as_secs().saturating_mul(NANOS_PER_SECOND);
+        let nanos = whole.saturating_add(duration.subsec_nanos().into());
         Self(self.0.saturating_add(nanos))
     }
 }
@@ -52,3 +53,5 @@ impl Sub for Time {
         self.since(earlier)
     }
 }
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;

@@ -69,6 +69,7 @@ impl MemberHeader {
 pub struct Members<'a> {
     bytes: &'a [u8],
     at: usize,
+    requests: usize,
 }
 
 impl<'a> Members<'a> {
@@ -78,15 +79,25 @@ impl<'a> Members<'a> {
     /// `Malformed` if there is no member, or if members do not fill the bundle exactly: the peer broke a rule, since
     /// these bytes are authenticated.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let members = Self { bytes, at: 0 };
+        let mut members = Self {
+            bytes,
+            at: 0,
+            requests: 0,
+        };
         if bytes.is_empty() {
             return Err(ParseError::Malformed("bundle without a member"));
         }
         let mut rest = members;
         while rest.at < bytes.len() {
-            rest.split_first()?;
+            let (member, _) = rest.split_first()?;
+            members.requests += usize::from(member.kind == Kind::Request);
         }
         Ok(members)
+    }
+
+    /// How many of all its members are requests.
+    pub fn requests(&self) -> usize {
+        self.requests
     }
 
     fn split_first(&mut self) -> Result<(MemberHeader, core::ops::Range<usize>), ParseError> {
@@ -157,6 +168,7 @@ mod tests {
         let members: Vec<_> = Members::parse(&bytes).unwrap().collect();
         let ids: Vec<_> = members.iter().map(|(header, _)| header.id.0).collect();
         assert_eq!(ids, [5, 6, 7]);
+        assert_eq!(Members::parse(&bytes).unwrap().requests(), 1);
         let (ask, place) = members[0].clone();
         assert_eq!((ask.deadline_us, ask.reply_unscheduled), (7, 9));
         assert_eq!(&bytes[place], b"ask");

@@ -9,8 +9,6 @@
 
 mod arriving;
 
-use std::cmp::Reverse;
-
 use bytes::Bytes;
 use smt_record::{OutgoingId, Padding};
 use smt_wire::{
@@ -72,8 +70,7 @@ impl Session {
         let mut filling: Option<Filling> = None;
         // Nothing is allocated for a message that leaves alone.
         let mut others = Vec::new();
-        while let Some(Reverse((_, id))) = self.sendable.peek() {
-            let id = *id;
+        while let Some((_, id)) = self.sendable.first() {
             let found = filling
                 .as_ref()
                 .map_or(1, |filling| filling.members.ids.len());
@@ -106,7 +103,9 @@ impl Session {
             }
             self.sendable.pop();
         }
-        self.sendable.extend(others);
+        others
+            .into_iter()
+            .for_each(|other| self.sendable.push(other));
         filling
     }
 
@@ -145,34 +144,37 @@ impl Session {
         let most = most
             .saturating_sub(filling.body.len() + MemberHeader::LEN)
             .min(self.agreement.member_max());
-        let fits = |outgoing: &Outgoing| outgoing.waiting().is_some_and(|body| body.len() <= most);
         let bundle = filling.right.id();
-        let (terms, outgoing) = if self.is_own(id) {
+        let mut append = |terms, outgoing: &Outgoing| {
+            let text = outgoing.waiting().filter(|text| text.len() <= most);
+            if let Some(text) = text {
+                append_member(id, terms, text, &mut filling.body);
+                filling.members.ids.push(id);
+            }
+            text.is_some()
+        };
+        if self.is_own(id) {
             let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
                 return false;
             };
-            if live.is_bundle() {
+            let terms = live.terms(now);
+            let waiting = live.outgoing.as_ref().filter(|_| !live.is_bundle());
+            if waiting.is_none_or(|outgoing| !append(terms, outgoing)) {
                 return false;
             }
-            let Some(outgoing) = live.outgoing.take_if(|outgoing| fits(outgoing)) else {
-                return false;
-            };
             live.bundle = Some(bundle);
-            (live.terms(now), outgoing)
+            live.outgoing = None;
         } else {
-            let replying = |served: &&mut Served| matches!(&served.state, ServedState::Replying(outgoing) if fits(outgoing));
-            let Some(served) = self.served.get_mut(id.0).filter(replying) else {
+            let Some(served) = self.served.get_mut(id.0) else {
                 return false;
             };
-            let state = std::mem::replace(&mut served.state, ServedState::Bundled(bundle));
-            let ServedState::Replying(outgoing) = state else {
+            let ServedState::Replying(outgoing) = &served.state else {
                 return false;
             };
-            (Terms::of(Kind::Reply), outgoing)
-        };
-        if let Some(text) = outgoing.waiting() {
-            append_member(id, terms, text, &mut filling.body);
-            filling.members.ids.push(id);
+            if !append(Terms::of(Kind::Reply), outgoing) {
+                return false;
+            }
+            served.state = ServedState::Bundled(bundle);
         }
         true
     }
@@ -220,8 +222,10 @@ impl Session {
         self.bundles -= 1;
         for id in members.ids {
             if !self.is_own(id) {
-                let is_bundled = |served: &Served| matches!(served.state, ServedState::Bundled(_));
-                if self.served.remove_if(id.0, is_bundled).is_some() {
+                let bundled = |served: &mut Served| {
+                    matches!(served.state, ServedState::Bundled(_)).then_some(())
+                };
+                if self.served.take(id.0, bundled).is_some() {
                     self.last_active = now;
                 }
                 continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the application asks of a session.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -53,7 +52,7 @@ impl Session {
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
-        self.sendable.push(Reverse((remaining, id)));
+        self.sendable.push((remaining, id));
         self.last_active = now;
         Ok(id)
     }
@@ -73,8 +72,7 @@ impl Session {
         if !matches!(served.state, ServedState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
-        let state = std::mem::replace(&mut served.state, ServedState::Aborted(AbortCode::Dropped));
-        let ServedState::Working { right } = state else {
+        let ServedState::Working { right } = served.take_state() else {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
@@ -82,7 +80,7 @@ impl Session {
         let (remaining, due) = (outgoing.remaining(), served.question.due);
         served.state = ServedState::Replying(outgoing.queued());
         self.set_due(due);
-        self.sendable.push(Reverse((remaining, id)));
+        self.sendable.push((remaining, id));
         self.last_active = now;
         Ok(())
     }
@@ -250,7 +248,7 @@ impl Session {
         if outgoing.is_sendable() && !outgoing.is_queued {
             outgoing.is_queued = true;
             let remaining = outgoing.remaining();
-            self.sendable.push(Reverse((remaining, id)));
+            self.sendable.push((remaining, id));
         }
     }
 

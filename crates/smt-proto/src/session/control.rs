@@ -272,12 +272,14 @@ impl Session {
     /// The peer does not need our message of this id any more.
     pub(super) fn acknowledged(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         if !self.is_own(id) {
-            let is_answered =
-                |served: &Served| !matches!(served.state, ServedState::Working { .. });
-            let Some(served) = self.served.remove_if(id.0, is_answered) else {
+            let answer = |served: &mut Served| match served.state {
+                ServedState::Working { .. } => None,
+                _ => Some(served.take_state()),
+            };
+            let Some(state) = self.served.take(id.0, answer) else {
                 return;
             };
-            match served.state {
+            match state {
                 ServedState::Receiving { incoming, .. } => {
                     shared.forget(self.rpc(id), &incoming);
                 }

@@ -72,10 +72,7 @@ impl Session {
         shared.forget(rpc, incoming);
         self.patience.untroubled();
         let deadline = served.deadline;
-        let aborted = ServedState::Aborted(smt_wire::AbortCode::Refused);
-        let ServedState::Receiving { incoming, right } =
-            std::mem::replace(&mut served.state, aborted)
-        else {
+        let ServedState::Receiving { incoming, right } = served.take_state() else {
             return;
         };
         match right {

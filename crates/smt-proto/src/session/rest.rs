@@ -35,7 +35,7 @@ impl Session {
         self.open.rest();
         self.calls.rest();
         self.served.rest();
-        self.sendable.shrink_to_fit();
+        self.sendable.rest();
         self.control = ControlQueue::default();
         for stripe in &mut self.stripes {
             stripe.window.rest();

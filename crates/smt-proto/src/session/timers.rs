@@ -4,7 +4,6 @@
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
 //! It runs at most once per [`TIMER_GRAIN`] (or [`TIMER_GRAIN_FEW`]), and not at all while nothing waits.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use smt_wire::{Body, MessageId, PacketType};
@@ -116,7 +115,7 @@ impl Session {
             {
                 outgoing.ask_again(0, 1);
                 outgoing.is_queued = true;
-                self.sendable.push(Reverse((0, MessageId(number))));
+                self.sendable.push((0, MessageId(number)));
             }
         }
     }

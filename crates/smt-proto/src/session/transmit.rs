@@ -3,8 +3,6 @@
 //!
 //! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal size.
 
-use std::cmp::Reverse;
-
 use smt_record::SealError;
 use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
 
@@ -50,7 +48,7 @@ impl Session {
     /// Writes messages until the batch is full.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         let holder_epoch = self.reserved_for();
-        while let Some(Reverse((rank, id))) = self.sendable.pop() {
+        while let Some((rank, id)) = self.sendable.pop() {
             let id = match holder_epoch {
                 None => self.gather(now, id, shared),
                 Some(_) => id,
@@ -75,7 +73,7 @@ impl Session {
         {
             outgoing.is_queued = true;
             let rank = outgoing.remaining().min(rank);
-            self.sendable.push(Reverse((rank, id)));
+            self.sendable.push((rank, id));
         }
     }
 
@@ -85,8 +83,8 @@ impl Session {
             return 0;
         }
         self.sendable
-            .peek()
-            .map_or(0, |Reverse((remaining, _))| remaining.saturating_add(1))
+            .first()
+            .map_or(0, |(remaining, _)| remaining.saturating_add(1))
     }
 
     /// Whether messages are all that it has to send.
@@ -98,6 +96,15 @@ impl Session {
         self.confirm_due
             || !self.control.is_empty() && (self.has_controls(shared) || self.control.has_epoch())
             || self.ended.is_none() && !self.sendable.is_empty()
+    }
+
+    /// Whether the endpoint's books have it as it is: one command of many changes nothing there, the first one did.
+    pub(crate) fn is_settled(&self, shared: &Shared) -> bool {
+        self.due() == self.timer
+            && match self.ready {
+                Some((waiting, _)) => self.rank() >= waiting,
+                None => !self.has_output(shared) && !self.has_ended(),
+            }
     }
 
     /// Lets the peer send more of a message (the endpoint's grant policy decided). How much more.

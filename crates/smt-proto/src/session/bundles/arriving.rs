@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use smt_record::IdParts;
 use smt_wire::{BUNDLE_RECORDS_MAX, Data, Kind, MemberHeader, Members, MessageId};
 
 use super::super::data::{accept, piece};
@@ -13,7 +14,6 @@ use super::super::{Session, Shared};
 use crate::call::Call;
 use crate::event::Event;
 use crate::incoming::Incoming;
-use crate::outgoing::Outgoing;
 use crate::served::Served;
 use crate::time::Time;
 
@@ -99,8 +99,7 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         };
-        let is_request = |(member, _): &(MemberHeader, _)| member.kind == Kind::Request;
-        let requests = members.filter(is_request).count();
+        let requests = members.requests();
         if requests > 0 && !self.has_room_for(requests, shared) {
             shared.statistics.memory_refusals += 1;
             self.heard(now);
@@ -136,6 +135,7 @@ impl Session {
         is_again: bool,
         shared: &mut Shared,
     ) {
+        let stripe = self.stripe_of(bundle);
         let mut was_asked = false;
         let mut answered = Answered {
             is_again,
@@ -143,14 +143,15 @@ impl Session {
         };
         for (member, place) in members {
             let text = body.slice(place);
-            if self.agreement.layout.split(member.id).is_none()
-                || self.stripe_of(member.id) != self.stripe_of(bundle)
-            {
+            let parts = self.agreement.layout.split(member.id);
+            let Some(parts) = parts.filter(|parts| parts.stripe == stripe) else {
                 shared.statistics.violations += 1;
-            } else if member.kind == Kind::Reply {
+                continue;
+            };
+            if member.kind == Kind::Reply {
                 was_asked |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
             } else {
-                self.take_member_message(now, &member, text, shared);
+                self.take_member_message(now, (&member, parts), text, shared);
             }
         }
         self.note_answered(&mut answered, shared);
@@ -163,16 +164,15 @@ impl Session {
     fn take_member_message(
         &mut self,
         now: Time,
-        member: &MemberHeader,
+        (member, parts): (&MemberHeader, IdParts),
         body: Bytes,
         shared: &mut Shared,
     ) {
         let id = member.id;
-        let parts = self.agreement.layout.split(id);
-        let Some(parts) = parts.filter(|parts| parts.initiator != self.agreement.side) else {
+        if parts.initiator == self.agreement.side {
             shared.statistics.violations += 1;
             return;
-        };
+        }
         let window = &mut self.stripes[usize::from(parts.stripe)].window;
         if window.is_seen(parts.counter) {
             // It was given up, and VOIDED answered that.
@@ -211,28 +211,35 @@ impl Session {
         answered: &mut Answered,
         shared: &mut Shared,
     ) -> bool {
-        let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.incoming.is_none());
-        let Some(Call::Live(live)) = self.calls.remove_if(id.0, waits) else {
+        let ended = self.calls.take(id.0, |call| match call {
+            Call::Live(live) if !live.is_one_way && live.incoming.is_none() => {
+                Some((live.outgoing.take(), live.bundle, live.question))
+            }
+            _ => None,
+        });
+        let Some((outgoing, bundle, question)) = ended else {
             shared.statistics.packets_duplicate += 1;
             return false;
         };
         self.patience.untroubled();
         if !answered.is_again {
-            self.patience.replied(now.since(live.question.since));
+            self.patience.replied(now.since(question.since));
         }
-        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.discovery.progressed();
+        if let Some(outgoing) = outgoing {
+            if outgoing.is_large() {
+                self.discovery.progressed();
+            }
+            shared.give_back(Some(outgoing));
         }
-        shared.give_back(live.outgoing);
-        if answered.bundle != live.bundle {
+        if answered.bundle != bundle {
             self.note_answered(answered, shared);
-            answered.bundle = live.bundle;
+            answered.bundle = bundle;
         }
         answered.count += 1;
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
-        live.question.asked > 0
+        question.asked > 0
     }
 
     fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
