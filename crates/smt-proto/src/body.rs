@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's bytes of a message on its way in, while they come (SPEC §5.4).
 //!
-//! A body of one record is in a block with others (`bodies`). Of the others a short one is a vector of its own, and a
-//! longer one is in a buffer that comes back when the application drops it (`spares`). It grows to what the peer may
-//! send, never to a claimed length; only a spare buffer may be larger.
+//! A short one is a vector of its own, and a longer one is in a buffer that comes back when the application drops it
+//! (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+//!
+//! Not here: bodies of one record, which are in a block with others (`bodies`).
 
 use bytes::Bytes;
 
@@ -12,8 +13,6 @@ use crate::spares::{Buffer, Spares};
 /// The bytes of a body, those that have not come undefined.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// All there is came with record 0.
-    Whole(Bytes),
     /// Short.
     Own(Vec<u8>),
     /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a copy.
@@ -21,10 +20,14 @@ pub(crate) enum Body {
 }
 
 impl Body {
+    /// A body that begins so.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self::Own(bytes.to_vec())
+    }
+
     /// What the body holds or may come to hold without growing.
     pub(crate) fn capacity(&self) -> usize {
         match self {
-            Self::Whole(bytes) => bytes.len(),
             Self::Own(bytes) => bytes.capacity(),
             Self::Lent(buffer, _) => buffer.bytes().len(),
         }
@@ -38,9 +41,6 @@ impl Body {
         (promised, whole): (usize, usize),
         spares: &Spares,
     ) -> &mut [u8] {
-        if let Self::Whole(bytes) = self {
-            *self = Self::Own(bytes.to_vec());
-        }
         if self.capacity() < end {
             let most = whole.max(end);
             let least = promised.max(2 * self.capacity()).min(most).max(end);
@@ -56,7 +56,6 @@ impl Body {
             }
         }
         match self {
-            Self::Whole(_) => &mut [],
             Self::Own(bytes) => {
                 if bytes.len() < end {
                     bytes.resize(end, 0);
@@ -73,7 +72,6 @@ impl Body {
     /// The first `length` bytes, which have all been written.
     pub(crate) fn into_bytes(self, length: usize) -> Bytes {
         match self {
-            Self::Whole(bytes) => bytes,
             Self::Own(mut bytes) => {
                 bytes.truncate(length);
                 Bytes::from(bytes)
@@ -88,7 +86,6 @@ impl Body {
 
     fn written(&self) -> &[u8] {
         match self {
-            Self::Whole(bytes) => bytes,
             Self::Own(bytes) => bytes,
             Self::Lent(buffer, written) => &buffer.bytes()[..*written],
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A message on its way in, from its opened record 0 to the whole body (SPEC §5.4).
+//! A message of several records on its way in, from its opened record 0 to the whole body (SPEC §5.4).
 //!
-//! 1. [`Incoming::begin`] opens record 0; its inner header is the truth from then on.
+//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one record ends there.
 //! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is opened
 //!    from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`missing`] says what to ask for; [`Incoming::into_body`] yields the message.
@@ -10,7 +10,7 @@
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
 
 use bytes::Bytes;
-use smt_record::{IndexBits, OpenKeys, open_first, open_rest};
+use smt_record::{IndexBits, OpenKeys, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::assemblies::Assemblies;
@@ -21,7 +21,10 @@ use crate::record_set::RecordSet;
 use crate::spares::Spares;
 use crate::statistics::Statistics;
 
+mod first;
 mod missing;
+
+pub(crate) use first::{First, Message};
 
 /// A message whose record 0 has opened.
 #[derive(Debug)]
@@ -68,54 +71,24 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Incoming {
-    /// Opens record 0 from the payload of a packet with offset 0. `None` if it does not open: nothing of the
-    /// packet is then to be believed.
-    pub(crate) fn begin(
-        piece: Piece<'_>,
-        geometry: Geometry,
-        opener: &mut Opener<'_>,
-    ) -> Option<Self> {
-        let place = geometry.record(piece.message_length, 0);
-        let record = piece
-            .payload
-            .get(..place.extent as usize + RECORD_OVERHEAD)?;
-        let sequence = opener.index_bits.sequence(opener.id, 0).ok()?;
-        let (epoch, aead) = opener.keys.data(piece.epoch)?;
-        let plaintext = &mut *opener.scratch;
-        plaintext.clear();
-        let Ok(header) = open_first(
-            aead,
-            sequence,
-            geometry,
-            piece.message_length,
-            record,
-            plaintext,
-        ) else {
-            opener.keys.failed();
-            opener.statistics.records_failed += 1;
-            return None;
-        };
-        opener.keys.opened(epoch);
-        let records = geometry.records(piece.message_length);
+    /// A message of several records, of which the first has opened: so many bytes of the record stream, and of the body.
+    fn new(header: InnerHeader, geometry: Geometry, arrived: u32, body: &[u8]) -> Self {
         let mut opened = RecordSet::default();
         opened.insert(0);
-        Some(Self {
+        Self {
             header,
             geometry,
-            length: geometry.stream_length(piece.message_length),
-            records,
+            length: geometry.stream_length(header.padded_length),
+            records: geometry.records(header.padded_length),
             opened,
-            body: match records {
-                1 => Body::Whole(opener.bodies.of(opener.scratch)),
-                _ => Body::Own(opener.scratch.clone()),
-            },
+            body: Body::of(body),
             assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,
             free: 0,
             cuts: None,
-            arrived: record.len() as u32,
-        })
+            arrived,
+        }
     }
 
     /// Takes a payload.

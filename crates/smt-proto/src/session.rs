@@ -103,7 +103,14 @@ impl Shared {
     /// So many bytes of a message have opened.
     pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
         if self.grants.pulling().is_some() && incoming.is_ungranted() {
-            self.unasked = self.unasked.saturating_add(incoming.unasked(bytes));
+            self.came_unasked(incoming.unasked(bytes));
+        }
+    }
+
+    /// So many bytes have come without a grant, and were not asked for again.
+    pub(crate) fn came_unasked(&mut self, bytes: u32) {
+        if self.grants.pulling().is_some() {
+            self.unasked = self.unasked.saturating_add(bytes);
         }
     }
 

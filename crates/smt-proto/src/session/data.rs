@@ -11,7 +11,7 @@ use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
 use crate::early::EarlyPacket;
-use crate::incoming::{Incoming, Opener, Piece, record_end};
+use crate::incoming::{First, Incoming, Message, Opener, Piece, record_end};
 use crate::limits;
 use crate::question::Question;
 use crate::served::{Served, ServedState};
@@ -111,14 +111,13 @@ impl Session {
             shared.statistics.memory_refusals += 1;
             return;
         }
-        let Some(mut incoming) = self.begin(now, id, data, shared) else {
+        let Some(first) = self.begin(now, id, data, shared) else {
             return;
         };
-        match incoming.header().kind {
+        match first.header.kind {
             Kind::Bundle => {
-                incoming.allow(shared.config.unscheduled, 0);
-                self.first_came(&mut incoming, data, shared);
-                self.handle_new_bundle(now, (incoming, counter), data, shared);
+                self.first_came(&first, data, shared);
+                self.handle_new_bundle(now, (first, counter), data, shared);
                 return;
             }
             Kind::Request | Kind::OneWay if is_full => {
@@ -135,17 +134,16 @@ impl Session {
             return;
         };
         self.heard(now);
-        incoming.allow(shared.config.unscheduled, 0);
-        self.first_came(&mut incoming, data, shared);
-        let header = *incoming.header();
-        self.take_ride(now, id, &header, shared);
-        if incoming.is_complete() {
-            // Most are: one record. What else came of the id belonged to no message.
-            self.forget_early(id, shared);
-            self.patience.untroubled();
-            self.deliver(now, incoming, sight, shared);
-        } else {
-            self.receive_rest(now, incoming, (sight, data), shared);
+        self.first_came(&first, data, shared);
+        self.take_ride(now, id, &first.header, shared);
+        match first.message {
+            Message::Whole(body) => {
+                // What else came of the id belonged to no message.
+                self.forget_early(id, shared);
+                self.patience.untroubled();
+                self.deliver(now, (sight, &first.header, body), shared);
+            }
+            Message::Part(incoming) => self.receive_rest(now, incoming, (sight, data), shared),
         }
         self.tell_window(stripe);
     }
@@ -154,11 +152,12 @@ impl Session {
     fn receive_rest(
         &mut self,
         now: Time,
-        incoming: Incoming,
+        mut incoming: Box<Incoming>,
         (sight, data): (FirstSight, &Data<'_>),
         shared: &mut Shared,
     ) {
         let id = sight.id();
+        incoming.allow(shared.config.unscheduled, 0);
         shared.books.enter(&incoming);
         let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
         self.insert_served(now, id, (incoming, right));
@@ -191,16 +190,13 @@ impl Session {
         &mut self,
         now: Time,
         id: MessageId,
-        (incoming, right): (Incoming, Option<OutgoingId>),
+        (incoming, right): (Box<Incoming>, Option<OutgoingId>),
     ) {
         let header = *incoming.header();
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
         let served = Served {
-            state: ServedState::Receiving {
-                incoming: Box::new(incoming),
-                right,
-            },
+            state: ServedState::Receiving { incoming, right },
             question,
             reply_unscheduled: header.reply_unscheduled,
             deadline: Served::deadline_of(now, header.deadline_us),
@@ -215,7 +211,7 @@ impl Session {
         id: MessageId,
         data: &Data<'_>,
         shared: &mut Shared,
-    ) -> Option<Incoming> {
+    ) -> Option<First> {
         if data.header.offset != 0 {
             self.keep_early(now, &data.header, data.payload, shared);
             return None;
@@ -229,7 +225,7 @@ impl Session {
             spares: &shared.spares,
             statistics: &mut shared.statistics,
         };
-        Incoming::begin(piece(data), self.agreement.geometry, &mut opener)
+        First::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
     /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has opened.

@@ -6,11 +6,10 @@
 
 use bytes::Bytes;
 use smt_record::FirstSight;
-use smt_wire::{Kind, MessageId};
+use smt_wire::{InnerHeader, Kind, MessageId};
 
 use super::{Session, Shared};
 use crate::event::Event;
-use crate::incoming::Incoming;
 use crate::question::Question;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -20,18 +19,16 @@ impl Session {
     pub(super) fn deliver(
         &mut self,
         now: Time,
-        incoming: Incoming,
-        sight: FirstSight,
+        (sight, header, body): (FirstSight, &InnerHeader, Bytes),
         shared: &mut Shared,
     ) {
-        let header = *incoming.header();
         if header.kind != Kind::Request {
-            self.deliver_one_way(sight.id(), incoming, shared);
+            self.deliver_one_way(sight.id(), body, shared);
             return;
         }
         let deadline = Served::deadline_of(now, header.deadline_us);
         let terms = (header.reply_unscheduled, deadline);
-        self.begin_work(now, (sight, incoming.into_body()), terms, shared);
+        self.begin_work(now, (sight, body), terms, shared);
     }
 
     /// Delivers a request that came whole: alone, or in a bundle. With its reply's bytes that need no grant, and when its
@@ -80,7 +77,7 @@ impl Session {
                 self.served.remove(id.0);
                 match incoming.header().kind {
                     Kind::Bundle => self.finish_bundle(now, id, *incoming, shared),
-                    _ => self.deliver_one_way(id, *incoming, shared),
+                    _ => self.deliver_one_way(id, incoming.into_body(), shared),
                 }
             }
             Some(right) => {
@@ -112,7 +109,7 @@ impl Session {
         });
     }
 
-    fn deliver_one_way(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
+    fn deliver_one_way(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
         let Some(parts) = self.agreement.layout.split(id) else {
             return;
         };
@@ -121,9 +118,6 @@ impl Session {
         self.control.ack(crate::acks::ack_of(id, self.shift()));
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
-        shared.events.push_back(Event::OneWay {
-            rpc,
-            body: incoming.into_body(),
-        });
+        shared.events.push_back(Event::OneWay { rpc, body });
     }
 }

@@ -4,13 +4,14 @@
 //! The first record that opens acknowledges the request; the whole reply ends the call, and its
 //! acknowledgement waits for a message to ride in.
 
+use bytes::Bytes;
 use smt_wire::{Data, Kind, MessageId};
 
 use super::data::{accept, early_piece, piece};
 use super::{Session, Shared};
 use crate::call::Call;
 use crate::event::Event;
-use crate::incoming::{Incoming, Piece};
+use crate::incoming::{Incoming, Message, Piece};
 use crate::outgoing::Outgoing;
 use crate::time::Time;
 
@@ -37,14 +38,13 @@ impl Session {
 
     /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
     fn begin_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
-        let Some(mut incoming) = self.begin(now, id, data, shared) else {
+        let Some(first) = self.begin(now, id, data, shared) else {
             return;
         };
-        let header = *incoming.header();
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
         };
-        if header.kind != Kind::Reply || live.is_one_way {
+        if first.header.kind != Kind::Reply || live.is_one_way {
             shared.statistics.violations += 1;
             return;
         }
@@ -58,16 +58,18 @@ impl Session {
             self.patience.replied(now.since(live.question.since));
         }
         live.question.came(now, &mut self.patience, retransmit);
-        incoming.allow(live.reply_unscheduled, 0);
-        self.first_came(&mut incoming, data, shared);
+        self.first_came(&first, data, shared);
         self.heard(now);
-        self.take_ride(now, id, &header, shared);
-        if incoming.is_complete() {
-            // Most are: one record. What else came of the id belonged to no message.
-            self.forget_early(id, shared);
-            self.end_with_reply(id, incoming, shared);
-        } else {
-            self.receive_rest_of_reply(now, incoming, (id, data), shared);
+        self.take_ride(now, id, &first.header, shared);
+        match first.message {
+            Message::Whole(body) => {
+                // What else came of the id belonged to no message.
+                self.forget_early(id, shared);
+                self.end_with_reply(id, body, shared);
+            }
+            Message::Part(incoming) => {
+                self.receive_rest_of_reply(now, incoming, (id, data), shared);
+            }
         }
     }
 
@@ -75,15 +77,16 @@ impl Session {
     fn receive_rest_of_reply(
         &mut self,
         now: Time,
-        incoming: Incoming,
+        mut incoming: Box<Incoming>,
         (id, data): (MessageId, &Data<'_>),
         shared: &mut Shared,
     ) {
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
         };
+        incoming.allow(live.reply_unscheduled, 0);
         shared.books.enter(&incoming);
-        live.incoming = Some(Box::new(incoming));
+        live.incoming = Some(incoming);
         self.take_reply_data(now, id, piece(data), shared);
         for packet in self.take_early(id, shared) {
             match packet.payload.is_empty() {
@@ -137,25 +140,29 @@ impl Session {
         }
         shared.forget(rpc, incoming);
         if let Some(incoming) = live.incoming.take() {
-            self.end_with_reply(id, *incoming, shared);
+            self.end_with_reply(id, incoming.into_body(), shared);
         }
     }
 
     /// A call has its whole reply.
-    fn end_with_reply(&mut self, id: MessageId, incoming: Incoming, shared: &mut Shared) {
-        let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+    fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
+        let ended = self.calls.take(id.0, |call| match call {
+            Call::Live(live) => Some(live.bundle),
+            Call::Cancelling(_) => None,
+        });
+        let Some(bundle) = ended else {
             return;
         };
         self.patience.untroubled();
         let (stripe, shift) = (usize::from(self.stripe_of(id)), self.shift());
         self.stripes[stripe].acks.note(id, shift);
-        if let Some(bundle) = live.bundle {
+        if let Some(bundle) = bundle {
             self.members_answered((bundle, 1), shared);
         }
         shared.statistics.messages_delivered += 1;
         shared.events.push_back(Event::Reply {
             rpc: self.rpc(id),
-            body: incoming.into_body(),
+            body,
         });
     }
 }

@@ -13,7 +13,7 @@ use smt_wire::{Data, DataHeader, MessageId, Resend};
 use super::{Session, Shared};
 use crate::call::Call;
 use crate::cuts::{Cut, Missing, Trimmed};
-use crate::incoming::Incoming;
+use crate::incoming::{First, Incoming};
 use crate::limits;
 use crate::pull::PullOrder;
 use crate::ranges::Range;
@@ -104,16 +104,10 @@ impl Session {
     }
 
     /// Record 0 has opened: it came unasked, unless it was asked for after it had been cut.
-    pub(super) fn first_came(
-        &mut self,
-        incoming: &mut Incoming,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) {
+    pub(super) fn first_came(&mut self, first: &First, data: &Data<'_>, shared: &mut Shared) {
         self.payload_opened(data.payload.len());
         if !self.unopened.contains(data.header.id) {
-            let bytes = incoming.arrived();
-            shared.opened(incoming, bytes);
+            shared.came_unasked(first.arrived);
         }
     }
 

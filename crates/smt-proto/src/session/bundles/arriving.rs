@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use smt_record::IdParts;
-use smt_wire::{BUNDLE_RECORDS_MAX, Data, Kind, MemberHeader, Members, MessageId};
+use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Members, MessageId};
 
 use super::super::data::{accept, piece};
 use super::super::{Session, Shared};
 use crate::call::Call;
 use crate::event::Event;
-use crate::incoming::Incoming;
+use crate::incoming::{First, Incoming, Message};
 use crate::served::Served;
 use crate::time::Time;
 
@@ -22,31 +22,43 @@ impl Session {
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
-        (mut incoming, counter): (Incoming, u64),
+        (first, counter): (First, u64),
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
         let id = data.header.id;
-        if !self.agreement.takes_bundles || incoming.records() > BUNDLE_RECORDS_MAX {
+        if !self.agreement.takes_bundles {
             shared.statistics.violations += 1;
             return;
         }
-        if !incoming.is_complete() {
-            let bits = self.agreement.receive_bits;
-            shared.books.enter(&incoming);
-            accept(
-                &mut incoming,
-                &mut self.open,
-                bits,
-                (id, piece(data)),
-                shared,
-            );
-            shared.books.leave(&incoming);
+        let mut incoming = match first.message {
+            Message::Whole(body) => {
+                self.forget_early(id, shared);
+                let whole = (&first.header, body, data.header.retransmit);
+                self.open_bundle(now, (id, counter), whole, shared);
+                return;
+            }
+            Message::Part(incoming) => incoming,
+        };
+        if incoming.records() > BUNDLE_RECORDS_MAX {
+            shared.statistics.violations += 1;
+            return;
         }
+        incoming.allow(shared.config.unscheduled, 0);
+        let bits = self.agreement.receive_bits;
+        shared.books.enter(&incoming);
+        accept(
+            &mut incoming,
+            &mut self.open,
+            bits,
+            (id, piece(data)),
+            shared,
+        );
+        shared.books.leave(&incoming);
         if incoming.is_complete() {
             self.forget_early(id, shared);
-            let is_again = data.header.retransmit;
-            self.open_bundle(now, (id, counter), (incoming, is_again), shared);
+            let whole = (&first.header, incoming.into_body(), data.header.retransmit);
+            self.open_bundle(now, (id, counter), whole, shared);
             return;
         }
         self.heard(now);
@@ -80,7 +92,9 @@ impl Session {
         shared: &mut Shared,
     ) {
         if let Some(parts) = self.agreement.layout.split(id) {
-            self.open_bundle(now, (id, parts.counter), (incoming, true), shared);
+            let header = *incoming.header();
+            let whole = (&header, incoming.into_body(), true);
+            self.open_bundle(now, (id, parts.counter), whole, shared);
         }
     }
 
@@ -90,11 +104,9 @@ impl Session {
         &mut self,
         now: Time,
         (id, counter): (MessageId, u64),
-        (incoming, is_again): (Incoming, bool),
+        (header, body, is_again): (&InnerHeader, Bytes, bool),
         shared: &mut Shared,
     ) {
-        let header = *incoming.header();
-        let body = incoming.into_body();
         let Ok(members) = Members::parse(&body) else {
             shared.statistics.violations += 1;
             return;
@@ -116,7 +128,7 @@ impl Session {
         state.window.mark_delivered(counter);
         state.acks.note(id, shift);
         self.heard(now);
-        self.take_ride(now, id, &header, shared);
+        self.take_ride(now, id, header, shared);
         self.take_members(now, (id, members, &body), is_again, shared);
         self.first_opened(now, id, shared);
         self.tell_window(stripe);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Record 0 of a message, opened from the packet that brought it (SPEC §5.4). Most messages are whole with it: they are a
+//! header and a body at once, and never become an [`Incoming`].
+
+use bytes::Bytes;
+use smt_record::open_first;
+use smt_wire::{Geometry, InnerHeader, RECORD_OVERHEAD};
+
+use super::{Incoming, Opener, Piece};
+
+/// What a message's first packet has brought.
+#[derive(Debug)]
+pub(crate) struct First {
+    pub(crate) header: InnerHeader,
+    /// Bytes of the record stream that have opened.
+    pub(crate) arrived: u32,
+    pub(crate) message: Message,
+}
+
+/// A message after its record 0.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// The application's bytes: there is no other record.
+    Whole(Bytes),
+    /// There are more.
+    Part(Box<Incoming>),
+}
+
+impl First {
+    /// Opens record 0 from the payload of a packet with offset 0. `None` if it does not open: nothing of the packet is
+    /// then to be believed.
+    pub(crate) fn open(
+        piece: Piece<'_>,
+        geometry: Geometry,
+        opener: &mut Opener<'_>,
+    ) -> Option<Self> {
+        let place = geometry.record(piece.message_length, 0);
+        let record = piece
+            .payload
+            .get(..place.extent as usize + RECORD_OVERHEAD)?;
+        let sequence = opener.index_bits.sequence(opener.id, 0).ok()?;
+        let (epoch, aead) = opener.keys.data(piece.epoch)?;
+        let plaintext = &mut *opener.scratch;
+        plaintext.clear();
+        let Ok(header) = open_first(
+            aead,
+            sequence,
+            geometry,
+            piece.message_length,
+            record,
+            plaintext,
+        ) else {
+            opener.keys.failed();
+            opener.statistics.records_failed += 1;
+            return None;
+        };
+        opener.keys.opened(epoch);
+        let arrived = record.len() as u32;
+        let message = match geometry.records(piece.message_length) {
+            1 => Message::Whole(opener.bodies.of(plaintext)),
+            _ => Message::Part(Box::new(Incoming::new(
+                header, geometry, arrived, plaintext,
+            ))),
+        };
+        Some(Self {
+            header,
+            arrived,
+            message,
+        })
+    }
+}
