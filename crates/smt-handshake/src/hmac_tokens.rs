@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keyed hashing for what a host says to itself: cookies (SPEC §6.4) and reset tokens (§12.1).
+//! Keyed hashing for what a host says to itself: cookies (SPEC §6.4), reset tokens (§12.1), the salt of its tables.
 //!
 //! Flow: 1. HKDF makes independent keys from one seed: one for reset tokens, one for each generation of cookies
 //! 2. HMAC-SHA256, cut to 16 bytes.
@@ -40,6 +40,7 @@ impl TokenMac for HmacTokens {
                 Context::with_key(&key(&self.prk, &[b"cookie", &generation.to_be_bytes()]))
             }
             MacPurpose::Reset => Context::with_key(&self.reset),
+            MacPurpose::Tables => Context::with_key(&key(&self.prk, &[b"tables"])),
         };
         for part in message {
             context.update(part);
@@ -90,6 +91,7 @@ mod tests {
             let tokens = HmacTokens::new(SEED);
             let token = tokens.mac(COOKIE, &[b"abc"]);
             assert_ne!(token, tokens.mac(MacPurpose::Reset, &[b"abc"]));
+            assert_ne!(token, tokens.mac(MacPurpose::Tables, &[b"abc"]));
             assert_ne!(token, tokens.mac(COOKIE, &[b"abd"]));
             assert_ne!(token, HmacTokens::new([8; 32]).mac(COOKIE, &[b"abc"]));
         }

@@ -221,7 +221,7 @@ impl Accept {
             token: self.token,
         };
         let keys = maker.keys(Side::Server, indices, finished.secrets).ok()?;
-        let session = Session::new((now, self.path), indices, keys, agreement, maker.config);
+        let session = Session::new((now, self.path), indices, keys, agreement, maker);
         self.session = Some((Box::new(session), finished.peer));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
         self.is_validated |= maker.provider().kind() == smt_wire::KeyExchange::Tls13;

@@ -363,7 +363,7 @@ impl Attempt {
         let keys = maker
             .keys(Side::Client, indices, finished.secrets)
             .map_err(|error| malformed(&error))?;
-        let session = Session::new((now, path), indices, keys, agreement, maker.config);
+        let session = Session::new((now, path), indices, keys, agreement, maker);
         self.session = Some((Box::new(session), finished.peer));
         Ok(())
     }

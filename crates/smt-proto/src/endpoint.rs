@@ -98,6 +98,7 @@ impl Endpoint {
     ) -> Self {
         config.assert_valid();
         let stateless = Stateless::new(config.version, mac);
+        let salt = stateless.table_salt();
         let next_serial = config.shard.first_serial(config.boot);
         let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));
         let shared = Shared {
@@ -117,13 +118,13 @@ impl Endpoint {
             is_draining: false,
         };
         Self {
-            setup: Setup::new(provider),
+            setup: Setup::new(provider, salt),
             policy: Box::new(ShortestRemainingFirst::default()),
             shared,
             stateless,
-            sessions: Table::new(),
-            connects: Table::new(),
-            accepts: Table::new(),
+            sessions: Table::new(salt),
+            connects: Table::new(salt),
+            accepts: Table::new(salt),
             connect_of: BTreeMap::new(),
             accept_of: BTreeMap::new(),
             prefixes: BTreeMap::new(),

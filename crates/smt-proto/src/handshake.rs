@@ -73,7 +73,7 @@ pub trait KeyExchangeProvider: Send + Sync {
     fn registered_params(&self, client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])>;
 }
 
-/// Keyed hashing for what a host says to itself: cookies and reset tokens.
+/// Keyed hashing for what a host says to itself: cookies and reset tokens, and what its tables are hashed with.
 pub trait TokenMac: Send + Sync {
     /// MAC over the concatenation of `message`, under a key of its own for each purpose.
     fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16];
@@ -89,6 +89,8 @@ pub enum MacPurpose {
     },
     /// Proof that an index is gone (SPEC §12.1).
     Reset,
+    /// What tables are hashed with, so that no peer can choose ids that are slow to find. Never sent.
+    Tables,
 }
 
 /// Why an attempt failed.

@@ -59,6 +59,7 @@ use crate::ready::Place;
 use crate::resend_credit::ResendCredit;
 use crate::send_queue::SendQueue;
 use crate::served::{Served, ServedState};
+use crate::setup::Maker;
 use crate::spares::Spares;
 use crate::statistics::Statistics;
 use crate::table::Table;
@@ -236,7 +237,7 @@ impl Session {
         indices: Indices,
         keys: (SealKeys, OpenKeys),
         agreement: Agreement,
-        config: &Config,
+        maker: &Maker<'_>,
     ) -> Self {
         let stripes = (0..1u16 << agreement.stripes_log2)
             .map(|stripe| Stripe {
@@ -266,10 +267,10 @@ impl Session {
             open: keys.1,
             stripes,
             next_stripe: 0,
-            calls: Table::new(),
+            calls: Table::new(maker.setup.table_salt),
             bundles: 0,
             bundle_in_reserve: None,
-            served: Table::new(),
+            served: Table::new(maker.setup.table_salt),
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),
             unopened_rate: Rate::new(limits::UNOPENED_PER_SECOND),
@@ -281,7 +282,7 @@ impl Session {
             discovery,
             asked_since: None,
             suspicion: None,
-            patience: Patience::new(config.resend_interval),
+            patience: Patience::new(maker.config.resend_interval),
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
             last_active: now,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint makes sessions with: key exchange, cipher library, key log.
+//! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables are hashed with.
 
 use std::sync::Arc;
 
@@ -11,12 +11,14 @@ use crate::agreement::Disagreement;
 use crate::config::Config;
 use crate::handshake::KeyExchangeProvider;
 use crate::session::Indices;
+use crate::table::Salt;
 
 /// The libraries behind an endpoint, as its owner chose them.
 pub(crate) struct Setup {
     pub(crate) provider: Arc<dyn KeyExchangeProvider>,
     pub(crate) aead: Arc<dyn AeadProvider>,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
+    pub(crate) table_salt: Salt,
 }
 
 /// What a handshake of either side is made with.
@@ -27,11 +29,12 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Setup {
-    pub(crate) fn new(provider: Arc<dyn KeyExchangeProvider>) -> Self {
+    pub(crate) fn new(provider: Arc<dyn KeyExchangeProvider>, table_salt: Salt) -> Self {
         Self {
             provider,
             aead: Arc::new(AwsLc),
             key_log: None,
+            table_salt,
         }
     }
 }
@@ -112,7 +115,7 @@ mod tests {
     }
 
     fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
-        let setup = Setup::new(Arc::new(NoExchange));
+        let setup = Setup::new(Arc::new(NoExchange), Salt(0));
         let config = Config {
             version,
             ..Config::default()

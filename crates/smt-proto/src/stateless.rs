@@ -13,6 +13,7 @@ use smt_wire::{Cookie, Reset, SessionIndex, VersionAnswer};
 use crate::handshake::{MacPurpose, TokenMac};
 use crate::limits::{ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS};
 use crate::rate::Rate;
+use crate::table::Salt;
 use crate::time::Time;
 
 /// The answers of an endpoint that wait to be sent, and what they are made with.
@@ -99,6 +100,12 @@ impl Stateless {
         )
     }
 
+    /// What tables are hashed with: known to nobody else.
+    pub(crate) fn table_salt(&self) -> Salt {
+        let [a, b, c, d, ..] = self.mac.mac(MacPurpose::Tables, &[]);
+        Salt(u32::from_be_bytes([a, b, c, d]))
+    }
+
     /// Tells which version this endpoint speaks, if that is not longer than the question.
     pub(crate) fn version(&mut self, now: Time, path: Path, question_len: usize) {
         let answer = VersionAnswer {
@@ -173,6 +180,7 @@ mod tests {
         fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16] {
             let mut state = match purpose {
                 MacPurpose::Reset => [255; 16],
+                MacPurpose::Tables => [254; 16],
                 MacPurpose::Cookie { generation } => [generation as u8; 16],
             };
             for (at, byte) in message.iter().flat_map(|part| part.iter()).enumerate() {
@@ -184,6 +192,13 @@ mod tests {
 
     fn path(text: &str) -> Path {
         Path::to(text.parse().unwrap())
+    }
+
+    #[test]
+    fn the_salt_of_tables_comes_from_the_hosts_secret() {
+        let stateless = Stateless::new(1, Arc::new(Sum));
+        let Salt(salt) = stateless.table_salt();
+        assert_eq!(salt, u32::from_be_bytes([254; 4]));
     }
 
     #[test]

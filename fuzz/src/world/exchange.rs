@@ -169,6 +169,7 @@ impl TokenMac for Tokens {
         let purpose = match purpose {
             MacPurpose::Cookie { generation } => generation,
             MacPurpose::Reset => u64::MAX,
+            MacPurpose::Tables => u64::MAX - 1,
         };
         let whole = hash(&[&[self.0], SECRET, &purpose.to_be_bytes(), &message.concat()]);
         *whole.first_chunk().expect("32 bytes")

@@ -5,16 +5,34 @@
 //! up reads next. At most half of the slots are taken, and an entry that leaves closes its gap: a search ends at the
 //! first free slot, mostly the first or second for numbers that are dense.
 
+/// What nobody else knows. Whoever did could choose numbers that are all searched for from the same slots.
+#[derive(Clone, Copy)]
+pub(crate) struct Salt(pub(crate) u32);
+
 /// Slots of a table's entries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Index {
     /// A power of two of them, or none.
     slots: Box<[u32]>,
     /// Whether all entries are in it; else none is.
     is_on: bool,
+    salt: Salt,
 }
 
 impl Index {
+    pub(super) fn new(salt: Salt) -> Self {
+        Self {
+            slots: Box::default(),
+            is_on: false,
+            salt,
+        }
+    }
+
+    /// Turns it off, and gives its room back.
+    pub(super) fn rest(&mut self) {
+        *self = Self::new(self.salt);
+    }
+
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
@@ -38,12 +56,12 @@ impl Index {
         }
     }
 
-    /// The last entry is new.
-    pub(super) fn enter_last<T>(&mut self, entries: &[(u64, T)]) {
+    /// The last entry is new; its number was searched for, and this slot was free.
+    pub(super) fn enter_last<T>(&mut self, entries: &[(u64, T)], free: usize) {
         if self.slots.len() < 2 * entries.len() {
             self.enter_all(entries);
-        } else if let Some((number, _)) = entries.last() {
-            self.enter(*number, entries.len() - 1);
+        } else {
+            self.slots[free] = entries.len() as u32;
         }
     }
 
@@ -55,21 +73,26 @@ impl Index {
         self.slots[slot] = place as u32 + 1;
     }
 
-    /// The place of a number.
-    pub(super) fn find<T>(&self, entries: &[(u64, T)], number: u64) -> Option<usize> {
+    /// Where a number is: its slot, and its place among the entries. Else the free slot where the search has ended.
+    #[inline(always)]
+    pub(super) fn search<T>(
+        &self,
+        entries: &[(u64, T)],
+        number: u64,
+    ) -> Result<(usize, usize), usize> {
         let mut slot = self.first_slot(number);
         loop {
-            let place = (self.slots[slot] as usize).checked_sub(1)?;
+            let place = (self.slots[slot] as usize).checked_sub(1).ok_or(slot)?;
             if entries[place].0 == number {
-                return Some(place);
+                return Ok((slot, place));
             }
             slot = self.after(slot);
         }
     }
 
-    /// An entry is about to leave, and the last one to take its place.
-    pub(super) fn forget<T>(&mut self, entries: &[(u64, T)], place: usize) {
-        self.close_gap(entries, self.slot_of(entries[place].0, place));
+    /// The entry that was found so is about to leave, and the last one to take its place.
+    pub(super) fn forget<T>(&mut self, entries: &[(u64, T)], (slot, place): (usize, usize)) {
+        self.close_gap(entries, slot);
         let last = entries.len() - 1;
         if place < last {
             let slot = self.slot_of(entries[last].0, last);
@@ -103,10 +126,11 @@ impl Index {
         self.slots[gap] = 0;
     }
 
-    /// Fibonacci hashing: one multiplication spreads dense numbers evenly over the upper half of its product.
+    /// A product of which every bit depends on all of the number, and in a way that the salt decides.
     fn first_slot(&self, number: u64) -> usize {
-        let product = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (product >> 32) as usize & (self.slots.len() - 1)
+        let salt = u64::from(self.salt.0) << 32 | u64::from(self.salt.0);
+        let product = u128::from(number ^ salt) * u128::from(0x9E37_79B9_7F4A_7C15 ^ salt);
+        ((product >> 64) as u64 ^ product as u64) as usize & (self.slots.len() - 1)
     }
 
     fn after(&self, slot: usize) -> usize {
@@ -120,5 +144,64 @@ impl Index {
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
+    }
+}
+
+impl std::fmt::Debug for Salt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Salt(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index_of(entries: &[(u64, ())], salt: u32) -> Index {
+        let mut index = Index::new(Salt(salt));
+        index.enter_all(entries);
+        index
+    }
+
+    /// The longest search for one of these.
+    fn longest(index: &Index, entries: &[(u64, ())]) -> usize {
+        let searches = entries.iter().enumerate().map(|(place, (number, ()))| {
+            index.steps(index.first_slot(*number), index.slot_of(*number, place))
+        });
+        searches.max().unwrap_or(0)
+    }
+
+    #[test]
+    fn dense_numbers_are_found_soon_whatever_the_salt() {
+        for (salt, step) in (0..200).flat_map(|salt| [1, 2, 512].map(|step| (salt * 77_777, step)))
+        {
+            let entries: Vec<_> = (0..1_000)
+                .map(|number| (1_000_000 + number * step, ()))
+                .collect();
+            let longest = longest(&index_of(&entries, salt), &entries);
+            assert!(longest < 100, "salt {salt}, step {step}: {longest}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_salt_cannot_choose_numbers_that_are_slow_to_find() {
+        let known = index_of(
+            &(0..1_000).map(|number| (number, ())).collect::<Vec<_>>(),
+            5,
+        );
+        let together = |number: &u64| known.first_slot(*number) < 16;
+        let chosen: Vec<_> = (0..)
+            .filter(together)
+            .take(1_000)
+            .map(|number| (number, ()))
+            .collect();
+        assert!(
+            longest(&index_of(&chosen, 5), &chosen) > 900,
+            "the salt is known"
+        );
+        for salt in (1..500u32).map(|number| number.wrapping_mul(0x9E37_79B9)) {
+            let longest = longest(&index_of(&chosen, salt), &chosen);
+            assert!(longest < 100, "salt {salt}: {longest}");
+        }
     }
 }

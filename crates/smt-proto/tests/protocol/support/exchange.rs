@@ -211,6 +211,7 @@ impl TokenMac for HmacTokens {
         let purpose = match purpose {
             MacPurpose::Cookie { generation } => generation,
             MacPurpose::Reset => u64::MAX,
+            MacPurpose::Tables => u64::MAX - 1,
         };
         let tag = hmac::sign(
             &key,
