@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a client that drives SMT itself has open: sessions, and calls in progress by the numbers of their callers.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
+use foldhash::HashMap;
 use smt_proto::{Event, Refused, RpcId};
 use smt_wire::SessionIndex;
 
