@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Keyed hashing for what a host says to itself: cookies (SPEC §6.4), reset tokens (§12.1), the salt of its tables.
 //!
-//! Flow: 1. HKDF makes independent keys from one seed: one for reset tokens, one for each generation of cookies
+//! Flow: 1. HKDF makes independent keys from one seed: for reset tokens, for each generation of cookies, for tables
 //! 2. HMAC-SHA256, cut to 16 bytes.
 //! No clock and no randomness here: the core builds the messages, the time in them included, and
 //! compares. The reset tokens of a host live as long as its seed; for tokens that outlive a
@@ -14,7 +14,7 @@ use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use smt_proto::handshake::{MacPurpose, TokenMac};
 use zeroize::Zeroizing;
 
-/// MACs for cookies and reset tokens, with a key of its own for each.
+/// MACs for cookies, reset tokens and tables, with a key of its own for each.
 pub struct HmacTokens {
     /// Cookie keys come from it as their generation begins, and are not kept.
     prk: Prk,

@@ -9,7 +9,7 @@
 //! - [`RegisteredProvider`]: keys that the application negotiated itself.
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
-//! Beside them: [`HmacTokens`] for cookies and reset tokens, [`certificates`] to make
+//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables, [`certificates`] to make
 //! certificates and [`CertificateText`] to read them, and [`ThrowAway`] for a start without files:
 //!
 //! ```

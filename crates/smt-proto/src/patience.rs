@@ -76,7 +76,7 @@ impl Patience {
     }
 }
 
-/// Of some seconds at most, so it always fits.
+/// At most five centuries of them.
 fn nanos(interval: Duration) -> u64 {
     u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -167,6 +167,14 @@ impl Message {
         plaintext
     }
 
+    /// The inner bytes in a record: of record 0 those of the header, and then the application's.
+    pub(super) fn inner(&self, index: u32) -> Vec<u8> {
+        let header = if index == 0 { InnerHeader::LEN } else { 0 };
+        let mut inner = self.plaintext(index);
+        inner.truncate(header + self.content(index).len());
+        inner
+    }
+
     /// The application bytes in a record.
     pub(super) fn content(&self, index: u32) -> &[u8] {
         let place = self.geometry.record(self.header.padded_length, index);
