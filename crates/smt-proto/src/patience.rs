@@ -21,8 +21,8 @@ pub(crate) struct Patience {
     interval: u64,
     /// When it last grew: what was asked for at once is late at once, and counts once.
     grown: Time,
-    /// How long replies take: the slowest, forgotten over some hundred others. `u64::MAX`: nothing is known.
-    slowest: u64,
+    /// How long replies take: the slowest, forgotten over some hundred others.
+    slowest: Option<u64>,
 }
 
 impl Patience {
@@ -31,7 +31,7 @@ impl Patience {
             least: nanos(least),
             interval: nanos(least),
             grown: Time::default(),
-            slowest: u64::MAX,
+            slowest: None,
         }
     }
 
@@ -42,21 +42,23 @@ impl Patience {
 
     /// The wait before the first question about a call.
     pub(crate) fn reply_interval(&self) -> Duration {
-        // Who has asked too early of late does not know the path.
-        if self.interval != self.least {
-            return self.interval();
+        match self.slowest {
+            // Who has asked too early of late does not know the path.
+            Some(slowest) if self.interval == self.least => {
+                let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
+                Duration::from_nanos(slowest.saturating_mul(2).clamp(least, self.least))
+            }
+            _ => self.interval(),
         }
-        let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
-        Duration::from_nanos(self.slowest.saturating_mul(2).clamp(least, self.least))
     }
 
     /// A reply has begun so long after its call was made.
     pub(crate) fn replied(&mut self, after: Duration) {
         let after = nanos(after);
-        self.slowest = match self.slowest {
-            u64::MAX => after,
-            slowest => slowest.max(after) - slowest.saturating_sub(after) / 64,
-        };
+        self.slowest = Some(match self.slowest {
+            Some(slowest) if slowest > after => slowest - (slowest - after) / 64,
+            _ => after,
+        });
     }
 
     /// Something came that had been asked for: again, or at last.

@@ -92,9 +92,7 @@ impl Question {
 
 /// Whole microseconds, at least one. Intervals are far below an hour.
 fn micros(interval: Duration) -> NonZeroU32 {
-    let whole = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
-    let micros = whole.saturating_mul(1_000_000);
-    let micros = micros.saturating_add(interval.subsec_micros());
+    let micros = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
     NonZeroU32::new(micros).unwrap_or(NonZeroU32::MIN)
 }
 

@@ -31,8 +31,9 @@ impl<T> Table<T> {
 
     /// Adds a value. The number must be free.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
-        let found = self.search(number);
-        let free = found.err().unwrap_or_else(|| taken(number));
+        let Err(free) = self.search(number) else {
+            panic!("number {number} is taken");
+        };
         if self.entries.capacity() == 0 {
             // Most sessions have one message at a time, and there are many sessions.
             self.entries.reserve_exact(1);
@@ -157,10 +158,6 @@ impl<T> Table<T> {
             self.index.turn_off();
         }
     }
-}
-
-fn taken(number: u64) -> ! {
-    panic!("number {number} is taken");
 }
 
 /// Most entries that are looked through: as long as a look-up in the index takes, and without its memory.

@@ -100,9 +100,7 @@ impl Endpoint {
             .get_mut(rpc.session.0)
             .ok_or(Refused::NoSession)?;
         let outcome = session.reply(now, rpc.id, body, &mut self.shared);
-        if !session.is_settled(&self.shared) {
-            self.settle(rpc.session);
-        }
+        self.settle(rpc.session);
         outcome
     }
 
@@ -188,9 +186,7 @@ impl Endpoint {
     ) -> Result<RpcId, Refused> {
         let live = self.sessions.get_mut(session.0).ok_or(Refused::NoSession)?;
         let outcome = live.call(now, body, kind, &mut self.shared);
-        if !live.is_settled(&self.shared) {
-            self.settle(session);
-        }
+        self.settle(session);
         outcome.map(|id| RpcId { session, id })
     }
 

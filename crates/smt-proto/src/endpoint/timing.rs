@@ -35,6 +35,9 @@ impl Endpoint {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
+        if session.is_settled(&self.shared) {
+            return;
+        }
         if session.has_output(&self.shared) {
             let (rank, sender) = (session.rank(), Sender::Session(index));
             if session.ready.is_none_or(|(waiting, _)| rank < waiting) {

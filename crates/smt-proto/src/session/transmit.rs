@@ -98,7 +98,7 @@ impl Session {
             || self.ended.is_none() && !self.sendable.is_empty()
     }
 
-    /// Whether the endpoint's books have it as it is: one command of many changes nothing there, the first one did.
+    /// Whether the endpoint's books have it as it is: of many commands the first one changes them.
     pub(crate) fn is_settled(&self, shared: &Shared) -> bool {
         self.due() == self.timer
             && match self.ready {

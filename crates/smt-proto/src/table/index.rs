@@ -3,7 +3,7 @@
 //!
 //! A slot holds an entry's place and one, zero is free. The number itself is read in the entry, which whoever looks it
 //! up reads next. At most half of the slots are taken, and an entry that leaves closes its gap: a search ends at the
-//! first free slot, mostly the first or second for numbers that are dense.
+//! first free slot, mostly the first or second.
 
 /// What nobody else knows. Whoever did could choose numbers that are all searched for from the same slots.
 #[derive(Clone, Copy)]
