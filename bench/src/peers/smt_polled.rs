@@ -87,7 +87,9 @@ struct Client {
 
 impl Client {
     fn open(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
-        let endpoint = client_builder(setting)?.connect_polled(server)?;
+        // It stands for many clients, each of which would keep the tables of its one session's ciphers.
+        let builder = client_builder(setting)?.configure(|config| config.warm_sessions = usize::MAX);
+        let endpoint = builder.connect_polled(server)?;
         Ok(Self {
             endpoint,
             open: SmtCalls::default(),

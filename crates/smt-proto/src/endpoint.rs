@@ -108,6 +108,7 @@ impl Endpoint {
             grants: Grants::default(),
             cuts: Cuts::default(),
             unasked: 0,
+            warm: crate::warm::Warm::default(),
             seal_scratch: crate::leaving::SealScratch::default(),
             open_scratch: Vec::new(),
             bodies: Bodies::default(),

@@ -65,6 +65,7 @@ mod stateless;
 mod statistics;
 mod table;
 mod time;
+mod warm;
 mod work;
 
 pub use config::Config;

@@ -64,6 +64,7 @@ use crate::spares::Spares;
 use crate::statistics::Statistics;
 use crate::table::Table;
 use crate::time::Time;
+use crate::warm::{Warm, Warmth};
 
 /// What all sessions of an endpoint share.
 pub(crate) struct Shared {
@@ -74,6 +75,7 @@ pub(crate) struct Shared {
     /// What was cut on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
     pub(crate) cuts: Cuts,
     pub(crate) unasked: u32,
+    pub(crate) warm: Warm,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
     /// Where short bodies, long ones, and messages that leave alone are.
@@ -195,6 +197,8 @@ pub(crate) struct Session {
     /// Bounds what is sent again.
     resend_credit: ResendCredit,
     last_active: Time,
+    /// What becomes of its ciphers' tables.
+    pub(crate) warmth: Warmth,
     /// The value of `last_active` when it gave up what an unused session does not need.
     rested_since: Option<Time>,
     /// EPOCH_DONE is owed or repeated.
@@ -286,6 +290,7 @@ impl Session {
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
             last_active: now,
+            warmth: Warmth::Cold,
             rested_since: None,
             epoch_question: None,
             is_epoch_done: false,

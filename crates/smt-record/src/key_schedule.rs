@@ -206,19 +206,23 @@ pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], ou
     expand_label_with(&prk, label, context, out);
 }
 
-/// The key's bytes are the first [`Suite::key_len`] of the first array.
-pub(crate) fn key_and_iv(suite: Suite, secret: &Secret) -> (Zeroizing<[u8; 32]>, [u8; 12]) {
-    let mut key = Zeroizing::new([0; 32]);
-    let mut iv = [0; 12];
-    expand_label(
-        suite,
-        secret.as_bytes(),
-        "key",
-        b"",
-        &mut key[..suite.key_len()],
-    );
-    expand_label(suite, secret.as_bytes(), "iv", b"", &mut iv);
-    (key, iv)
+/// What a cipher is made from (RFC 8446 §7.3).
+pub(crate) struct DerivedKey {
+    /// The first [`Suite::key_len`] bytes are in use.
+    pub(crate) key: Zeroizing<[u8; 32]>,
+    pub(crate) iv: [u8; 12],
+}
+
+impl DerivedKey {
+    /// Key and IV of a traffic secret.
+    pub(crate) fn of(suite: Suite, secret: &Secret) -> Self {
+        let mut key = Zeroizing::new([0; 32]);
+        let mut iv = [0; 12];
+        let secret = secret.as_bytes();
+        expand_label(suite, secret, "key", b"", &mut key[..suite.key_len()]);
+        expand_label(suite, secret, "iv", b"", &mut iv);
+        Self { key, iv }
+    }
 }
 
 fn next_epoch(suite: Suite, secret: &Secret) -> Secret {

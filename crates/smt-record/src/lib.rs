@@ -20,6 +20,7 @@ extern crate std;
 
 mod aead;
 mod aws_lc;
+mod cipher;
 mod epoch;
 mod key_limits;
 mod key_log;

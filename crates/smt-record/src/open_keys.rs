@@ -17,7 +17,8 @@ use core::fmt;
 
 use crate::aead::{Aead, AeadProvider};
 use crate::aws_lc::AwsLc;
-use crate::epoch::{EpochKeys, EpochMaker};
+use crate::cipher::CipherMaker;
+use crate::epoch::EpochKeys;
 use crate::key_limits::KeyLimits;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
@@ -25,7 +26,7 @@ use crate::suite::Suite;
 
 /// Keys for what the peer sends.
 pub struct OpenKeys {
-    maker: EpochMaker,
+    maker: CipherMaker,
     /// Failed openings of a key after which the peer is asked for an update.
     failed_opens: u64,
     /// Failed openings of a key after which it opens nothing more.
@@ -33,7 +34,8 @@ pub struct OpenKeys {
     /// Secrets of the current epoch.
     secrets: DirectionSecrets,
     current: Candidate,
-    previous: Option<Candidate>,
+    /// In a box, as hardly any session has one at a time.
+    previous: Option<Box<Candidate>>,
     /// Derived, but nothing has opened under it yet.
     next: Option<Box<(DirectionSecrets, Candidate)>>,
     /// The epoch that was handed out last: the one that [`Self::failed`] is about.
@@ -80,7 +82,7 @@ impl OpenKeys {
         provider: Arc<dyn AeadProvider>,
     ) -> Self {
         limits.check().expect("documented under Panics");
-        let maker = EpochMaker {
+        let maker = CipherMaker {
             suite,
             provider,
             log: log.map(Box::new),
@@ -122,7 +124,8 @@ impl OpenKeys {
         self.maker.log(epoch, &secrets);
         self.current.keys.complete(&self.maker, &self.secrets);
         self.secrets = secrets;
-        self.previous = Some(core::mem::replace(&mut self.current, next));
+        let previous = core::mem::replace(&mut self.current, next);
+        self.previous = Some(Box::new(previous));
         self.asked = false;
         true
     }
@@ -131,7 +134,8 @@ impl OpenKeys {
     pub fn failed(&mut self) {
         let tried = self.tried;
         let next = self.next.as_mut().map(|next| &mut next.1);
-        let candidates = [Some(&mut self.current), self.previous.as_mut(), next];
+        let previous = self.previous.as_deref_mut();
+        let candidates = [Some(&mut self.current), previous, next];
         for candidate in candidates.into_iter().flatten() {
             if candidate.keys.epoch == tried {
                 candidate.failed += 1;
@@ -173,7 +177,7 @@ impl OpenKeys {
     fn candidate(
         &mut self,
         epoch_byte: u8,
-    ) -> Option<(&EpochKeys, &EpochMaker, &DirectionSecrets)> {
+    ) -> Option<(&EpochKeys, &CipherMaker, &DirectionSecrets)> {
         let current = self.current.keys.epoch;
         let is_named = |epoch: &u32| epoch.to_le_bytes()[0] == epoch_byte;
         if is_named(&current) {
@@ -188,7 +192,7 @@ impl OpenKeys {
             self.make_next(epoch);
         }
         let (candidate, secrets) = match epoch < current {
-            true => (self.previous.as_ref()?, &self.secrets),
+            true => (self.previous.as_deref()?, &self.secrets),
             false => self.next.as_ref().map(|next| (&next.1, &next.0))?,
         };
         let is_usable = candidate.failed < self.integrity_limit;
@@ -210,7 +214,17 @@ impl OpenKeys {
         });
     }
 
-    /// Gives up memory that is made again when it is needed: some 600 bytes a key.
+    /// Whether the current epoch's ciphers take memory beside their keys: some 600 bytes each.
+    pub fn is_warm(&self) -> bool {
+        self.current.keys.is_warm()
+    }
+
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    pub fn cool(&mut self) {
+        self.current.keys.cool();
+    }
+
+    /// As [`Self::cool`], with the keys, which some microseconds make again.
     pub fn rest(&mut self) {
         self.current.keys.rest();
         // The next epoch itself stays: its failed openings count.

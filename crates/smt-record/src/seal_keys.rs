@@ -20,7 +20,8 @@ use core::fmt;
 
 use crate::aead::{Aead, AeadProvider};
 use crate::aws_lc::AwsLc;
-use crate::epoch::{EpochKeys, EpochMaker};
+use crate::cipher::CipherMaker;
+use crate::epoch::EpochKeys;
 use crate::key_limits::{KeyLimits, KeyUsedUp};
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
@@ -28,7 +29,7 @@ use crate::suite::Suite;
 
 /// Keys for what this side sends.
 pub struct SealKeys {
-    maker: EpochMaker,
+    maker: CipherMaker,
     limits: KeyLimits,
     /// Secrets of the current epoch only.
     secrets: DirectionSecrets,
@@ -70,7 +71,7 @@ impl SealKeys {
         provider: Arc<dyn AeadProvider>,
     ) -> Self {
         limits.check().expect("documented under Panics");
-        let maker = EpochMaker {
+        let maker = CipherMaker {
             suite,
             provider,
             log: log.map(Box::new),
@@ -181,7 +182,17 @@ impl SealKeys {
         self.current.control(&self.maker, &self.secrets)
     }
 
-    /// Gives up memory that is made again when it is needed: some 600 bytes a key.
+    /// Whether the current epoch's ciphers take memory beside their keys: some 600 bytes each.
+    pub fn is_warm(&self) -> bool {
+        self.current.is_warm()
+    }
+
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    pub fn cool(&mut self) {
+        self.current.cool();
+    }
+
+    /// As [`Self::cool`], with the keys, which some microseconds make again.
     pub fn rest(&mut self) {
         self.current.rest();
     }

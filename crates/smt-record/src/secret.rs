@@ -13,7 +13,7 @@ use crate::suite::Suite;
 pub struct Secret {
     bytes: Zeroizing<[u8; SECRET_LEN_MAX]>,
     /// Bytes in use: the suite's hash length, or 0 in the plaintext version.
-    len: usize,
+    len: u8,
 }
 
 impl Secret {
@@ -25,6 +25,7 @@ impl Secret {
         let mut bytes = Zeroizing::new([0; SECRET_LEN_MAX]);
         let len = suite.hash_len();
         fill(&mut bytes[..len])?;
+        let len = len as u8;
         Ok(Self { bytes, len })
     }
 
@@ -40,7 +41,7 @@ impl Secret {
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[..usize::from(self.len)]
     }
 }
 

@@ -30,13 +30,18 @@ impl Endpoint {
     }
 
     /// Brings the books of a session up to date after any change: its place in the queue of senders, its
-    /// timer, and its end.
+    /// timer, its ciphers' tables, and its end.
     pub(super) fn settle(&mut self, index: SessionIndex) {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
         if session.is_settled(&self.shared) {
             return;
+        }
+        if !session.has_settled_warmth() {
+            session.warm_up(&mut self.shared);
+            self.cool_guests();
+            return self.settle(index);
         }
         if session.has_output(&self.shared) {
             let (rank, sender) = (session.rank(), Sender::Session(index));
@@ -56,6 +61,16 @@ impl Endpoint {
         }
         let before = std::mem::replace(&mut session.timer, due);
         self.move_timer(Sender::Session(index), before, due);
+    }
+
+    /// Sessions that are not to keep their ciphers' tables give them up for others.
+    fn cool_guests(&mut self) {
+        let most = self.shared.config.warm_sessions;
+        while let Some(index) = self.shared.warm.surplus_guest(most) {
+            if let Some(session) = self.sessions.get_mut(index.0) {
+                session.cool(&mut self.shared);
+            }
+        }
     }
 
     pub(super) fn move_timer(&mut self, sender: Sender, before: Option<Time>, after: Option<Time>) {
@@ -130,6 +145,7 @@ impl Endpoint {
             return;
         };
         tracing::debug!(%index, path = %session.path, "session has ended");
+        self.shared.warm.leave(session.warmth);
         self.by_remote
             .remove(&(session.path.remote, session.remote_index, index));
         self.move_timer(Sender::Session(index), session.timer, None);

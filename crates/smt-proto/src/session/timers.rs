@@ -45,7 +45,7 @@ impl Session {
         if let Some(due) = self.discovery.due() {
             self.set_due(due);
         }
-        self.rest_if_unused(now);
+        self.rest_if_unused(now, shared);
         self.close_if_idle(now, shared);
         let (few, grain) = TIMER_GRAIN_FEW;
         let grain = match self.calls.len() + self.served.len() <= few {

@@ -101,6 +101,7 @@ impl Session {
     /// Whether the endpoint's books have it as it is: of many commands the first one changes them.
     pub(crate) fn is_settled(&self, shared: &Shared) -> bool {
         self.due() == self.timer
+            && self.has_settled_warmth()
             && match self.ready {
                 Some((waiting, _)) => self.rank() >= waiting,
                 None => !self.has_output(shared) && !self.has_ended(),

@@ -18,6 +18,7 @@ mod a_silent_peer_is_asked_a_bounded_number_of_times;
 mod an_attacker_on_the_path_achieves_nothing;
 mod an_idle_endpoint_sets_no_timers;
 mod calls_of_every_size_are_answered;
+mod ciphers_tables_are_kept_for_few_sessions;
 mod control_packets_are_authentic;
 mod datagram_sizes_are_discovered;
 mod grants_let_short_messages_overtake;

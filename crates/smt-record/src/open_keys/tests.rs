@@ -20,21 +20,18 @@ fn keys_at(epoch: u32) -> OpenKeys {
     keys
 }
 
+/// Tags of nothing: they tell keys apart.
+fn tags(keys: &mut OpenKeys, byte: u8) -> [[u8; 16]; 2] {
+    let data = keys.data(byte).unwrap().1.seal(1, b"", &mut []);
+    [data, keys.control(byte).unwrap().1.seal(1, b"", &mut [])]
+}
+
 mod rest {
     use super::*;
-    use crate::aead::Aead;
-
-    fn tag(aead: &dyn Aead) -> [u8; 16] {
-        aead.seal(1, b"", &mut [])
-    }
 
     #[test]
     fn changes_no_key_of_this_epoch_nor_of_the_one_before() {
         let mut keys = open_keys(Suite::Aes128Gcm);
-        let tags = |keys: &mut OpenKeys, byte| {
-            let data = tag(keys.data(byte).unwrap().1);
-            (data, tag(keys.control(byte).unwrap().1))
-        };
         let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
         keys.rest();
         assert_eq!(tags(&mut keys, 0), first);
@@ -42,6 +39,24 @@ mod rest {
         keys.opened(1);
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
         keys.rest();
+        assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
+    }
+}
+
+mod cool {
+    use super::*;
+
+    #[test]
+    fn gives_tables_up_and_changes_no_key() {
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        assert!(!keys.is_warm());
+        let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
+        assert!(keys.is_warm());
+        keys.cool();
+        assert!(!keys.is_warm());
+        assert_eq!(tags(&mut keys, 0), first);
+        keys.cool();
+        keys.opened(1);
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
     }
 }

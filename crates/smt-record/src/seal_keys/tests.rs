@@ -117,6 +117,25 @@ mod rest {
     }
 }
 
+mod cool {
+    use super::*;
+
+    #[test]
+    fn gives_tables_up_and_changes_no_key() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        assert!(!keys.is_warm());
+        let before = (tag(keys.data(0).unwrap()), tag(keys.control()));
+        assert!(keys.is_warm());
+        keys.cool();
+        assert!(!keys.is_warm());
+        assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control())), before);
+        keys.cool();
+        keys.update();
+        assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
+        assert_ne!(tag(keys.data(1).unwrap()), before.0);
+    }
+}
+
 mod update {
     use super::*;
 

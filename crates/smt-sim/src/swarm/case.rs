@@ -169,6 +169,10 @@ impl Case {
         if random.chance(250_000) {
             case.draw_pulls(&mut random);
         }
+        let mut random = Random::new(seed ^ WARM);
+        for config in &mut case.configs {
+            config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
+        }
         case
     }
 
@@ -402,6 +406,8 @@ fn config(random: &mut Random) -> Config {
 const CERTIFICATES: u64 = 0xCE27;
 /// Keeps what bundles draw apart from the rest.
 const BUNDLES: u64 = 0xB0D1;
+/// Keeps what is drawn of ciphers' tables apart from the rest.
+const WARM: u64 = 0x3A93;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
 

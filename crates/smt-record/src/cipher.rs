@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A cipher, from its secret to its tables, each made when it is first needed.
+//!
+//! ```text
+//!   secret  -- two HKDF expansions, 2 us -->  key and IV  -- tables, 0.2 us -->  AEAD
+//!    49 B                                        44 B                            650 B
+//!         <-------------- rest() ---------------- <------------ cool() ----------
+//! ```
+//! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others are in use: beyond the
+//! second-level cache they cost as much to fetch as to make. A session that rests has its secrets alone.
+//!
+//! Not here: which sessions cool or rest, and when (`smt-proto`).
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::cell::OnceCell;
+
+use crate::aead::{Aead, AeadProvider};
+use crate::key_log::KeyLogContext;
+use crate::key_schedule::{DerivedKey, DirectionSecrets};
+use crate::plaintext::PlaintextAead;
+use crate::secret::Secret;
+use crate::suite::Suite;
+
+/// One cipher, as far as it has been made.
+#[derive(Default)]
+pub(crate) struct LazyCipher {
+    key: OnceCell<Box<DerivedKey>>,
+    aead: OnceCell<Box<dyn Aead>>,
+}
+
+impl LazyCipher {
+    /// The cipher of `secret`; of another one if it was made before.
+    pub(crate) fn aead(&self, maker: &CipherMaker, secret: &Secret) -> &dyn Aead {
+        &**self.aead.get_or_init(|| self.make(maker, secret))
+    }
+
+    /// The same, and nothing else of it.
+    pub(crate) fn into_aead(mut self, maker: &CipherMaker, secret: &Secret) -> Box<dyn Aead> {
+        let made = self.aead.take();
+        made.unwrap_or_else(|| self.make(maker, secret))
+    }
+
+    pub(crate) fn is_warm(&self) -> bool {
+        self.aead.get().is_some()
+    }
+
+    /// Gives up the tables, and keeps the key.
+    pub(crate) fn cool(&mut self) {
+        self.aead.take();
+    }
+
+    /// Gives up the key too.
+    pub(crate) fn rest(&mut self) {
+        self.aead.take();
+        self.key.take();
+    }
+
+    fn make(&self, maker: &CipherMaker, secret: &Secret) -> Box<dyn Aead> {
+        if secret.is_plaintext() {
+            return Box::new(PlaintextAead);
+        }
+        let derive = || Box::new(DerivedKey::of(maker.suite, secret));
+        let DerivedKey { key, iv } = &**self.key.get_or_init(derive);
+        let key = &key[..maker.suite.key_len()];
+        maker.provider.aead(maker.suite, key, *iv)
+    }
+}
+
+/// What the ciphers of one direction have in common.
+pub(crate) struct CipherMaker {
+    pub(crate) suite: Suite,
+    pub(crate) provider: Arc<dyn AeadProvider>,
+    /// Hardly anybody has one: it takes no room in the others' sessions.
+    pub(crate) log: Option<Box<KeyLogContext>>,
+}
+
+impl CipherMaker {
+    pub(crate) fn log(&self, epoch: u32, secrets: &DirectionSecrets) {
+        if let Some(log) = &self.log {
+            log.log(self.suite, epoch, secrets);
+        }
+    }
+}
