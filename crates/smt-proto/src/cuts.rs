@@ -52,6 +52,10 @@ impl Cuts {
         self.waiting.insert((rank, self.serial), cut);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     pub(crate) fn first(&self) -> Option<Cut> {
         self.waiting.first_key_value().map(|(_, cut)| *cut)
     }

@@ -48,6 +48,10 @@ impl<S: Copy + Ord> Ready<S> {
         self.forget_removed();
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Who is next.
     pub(crate) fn first(&self) -> Option<S> {
         self.waiting.peek().map(|Reverse((_, _, sender))| *sender)

@@ -120,6 +120,10 @@ impl Stateless {
     }
 
     /// The next answer to send.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub(crate) fn pop(&mut self) -> Option<(Path, Vec<u8>)> {
         self.queue.pop_front()
     }

@@ -119,8 +119,17 @@ impl Hub {
 
     /// Makes a change, and sends and tells what comes of it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Core, Time) -> T) -> T {
+        self.change_at(self.now(), change, |_, result| result)
+    }
+
+    /// The same at a time that was just read, and a last look at what has become of it.
+    fn change_at<T, U>(
+        &self,
+        now: Time,
+        change: impl FnOnce(&mut Core, Time) -> T,
+        look: impl FnOnce(&Core, T) -> U,
+    ) -> U {
         let _entered = self.span.enter();
-        let now = self.now();
         let mut core = self.lock();
         // The driving task sleeps until what was the next timer when it last looked; but not while it has corked.
         let sleeps = self.driver.is_some() && !core.is_corked();
@@ -131,11 +140,12 @@ impl Hub {
             && core
                 .idle_time(now)
                 .is_some_and(|after| before.is_none_or(|before| after < before));
+        let seen = look(&core, result);
         drop(core);
         if is_earlier {
             self.wake_driver();
         }
-        result
+        seen
     }
 
     pub(crate) fn wake_driver(&self) {
@@ -170,26 +180,34 @@ impl Hub {
         &self,
         mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>,
     ) -> T {
+        // Each look at the clock is 40 ns of an unloaded call: it is read when time has passed.
+        let mut now = self.now();
         THREAD_WAKER.with(|waker| {
             loop {
-                let (polled, idle) = self.change(|core, now| {
-                    let polled = poll(core, now, waker);
-                    (polled, core.idle_time(now))
-                });
-                if let Poll::Ready(result) = polled {
-                    self.hand_over();
-                    return result;
-                }
+                let poll = |core: &mut Core, now| poll(core, now, waker);
+                let wait = |core: &Core, polled| match polled {
+                    Poll::Ready(result) => Ok(result),
+                    Poll::Pending => Err(core.idle_time(now)),
+                };
+                let idle = match self.change_at(now, poll, wait) {
+                    Ok(result) => {
+                        self.hand_over();
+                        return result;
+                    }
+                    Err(idle) => idle,
+                };
                 if self.driver.is_some() {
                     // A task drives, and wakes this thread.
                     std::thread::park_timeout(WAIT_MAX);
+                    now = self.now();
                     continue;
                 }
                 let wait = idle.map_or(LEAD_MAX, |idle| idle.min(LEAD_MAX));
-                match self.follow_or_lead(wait) {
+                now = match self.follow_or_lead(now + wait) {
                     Some(follower) => {
                         std::thread::park_timeout(WAIT_MAX);
                         self.stop_following(follower);
+                        self.now()
                     }
                     None => self.lead_once(wait),
                 }
@@ -202,32 +220,38 @@ impl Hub {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
         let is_some = matches!(received, Ok(Some(_)) | Err(_));
-        self.take_in(received, &mut receiver.buffer);
+        self.take_in(self.now(), received, &mut receiver.buffer);
         is_some
     }
 
-    /// Receives one batch, waiting for at most `wait`.
-    fn lead_once(&self, wait: Duration) {
+    /// Receives one batch, waiting for at most `wait`; when that was.
+    fn lead_once(&self, wait: Duration) -> Time {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
         let received = spin.receive(self.carrier.as_ref(), buffer, wait);
-        let has_told = self.take_in(received, buffer);
+        let now = self.now();
+        let has_told = self.take_in(now, received, buffer);
         drop(receiver);
         let mut lead = self.lock_lead();
         lead.is_taken = false;
-        lead.last = self.now();
+        lead.last = now;
         let is_crowded = lead.followers.len() >= CROWD;
         drop(lead);
         if has_told && is_crowded {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
             std::thread::yield_now();
         }
+        now
     }
 
     /// Takes what was received. Whether somebody was told of something.
-    fn take_in(&self, received: Result<Option<Received>, ReceiveError>, buffer: &mut [u8]) -> bool {
+    fn take_in(
+        &self,
+        now: Time,
+        received: Result<Option<Received>, ReceiveError>,
+        buffer: &mut [u8],
+    ) -> bool {
         let _entered = self.span.enter();
-        let now = self.now();
         let mut core = self.lock();
         let told = core.told();
         match received {
@@ -247,9 +271,8 @@ impl Hub {
         core.told() > told
     }
 
-    /// Takes the lead (`None`), or a place among the followers. The next timer is after `wait`.
-    fn follow_or_lead(&self, wait: Duration) -> Option<u64> {
-        let due = self.now() + wait;
+    /// Takes the lead (`None`), or a place among the followers. The next timer is at `due`.
+    fn follow_or_lead(&self, due: Time) -> Option<u64> {
         let mut lead = self.lock_lead();
         if !std::mem::replace(&mut lead.is_taken, true) {
             lead.until = due;

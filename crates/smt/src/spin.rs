@@ -33,16 +33,25 @@ impl Spin {
         buffer: &mut [u8],
         wait: Duration,
     ) -> Result<Option<Received>, ReceiveError> {
+        let bound = match self.is_worthwhile {
+            true => self.bound.min(wait),
+            false => Duration::ZERO,
+        };
+        if !bound.is_zero()
+            && let Some(received) = carrier.receive(buffer, Wait::Never)?
+        {
+            return Ok(Some(received));
+        }
         let began = Instant::now();
-        let bound = self.bound.min(wait);
-        while self.is_worthwhile && began.elapsed() < bound {
+        let mut waited = Duration::ZERO;
+        while waited < bound {
+            std::thread::yield_now();
             if let Some(received) = carrier.receive(buffer, Wait::Never)? {
                 return Ok(Some(received));
             }
-            std::thread::yield_now();
+            waited = began.elapsed();
         }
-        let rest = wait.saturating_sub(began.elapsed());
-        let received = carrier.receive(buffer, Wait::AtMost(rest))?;
+        let received = carrier.receive(buffer, Wait::AtMost(wait.saturating_sub(waited)))?;
         self.is_worthwhile = received.is_some() && began.elapsed() < self.bound * 2;
         Ok(received)
     }

@@ -13,6 +13,9 @@ use crate::time::Time;
 impl Endpoint {
     /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if self.is_quiet(now) {
+            return None;
+        }
         if let Some((path, bytes)) = self.stateless.pop() {
             buffer.clear();
             buffer.extend_from_slice(&bytes);
@@ -45,6 +48,11 @@ impl Endpoint {
             }
         }
         None
+    }
+
+    /// Whether nothing is to be sent. Owners ask after every look at the socket and every command, and mostly so it is.
+    fn is_quiet(&self, now: Time) -> bool {
+        self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)
     }
 
     /// Lets messages of other sessions between the same sockets leave with what is in the batch, as far as they fit.
@@ -123,6 +131,14 @@ impl Endpoint {
     /// Whether what has waited for the policy's pace may go.
     pub(super) fn is_pull_due(&self, now: Time) -> bool {
         self.policy.next_timeout().is_some_and(|due| due <= now)
+    }
+
+    fn has_grants_to_decide(&self, now: Time) -> bool {
+        let shared = &self.shared;
+        shared.grants.is_dirty()
+            || shared.unasked > 0
+            || !shared.cuts.is_empty()
+            || self.is_pull_due(now)
     }
 
     /// Asks for what was cut on the way, at the policy's pace. Whether nothing of it waits any longer.
