@@ -21,7 +21,7 @@ pub(crate) struct Assembly {
 impl Assembly {
     pub(crate) fn new(length: usize) -> Self {
         Self {
-            bytes: vec![0; length],
+            bytes: Vec::with_capacity(length),
             length,
             filled: Ranges::new(),
             has_failed: false,
@@ -50,7 +50,16 @@ impl Assembly {
             self.bytes[within as usize..end as usize].copy_from_slice(bytes);
             return;
         }
-        for gap in self.filled.gaps(self.bytes.len() as u32) {
+        if within as usize == self.bytes.len() {
+            // In order, as almost always: nothing is cleared to be written over.
+            self.bytes.extend_from_slice(bytes);
+            self.filled.insert(part);
+            return;
+        }
+        if self.bytes.len() < end as usize {
+            self.bytes.resize(end as usize, 0);
+        }
+        for gap in self.filled.gaps(self.length as u32) {
             let (from, to) = (gap.start.max(within), gap.end.min(end));
             if from < to {
                 let source = &bytes[(from - within) as usize..(to - within) as usize];
