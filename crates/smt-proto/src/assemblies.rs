@@ -19,10 +19,16 @@ pub(crate) struct Assemblies {
 
 impl Assemblies {
     /// The record of this index and epoch, of `length` bytes.
-    pub(crate) fn entry(&mut self, name: (u32, u8), length: usize) -> &mut Assembly {
+    pub(crate) fn entry(
+        &mut self,
+        name: (u32, u8),
+        length: usize,
+        spare: &mut Vec<u8>,
+    ) -> &mut Assembly {
         self.by_name.entry(name).or_insert_with(|| {
-            self.bytes += length;
-            Assembly::new(length)
+            let assembly = Assembly::new(length, spare);
+            self.bytes += assembly.memory();
+            assembly
         })
     }
 
@@ -35,7 +41,7 @@ impl Assemblies {
         while let Some((name, _)) = self.by_name.range(of_record(index)).next() {
             let name = *name;
             if let Some(assembly) = self.by_name.remove(&name) {
-                self.bytes -= assembly.length();
+                self.bytes -= assembly.memory();
             }
         }
     }
@@ -80,8 +86,12 @@ mod tests {
     fn the_bytes_of_many_are_known_without_a_look_at_each() {
         let mut assemblies = Assemblies::default();
         for index in 0..10_000 {
-            assemblies.entry((index, 0), 86).write(7, &[1]);
-            assemblies.entry((index, 1), 86).write(7, &[1]);
+            assemblies
+                .entry((index, 0), 86, &mut Vec::new())
+                .write(7, &[1]);
+            assemblies
+                .entry((index, 1), 86, &mut Vec::new())
+                .write(7, &[1]);
         }
         let (steps, bytes) = steps_of(|| assemblies.bytes());
         assert_eq!((steps, bytes), (0, 2 * 10_000 * 86));
@@ -92,11 +102,15 @@ mod tests {
     #[test]
     fn what_came_under_two_epochs_is_missing_wholly() {
         let mut assemblies = Assemblies::default();
-        assemblies.entry((3, 0), 86).write(10, &[1; 20]);
+        assemblies
+            .entry((3, 0), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
         let gap = |start, end| Range { start, end };
         assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 10), gap(30, 86)]);
         assert_eq!(assemblies.gaps(3, 86, 1), [gap(0, 10)]);
-        assemblies.entry((3, 1), 86).write(10, &[1; 20]);
+        assemblies
+            .entry((3, 1), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
         assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 86)]);
         assert_eq!(assemblies.first_of(0..3), None);
         assert_eq!(assemblies.first_of(1..9), Some(3));

@@ -12,6 +12,8 @@ use crate::work;
 pub(crate) struct Assembly {
     bytes: Vec<u8>,
     length: usize,
+    /// Bytes of memory that `bytes` has.
+    memory: usize,
     pub(crate) filled: Ranges,
     /// It was whole and did not open; this often it was tried since.
     pub(crate) has_failed: bool,
@@ -19,9 +21,18 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    pub(crate) fn new(length: usize) -> Self {
+    /// A record of `length` bytes of which nothing has come. What the last one was put together in is used again if it
+    /// is about as long.
+    pub(crate) fn new(length: usize, spare: &mut Vec<u8>) -> Self {
+        let mut bytes = match (length..=2 * length).contains(&spare.capacity()) {
+            true => std::mem::take(spare),
+            false => Vec::new(),
+        };
+        bytes.clear();
+        bytes.reserve_exact(length);
         Self {
-            bytes: Vec::with_capacity(length),
+            memory: bytes.capacity(),
+            bytes,
             length,
             filled: Ranges::new(),
             has_failed: false,
@@ -29,10 +40,10 @@ impl Assembly {
         }
     }
 
-    /// Bytes of the record.
-    pub(crate) fn length(&self) -> usize {
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
         work::step();
-        self.length
+        self.memory
     }
 
     /// The record, if all of it has come: to be opened, or else to be given back to [`Self::failed`].
@@ -93,12 +104,24 @@ mod tests {
 
     #[test]
     fn what_comes_first_stays() {
-        let mut assembly = Assembly::new(6);
+        let mut assembly = Assembly::new(6, &mut Vec::new());
         assembly.write(2, b"cd");
         assembly.write(0, b"XXXX");
         assembly.write(3, b"XXX");
         assert_eq!(assembly.bytes, b"XXcdXX");
         assert!(assembly.filled.is_whole(6));
+    }
+
+    #[test]
+    fn the_last_ones_memory_is_used_again_if_it_is_about_as_long() {
+        let mut spare = Vec::with_capacity(100);
+        assert_eq!(Assembly::new(40, &mut spare).memory(), 40);
+        let mut assembly = Assembly::new(60, &mut spare);
+        assert_eq!((assembly.memory(), spare.capacity()), (100, 0));
+        assembly.write(10, &[1; 50]);
+        assembly.write(0, &[2; 20]);
+        let expected = [&[2; 10][..], &[1; 50]].concat();
+        assert_eq!(assembly.take_whole(), Some(expected));
     }
 
     fn fail(assembly: &mut Assembly) {
@@ -108,7 +131,7 @@ mod tests {
 
     #[test]
     fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
-        let mut assembly = Assembly::new(4);
+        let mut assembly = Assembly::new(4, &mut Vec::new());
         assembly.write(0, b"XXXX");
         fail(&mut assembly);
         assembly.write(1, b"bc");

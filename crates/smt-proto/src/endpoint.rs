@@ -111,6 +111,7 @@ impl Endpoint {
             warm: crate::warm::Warm::default(),
             seal_scratch: crate::leaving::SealScratch::default(),
             open_scratch: Vec::new(),
+            spare_record: Vec::new(),
             bodies: Bodies::default(),
             spares,
             leavings: Pool::new(limits::LEAVINGS_KEPT),

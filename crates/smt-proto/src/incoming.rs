@@ -55,6 +55,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) index_bits: IndexBits,
     pub(crate) id: MessageId,
     pub(crate) scratch: &'a mut Vec<u8>,
+    /// Memory of the last record that came in parts.
+    pub(crate) spare_record: &'a mut Vec<u8>,
     pub(crate) bodies: &'a mut Bodies,
     pub(crate) spares: &'a Spares,
     pub(crate) statistics: &'a mut Statistics,
@@ -227,15 +229,16 @@ impl Incoming {
             return;
         }
         let name = (place.index, epoch);
-        let assembly = self.assemblies.entry(name, whole);
+        let assembly = self.assemblies.entry(name, whole, opener.spare_record);
         assembly.write(within, bytes);
         let Some(record) = assembly.take_whole() else {
             return;
         };
         self.open(place, epoch, &record, opener);
-        // Still there: it did not open.
-        if let Some(assembly) = self.assemblies.get_mut(name) {
-            assembly.failed(record);
+        match self.assemblies.get_mut(name) {
+            // Still there: it did not open.
+            Some(assembly) => assembly.failed(record),
+            None => *opener.spare_record = record,
         }
     }
 

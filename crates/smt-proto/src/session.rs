@@ -78,6 +78,7 @@ pub(crate) struct Shared {
     pub(crate) warm: Warm,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
+    pub(crate) spare_record: Vec<u8>,
     /// Where short bodies, long ones, and messages that leave alone are.
     pub(crate) bodies: Bodies,
     pub(crate) spares: Spares,

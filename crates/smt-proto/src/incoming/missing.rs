@@ -159,8 +159,14 @@ mod tests {
     #[test]
     fn what_is_missing_is_neither_open_nor_there_in_part() {
         let mut incoming = message(10, [0, 1, 4].into_iter());
-        incoming.assemblies.entry((3, 0), 86).write(10, &[1; 20]);
-        incoming.assemblies.entry((9, 0), 86).write(0, &[1; 86]);
+        incoming
+            .assemblies
+            .entry((3, 0), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
+        incoming
+            .assemblies
+            .entry((9, 0), 86, &mut Vec::new())
+            .write(0, &[1; 86]);
         let expected = [
             range(2 * 86, 3 * 86 + 10),
             range(3 * 86 + 30, 4 * 86),
@@ -176,7 +182,10 @@ mod tests {
     #[test]
     fn the_gap_in_a_range_ends_where_something_is() {
         let mut incoming = message(10, [0, 4].into_iter());
-        incoming.assemblies.entry((2, 0), 86).write(10, &[1; 20]);
+        incoming
+            .assemblies
+            .entry((2, 0), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
         let gap = |start, end| incoming.gap_in(range(start, end));
         assert_eq!(gap(86, 1_000), Some(range(86, 2 * 86 + 10)));
         assert_eq!(gap(2 * 86 + 10, 1_000), None);
@@ -192,7 +201,10 @@ mod tests {
     fn forged_parts_of_many_records_are_asked_for_a_few_at_a_time() {
         let mut incoming = message(1_000, 0..1);
         for name in (1..1_000).flat_map(|index| [(index, 0), (index, 1)]) {
-            incoming.assemblies.entry(name, 86).write(0, &[1]);
+            incoming
+                .assemblies
+                .entry(name, 86, &mut Vec::new())
+                .write(0, &[1]);
         }
         let first = range(86, (1 + ASSEMBLIES_ASKED as u32) * 86);
         assert_eq!(incoming.missing(16), [first]);
