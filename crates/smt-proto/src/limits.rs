@@ -157,7 +157,7 @@ pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
 pub(crate) const SPARE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
 pub(crate) const LEAVINGS_KEPT: usize = 256;
-/// Default of [`crate::Config::warm_sessions`]: 1.3 MB of tables.
+/// Default of [`crate::Config::warm_sessions`]: 1.3 to 2.6 MB of tables.
 pub(crate) const WARM_SESSIONS: usize = 1_024;
 /// Default of [`crate::Config::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;

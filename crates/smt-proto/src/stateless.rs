@@ -119,11 +119,12 @@ impl Stateless {
         self.push(path, bytes);
     }
 
-    /// The next answer to send.
+    /// Whether no answer waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
+    /// The next answer to send.
     pub(crate) fn pop(&mut self) -> Option<(Path, Vec<u8>)> {
         self.queue.pop_front()
     }

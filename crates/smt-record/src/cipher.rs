@@ -35,10 +35,11 @@ impl LazyCipher {
         &**self.aead.get_or_init(|| self.make(maker, secret))
     }
 
-    /// The same, and nothing else of it.
-    pub(crate) fn into_aead(mut self, maker: &CipherMaker, secret: &Secret) -> Box<dyn Aead> {
-        let made = self.aead.take();
-        made.unwrap_or_else(|| self.make(maker, secret))
+    /// Makes the key: from here on the secret is not needed. A plaintext one has no key.
+    pub(crate) fn derive(&self, maker: &CipherMaker, secret: &Secret) {
+        if !secret.is_plaintext() {
+            self.key(maker, secret);
+        }
     }
 
     pub(crate) fn is_warm(&self) -> bool {
@@ -60,10 +61,14 @@ impl LazyCipher {
         if secret.is_plaintext() {
             return Box::new(PlaintextAead);
         }
-        let derive = || Box::new(DerivedKey::of(maker.suite, secret));
-        let DerivedKey { key, iv } = &**self.key.get_or_init(derive);
+        let DerivedKey { key, iv } = self.key(maker, secret);
         let key = &key[..maker.suite.key_len()];
-        maker.provider.aead(maker.suite, key, *iv)
+        maker.provider.aead(maker.suite, key, **iv)
+    }
+
+    fn key(&self, maker: &CipherMaker, secret: &Secret) -> &DerivedKey {
+        let derive = || Box::new(DerivedKey::of(maker.suite, secret));
+        self.key.get_or_init(derive)
     }
 }
 

@@ -4,8 +4,6 @@
 //! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a cipher comes from its
 //! secret, and when, by [`crate::cipher`].
 
-use alloc::boxed::Box;
-
 use crate::aead::Aead;
 use crate::cipher::{CipherMaker, LazyCipher};
 use crate::key_schedule::DirectionSecrets;
@@ -39,17 +37,14 @@ impl EpochKeys {
 
     /// Makes both keys: this epoch's secrets are about to be deleted.
     pub(crate) fn complete(&self, maker: &CipherMaker, secrets: &DirectionSecrets) {
-        self.data(maker, secrets);
-        self.control(maker, secrets);
+        self.data.derive(maker, &secrets.data);
+        self.control.derive(maker, &secrets.control);
     }
 
-    /// The data key alone.
-    pub(crate) fn into_data(
-        self,
-        maker: &CipherMaker,
-        secrets: &DirectionSecrets,
-    ) -> Box<dyn Aead> {
-        self.data.into_aead(maker, &secrets.data)
+    /// The data key alone, completed.
+    pub(crate) fn into_data(self, maker: &CipherMaker, secrets: &DirectionSecrets) -> LazyCipher {
+        self.data.derive(maker, &secrets.data);
+        self.data
     }
 
     /// Whether a cipher's tables take memory.

@@ -210,17 +210,17 @@ pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], ou
 pub(crate) struct DerivedKey {
     /// The first [`Suite::key_len`] bytes are in use.
     pub(crate) key: Zeroizing<[u8; 32]>,
-    pub(crate) iv: [u8; 12],
+    pub(crate) iv: Zeroizing<[u8; 12]>,
 }
 
 impl DerivedKey {
     /// Key and IV of a traffic secret.
     pub(crate) fn of(suite: Suite, secret: &Secret) -> Self {
         let mut key = Zeroizing::new([0; 32]);
-        let mut iv = [0; 12];
+        let mut iv = Zeroizing::new([0; 12]);
         let secret = secret.as_bytes();
         expand_label(suite, secret, "key", b"", &mut key[..suite.key_len()]);
-        expand_label(suite, secret, "iv", b"", &mut iv);
+        expand_label(suite, secret, "iv", b"", &mut iv[..]);
         Self { key, iv }
     }
 }

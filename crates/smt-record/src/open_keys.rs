@@ -133,10 +133,7 @@ impl OpenKeys {
     /// Something did not open under the key that was handed out last.
     pub fn failed(&mut self) {
         let tried = self.tried;
-        let next = self.next.as_mut().map(|next| &mut next.1);
-        let previous = self.previous.as_deref_mut();
-        let candidates = [Some(&mut self.current), previous, next];
-        for candidate in candidates.into_iter().flatten() {
+        for candidate in self.candidates_mut() {
             if candidate.keys.epoch == tried {
                 candidate.failed += 1;
             }
@@ -173,7 +170,14 @@ impl OpenKeys {
         self.previous.as_ref().map(|previous| previous.keys.epoch)
     }
 
-    /// The keys, and what they are made from. Those of the previous epoch have been made.
+    fn candidates_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
+        let previous = self.previous.as_deref_mut();
+        let next = self.next.as_mut().map(|next| &mut next.1);
+        let candidates = [Some(&mut self.current), previous, next];
+        candidates.into_iter().flatten()
+    }
+
+    /// The ciphers, and what they are made from. Of the previous epoch the keys have been derived.
     fn candidate(
         &mut self,
         epoch_byte: u8,
@@ -214,18 +218,24 @@ impl OpenKeys {
         });
     }
 
-    /// Whether the current epoch's ciphers take memory beside their keys: some 600 bytes each.
+    /// Whether ciphers take memory beside their keys: some 600 bytes each.
     pub fn is_warm(&self) -> bool {
-        self.current.keys.is_warm()
+        let previous = self.previous.as_deref();
+        let next = self.next.as_ref().map(|next| &next.1);
+        let candidates = [Some(&self.current), previous, next];
+        let mut candidates = candidates.into_iter().flatten();
+        candidates.any(|candidate| candidate.keys.is_warm())
     }
 
     /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
     pub fn cool(&mut self) {
-        self.current.keys.cool();
+        self.candidates_mut()
+            .for_each(|candidate| candidate.keys.cool());
     }
 
-    /// As [`Self::cool`], with the keys, which some microseconds make again.
+    /// As [`Self::cool`], with the keys, which some microseconds make again; but those of the previous epoch.
     pub fn rest(&mut self) {
+        self.cool();
         self.current.keys.rest();
         // The next epoch itself stays: its failed openings count.
         if let Some(next) = &mut self.next {

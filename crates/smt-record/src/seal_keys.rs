@@ -20,7 +20,7 @@ use core::fmt;
 
 use crate::aead::{Aead, AeadProvider};
 use crate::aws_lc::AwsLc;
-use crate::cipher::CipherMaker;
+use crate::cipher::{CipherMaker, LazyCipher};
 use crate::epoch::EpochKeys;
 use crate::key_limits::{KeyLimits, KeyUsedUp};
 use crate::key_log::KeyLogContext;
@@ -36,7 +36,7 @@ pub struct SealKeys {
     current: EpochKeys,
     /// Epoch and data key of what may still be retransmitted. Control packets are never repeated
     /// as they were, so their old key goes at once.
-    previous: Option<(u32, Box<dyn Aead>)>,
+    previous: Option<(u32, LazyCipher)>,
     /// Records first sealed under the current data key.
     records: u64,
     /// Control packets sealed under the current control key.
@@ -174,7 +174,7 @@ impl SealKeys {
         self.previous
             .as_ref()
             .filter(|(previous, _)| *previous == epoch)
-            .map(|(_, aead)| &**aead)
+            .map(|(_, cipher)| cipher.aead(&self.maker, &self.secrets.data))
     }
 
     /// The current control key.
@@ -182,18 +182,23 @@ impl SealKeys {
         self.current.control(&self.maker, &self.secrets)
     }
 
-    /// Whether the current epoch's ciphers take memory beside their keys: some 600 bytes each.
+    /// Whether ciphers take memory beside their keys: some 600 bytes each.
     pub fn is_warm(&self) -> bool {
-        self.current.is_warm()
+        let previous = self.previous.as_ref();
+        self.current.is_warm() || previous.is_some_and(|(_, cipher)| cipher.is_warm())
     }
 
     /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
     pub fn cool(&mut self) {
         self.current.cool();
+        if let Some((_, cipher)) = &mut self.previous {
+            cipher.cool();
+        }
     }
 
-    /// As [`Self::cool`], with the keys, which some microseconds make again.
+    /// As [`Self::cool`], with the current epoch's keys, which some microseconds make again.
     pub fn rest(&mut self) {
+        self.cool();
         self.current.rest();
     }
 }

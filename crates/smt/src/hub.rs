@@ -122,7 +122,7 @@ impl Hub {
         self.change_at(self.now(), change, |_, result| result)
     }
 
-    /// The same at a time that was just read, and a last look at what has become of it.
+    /// The same at a time that was read before, and a last look at what has become of it.
     fn change_at<T, U>(
         &self,
         now: Time,
@@ -224,7 +224,7 @@ impl Hub {
         is_some
     }
 
-    /// Receives one batch, waiting for at most `wait`; when that was.
+    /// Receives one batch, waiting for at most `wait`. Returns what time it is, as exactly as others can tell.
     fn lead_once(&self, wait: Duration) -> Time {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
@@ -235,13 +235,14 @@ impl Hub {
         let mut lead = self.lock_lead();
         lead.is_taken = false;
         lead.last = now;
-        let is_crowded = lead.followers.len() >= CROWD;
+        let followers = lead.followers.len();
         drop(lead);
-        if has_told && is_crowded {
+        if has_told && followers >= CROWD {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
             std::thread::yield_now();
         }
-        now
+        // Time must not go back for the core, and the others may have shown it a later one.
+        if followers > 0 { self.now() } else { now }
     }
 
     /// Takes what was received. Whether somebody was told of something.

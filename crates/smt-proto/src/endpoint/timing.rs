@@ -9,6 +9,7 @@ use crate::error::ConnectError;
 use crate::event::{ConnectId, Event};
 use crate::setup::Maker;
 use crate::time::Time;
+use crate::warm::Warmth;
 
 impl Endpoint {
     /// Does what is due at `now`.
@@ -67,8 +68,10 @@ impl Endpoint {
     fn cool_guests(&mut self) {
         let most = self.shared.config.warm_sessions;
         while let Some(index) = self.shared.warm.surplus_guest(most) {
-            if let Some(session) = self.sessions.get_mut(index.0) {
-                session.cool(&mut self.shared);
+            let session = self.sessions.get_mut(index.0);
+            // It may have rested and come back as one that keeps them.
+            if let Some(guest) = session.filter(|session| session.warmth == Warmth::Guest) {
+                guest.cool(&mut self.shared);
             }
         }
     }

@@ -14,6 +14,7 @@ impl Endpoint {
     /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if self.is_quiet(now) {
+            buffer.clear();
             return None;
         }
         if let Some((path, bytes)) = self.stateless.pop() {

@@ -53,10 +53,13 @@ mod cool {
         let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
         assert!(keys.is_warm());
         keys.cool();
-        assert!(!keys.is_warm());
+        assert!(!keys.is_warm(), "nor are the next epoch's");
         assert_eq!(tags(&mut keys, 0), first);
         keys.cool();
         keys.opened(1);
+        assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
+        keys.cool();
+        assert!(!keys.is_warm(), "nor are the previous epoch's");
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
     }
 }

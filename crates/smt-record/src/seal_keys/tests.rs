@@ -133,6 +133,9 @@ mod cool {
         keys.update();
         assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
         assert_ne!(tag(keys.data(1).unwrap()), before.0);
+        keys.cool();
+        assert!(!keys.is_warm(), "nor are the old key's");
+        assert_eq!(tag(keys.data(0).unwrap()), before.0);
     }
 }
 
