@@ -29,7 +29,7 @@ impl Peer for SmtPolled {
 
     fn settings(&self) -> &'static str {
         "SMT, polled endpoints, default configuration but AES-128-GCM and X25519 alone; one thread on each side; many sessions \
-         share one client socket"
+         share one client socket, and the client, which stands for many, keeps all ciphers' tables"
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {

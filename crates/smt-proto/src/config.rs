@@ -44,8 +44,8 @@ pub struct Config {
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,
-    /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control packets. Others that are in use make them again each time, in
-    /// half a microsecond; so this is about what the second-level cache holds.
+    /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control packets. Others that are
+    /// in use make them again each time, in half a microsecond; so this is about what the second-level cache holds.
     pub warm_sessions: usize,
     /// Replies outstanding above which replies get only their first record unscheduled (incast control).
     pub incast_calls: usize,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which sessions keep the tables of their ciphers.
 //!
-//! Tables take 1.3 KB a session, 2.6 with those for control packets, and come from its keys in half a microsecond: with thousands of sessions in use they are
-//! as quickly made as fetched from memory. So a bounded number of sessions keeps them, those that were first, until they
-//! rest or end. Who comes beside them is a *guest*: it gives them up when a few other guests have come, so that several
-//! packets in a row make them once, and while they are still in the cache.
+//! Tables take 1.3 KB a session, 2.6 with those for control packets, and come from its keys in half a microsecond: with
+//! thousands of sessions in use they are as quickly made as fetched from memory. So a bounded number of sessions keeps
+//! them, those that were first, until they rest or end. Who comes beside them is a *guest*: it gives them up when a few
+//! other guests have come, so that several packets in a row make them once, and while they are still in the cache.
 //!
 //! Not here: sessions that nobody uses (`session::rest`).
 

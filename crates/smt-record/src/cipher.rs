@@ -2,9 +2,9 @@
 //! A cipher, from its secret to its tables, each made when it is first needed.
 //!
 //! ```text
-//!   secret  -- two HKDF expansions, 2 us -->  key and IV  -- tables, 0.2 us -->  AEAD
-//!    49 B                                        44 B                            650 B
-//!         <-------------- rest() ---------------- <------------ cool() ----------
+//!   secret  -- two HKDF expansions, some us -->  key and IV  -- tables, 0.2 us -->  AEAD
+//!    49 B                                           44 B                            650 B
+//!         <--------------- rest() ------------------ <------------ cool() ----------
 //! ```
 //! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others are in use: beyond the
 //! second-level cache they cost as much to fetch as to make. A session that rests has its secrets alone.
@@ -30,7 +30,7 @@ pub(crate) struct LazyCipher {
 }
 
 impl LazyCipher {
-    /// The cipher of `secret`; of another one if it was made before.
+    /// The cipher of `secret`, which is not needed once the key was derived.
     pub(crate) fn aead(&self, maker: &CipherMaker, secret: &Secret) -> &dyn Aead {
         &**self.aead.get_or_init(|| self.make(maker, secret))
     }

@@ -51,6 +51,8 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
+    /// When it was last changed.
+    changed: Time,
 }
 
 impl Core {
@@ -74,6 +76,7 @@ impl Core {
             next_ticket: 0,
             finishers: Vec::new(),
             is_closed: false,
+            changed: Time::default(),
         }
     }
 
@@ -99,6 +102,13 @@ impl Core {
     #[cfg(feature = "tokio")]
     pub(crate) fn uncork(&mut self) {
         self.corked_until = None;
+    }
+
+    /// The time of a change for which the clock was read at `now`: another thread may have read it later and come first,
+    /// but for the protocol time must not go back.
+    pub(crate) fn advance(&mut self, now: Time) -> Time {
+        self.changed = self.changed.max(now);
+        self.changed
     }
 
     /// Sends what is to be sent and tells what has happened.
@@ -426,3 +436,30 @@ const TRANSMIT_BYTES: usize = 65_536;
 const CORKED_MAX: Duration = Duration::from_micros(50);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use smt_io::MemoryCarrier;
+    use smt_wire::Shard;
+
+    use super::*;
+    use crate::ThrowAway;
+    use crate::builder::Builder;
+
+    #[test]
+    fn time_never_goes_back() {
+        let authority = ThrowAway::new().unwrap();
+        let builder = Builder::new().trust(authority.trust().unwrap());
+        let endpoint = builder
+            .basis(false)
+            .unwrap()
+            .endpoint(Shard::default(), None);
+        let (carrier, _) = MemoryCarrier::pair();
+        let mut core = Core::new(endpoint, Arc::new(carrier), false);
+        let at = Time::from_nanos;
+        assert_eq!(
+            [7, 5, 9].map(|now| core.advance(at(now))),
+            [7, 7, 9].map(at)
+        );
+    }
+}

@@ -119,7 +119,7 @@ impl Hub {
 
     /// Makes a change, and sends and tells what comes of it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Core, Time) -> T) -> T {
-        self.change_at(self.now(), change, |_, result| result)
+        self.change_at(self.now(), change, |_, _, result| result)
     }
 
     /// The same at a time that was read before, and a last look at what has become of it.
@@ -127,10 +127,11 @@ impl Hub {
         &self,
         now: Time,
         change: impl FnOnce(&mut Core, Time) -> T,
-        look: impl FnOnce(&Core, T) -> U,
+        look: impl FnOnce(&Core, Time, T) -> U,
     ) -> U {
         let _entered = self.span.enter();
         let mut core = self.lock();
+        let now = core.advance(now);
         // The driving task sleeps until what was the next timer when it last looked; but not while it has corked.
         let sleeps = self.driver.is_some() && !core.is_corked();
         let before = if sleeps { core.idle_time(now) } else { None };
@@ -140,7 +141,7 @@ impl Hub {
             && core
                 .idle_time(now)
                 .is_some_and(|after| before.is_none_or(|before| after < before));
-        let seen = look(&core, result);
+        let seen = look(&core, now, result);
         drop(core);
         if is_earlier {
             self.wake_driver();
@@ -180,16 +181,16 @@ impl Hub {
         &self,
         mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>,
     ) -> T {
-        // Each look at the clock is 40 ns of an unloaded call: it is read when time has passed.
+        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
         let mut now = self.now();
         THREAD_WAKER.with(|waker| {
             loop {
                 let poll = |core: &mut Core, now| poll(core, now, waker);
-                let wait = |core: &Core, polled| match polled {
+                let look = |core: &Core, now, polled| match polled {
                     Poll::Ready(result) => Ok(result),
                     Poll::Pending => Err(core.idle_time(now)),
                 };
-                let idle = match self.change_at(now, poll, wait) {
+                let idle = match self.change_at(now, poll, look) {
                     Ok(result) => {
                         self.hand_over();
                         return result;
@@ -224,7 +225,7 @@ impl Hub {
         is_some
     }
 
-    /// Receives one batch, waiting for at most `wait`. Returns what time it is, as exactly as others can tell.
+    /// Receives one batch, waiting for at most `wait`; when that was.
     fn lead_once(&self, wait: Duration) -> Time {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
@@ -235,14 +236,13 @@ impl Hub {
         let mut lead = self.lock_lead();
         lead.is_taken = false;
         lead.last = now;
-        let followers = lead.followers.len();
+        let is_crowded = lead.followers.len() >= CROWD;
         drop(lead);
-        if has_told && followers >= CROWD {
+        if has_told && is_crowded {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
             std::thread::yield_now();
         }
-        // Time must not go back for the core, and the others may have shown it a later one.
-        if followers > 0 { self.now() } else { now }
+        now
     }
 
     /// Takes what was received. Whether somebody was told of something.
@@ -254,6 +254,7 @@ impl Hub {
     ) -> bool {
         let _entered = self.span.enter();
         let mut core = self.lock();
+        let now = core.advance(now);
         let told = core.told();
         match received {
             Ok(None) => {}
@@ -325,8 +326,8 @@ impl Hub {
             lead.is_taken = true;
         }
         while self.receive_now() {}
-        let now = self.now();
         let mut core = self.lock();
+        let now = core.advance(self.now());
         core.fire_timers(now);
         core.turn(now);
         let idle = core.idle_time(now);
@@ -340,6 +341,7 @@ impl Hub {
     fn look_for_leader(&self, now: Time) -> Duration {
         let _entered = self.span.enter();
         let mut core = self.lock();
+        let now = core.advance(now);
         core.fire_timers(now);
         core.turn(now);
         let wait = core

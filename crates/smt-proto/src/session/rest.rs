@@ -49,7 +49,7 @@ impl Session {
             return;
         }
         self.rested_since = Some(self.last_active);
-        self.cool(shared);
+        shared.warm.leave(std::mem::take(&mut self.warmth));
         self.seal.rest();
         self.open.rest();
         self.calls.rest();
