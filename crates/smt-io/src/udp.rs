@@ -189,7 +189,7 @@ impl UdpCarrier {
 
     fn bound(self, address: SocketAddr) -> Result<Self, OpenError> {
         let bound = self.socket.bind(&SockAddr::from(address));
-        bound.map_err(|source| OpenError::Bind { address, source })?;
+        bound.map_err(|reason| OpenError::Bind { address, reason })?;
         self.named()
     }
 
@@ -204,7 +204,7 @@ impl UdpCarrier {
         };
         let mut carrier = Self::open(family, false, options)?;
         let connected = carrier.socket.connect(&SockAddr::from(remote));
-        connected.map_err(|source| OpenError::Connect { remote, source })?;
+        connected.map_err(|reason| OpenError::Connect { remote, reason })?;
         carrier.connected = Some(remote);
         carrier.named()
     }

@@ -3,7 +3,8 @@
 //!
 //! A message may come to hold all that its sender was allowed to send, in any order: its last record makes room for
 //! all before it. Promises therefore count like bytes that are held; else many messages that have just begun could
-//! grow far beyond the bound together.
+//! grow far beyond the bound together. Messages that are whole and wait for the application count as well: a peer sends
+//! as many as it likes, and nobody has to take them.
 
 use crate::incoming::Incoming;
 
@@ -12,6 +13,8 @@ use crate::incoming::Incoming;
 pub(crate) struct Books {
     held: usize,
     promised: usize,
+    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told.
+    untaken: usize,
 }
 
 impl Books {
@@ -41,11 +44,20 @@ impl Books {
 
     /// Whether nothing more is to be begun with this much memory.
     pub(crate) fn are_full(&self, most: usize) -> bool {
-        self.held.max(self.promised) >= most
+        self.held.max(self.promised) + self.untaken >= most
     }
 
-    /// Bytes held.
+    /// Whether delivered messages that nobody has taken are this much alone.
+    pub(crate) fn are_untaken(&self, most: usize) -> bool {
+        self.untaken >= most
+    }
+
+    /// Bytes held, delivered ones included that nobody has taken.
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held + self.untaken
+    }
+
+    pub(crate) fn set_untaken(&mut self, bytes: usize) {
+        self.untaken = bytes;
     }
 }

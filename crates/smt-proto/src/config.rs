@@ -40,7 +40,7 @@ pub struct Config {
     pub unscheduled: u32,
     /// Bytes granted and not yet received, over all messages. At most a third of the socket's receive buffer.
     pub incoming_max: u32,
-    /// Memory for incomplete messages, bytes over all sessions.
+    /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over all sessions.
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,

@@ -194,10 +194,22 @@ impl Endpoint {
         self.sessions.len()
     }
 
-    /// Bytes held by incomplete and early messages.
+    /// Bytes held by incomplete and early messages, and by whole ones as told by [`Self::set_untaken`].
     #[must_use]
     pub fn memory(&self) -> usize {
         self.shared.books.held() + self.shared.early_memory
+    }
+
+    /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not taken from their owner.
+    /// They count towards [`Config::memory_max`]: while it is reached peers' new messages are not taken, and come again.
+    pub fn set_untaken(&mut self, bytes: usize) {
+        self.shared.books.set_untaken(bytes);
+    }
+
+    /// Whether [`Self::poll_event`] has something to tell.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.shared.events.is_empty()
     }
 
     /// Whether a request waits for its reply: it is not answered, and its caller has not given up.
@@ -207,11 +219,11 @@ impl Endpoint {
         session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
-    /// Facts about a live session.
+    /// Facts about a live session; `None` from its end on, although its CLOSE may not have left yet.
     #[must_use]
     pub fn session(&self, session: SessionIndex) -> Option<SessionFacts> {
         let session = self.sessions.get(session.0)?;
-        Some(SessionFacts {
+        (!session.has_ended()).then_some(SessionFacts {
             path: session.path,
             datagram_size: session.datagram_size(),
             message_max: session.message_max(),

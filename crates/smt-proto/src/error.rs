@@ -195,6 +195,11 @@ pub enum ConnectError {
     /// This endpoint has as many sessions as it may.
     #[error("limit: this endpoint already has {0} sessions, its configured maximum")]
     TooManySessions(usize),
+    /// What drove this endpoint is gone: nobody would receive an answer.
+    #[error(
+        "environment: the runtime that this endpoint was opened on has ended; open another on one that lives on"
+    )]
+    Undriven,
 }
 
 impl From<HandshakeFailure> for ConnectError {

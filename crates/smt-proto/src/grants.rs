@@ -175,13 +175,14 @@ impl Grants {
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
-    /// memory `is_full` only the shortest message gets on, so that memory becomes free again.
+    /// memory `is_full` only the shortest message gets on, of those that it helps to become free again.
     pub(crate) fn decide(
         &mut self,
         now: Time,
         policy: &mut dyn GrantPolicy,
         limit: u32,
         is_full: bool,
+        helps: impl Fn(RpcId) -> bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
         let is_idle = self.by_left.is_empty() && self.pulling.is_none();
@@ -191,7 +192,7 @@ impl Grants {
         self.is_dirty = is_full;
         let most = if is_full { 1 } else { policy.candidates() };
         let mut shown = std::mem::take(&mut self.shown);
-        self.show(most, is_full, &mut shown);
+        self.show(most, is_full, helps, &mut shown);
         let budget = GrantBudget {
             limit,
             outstanding: self.outstanding,
@@ -207,14 +208,22 @@ impl Grants {
     }
 
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
-    fn show(&self, most: usize, is_full: bool, shown: &mut Vec<Grantable>) {
+    fn show(
+        &self,
+        most: usize,
+        is_full: bool,
+        helps: impl Fn(RpcId) -> bool,
+        shown: &mut Vec<Grantable>,
+    ) {
         let of = |rpc: &RpcId| self.messages.get(rpc).map(|entry| entry.message);
         shown.clear();
         if self.pulling.is_some() && !is_full {
             let first = self.hungry.iter().take(most);
             shown.extend(first.filter_map(|(_, _, rpc)| of(rpc)));
         } else {
-            shown.extend(self.by_left.values().take(most));
+            let shortest = self.by_left.values();
+            let shortest = shortest.filter(|message| !is_full || helps(message.rpc));
+            shown.extend(shortest.take(most));
         }
         if let Some((order, oldest)) = self.by_age.first_key_value()
             && !is_full
@@ -250,7 +259,7 @@ mod tests {
             let rpc = rpc(id as u64);
             grants.update(rpc, length, 1_000, FREE);
             ends.insert(rpc, (length, FREE));
-            for granted in grants.decide(Time::default(), policy, LIMIT, false) {
+            for granted in grants.decide(Time::default(), policy, LIMIT, false, |_| true) {
                 let (length, end) = ends.get_mut(&granted.rpc).unwrap();
                 assert!(granted.end > *end && granted.end <= *length);
                 *end = granted.end;
@@ -292,13 +301,13 @@ mod tests {
         let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
         assert_eq!(
             grants
-                .decide(Time::default(), &mut policy, LIMIT, false)
+                .decide(Time::default(), &mut policy, LIMIT, false, |_| true)
                 .len(),
             100
         );
         assert!(
             grants
-                .decide(Time::default(), &mut policy, LIMIT, false)
+                .decide(Time::default(), &mut policy, LIMIT, false, |_| true)
                 .is_empty()
         );
     }

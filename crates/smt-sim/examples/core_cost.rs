@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an RPC costs in the protocol core: two endpoints in memory, one thread, no sockets, no clock, no loss.
 //!
-//!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null]]]]
+//!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
 //!
-//! Requests and replies have as many bytes. `valgrind --tool=callgrind` of it counts instructions repeatably.
+//! Requests and replies have as many bytes, and calls take the sessions in turn. `valgrind --tool=callgrind` of it counts instructions repeatably.
 
 use std::env::args;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn main() {
     let (bytes, at_once, rpcs) = (number(1, 64), number(2, 100), number(3, 200_000));
     let is_null = args().nth(5).is_some_and(|cipher| cipher == "null");
     let mut pair = Pair::new(number(4, 65_507) as u16, is_null);
-    pair.connect();
+    pair.connect(number(6, 1));
     let request = Bytes::from(vec![7; bytes]);
     pair.run(rpcs / 10, at_once, &request);
     let began = Instant::now();
@@ -43,7 +43,7 @@ fn parsed(text: &str) -> usize {
 struct Pair {
     client: Endpoint,
     server: Endpoint,
-    session: Option<SessionIndex>,
+    sessions: Vec<SessionIndex>,
     now: Time,
     buffer: Vec<u8>,
     datagrams: usize,
@@ -65,7 +65,7 @@ impl Pair {
         Self {
             client: endpoint(false, 1),
             server: endpoint(true, 2),
-            session: None,
+            sessions: Vec::new(),
             // Cookies are valid for seconds since the beginning.
             now: Time::default() + Duration::from_secs(60),
             buffer: Vec::new(),
@@ -73,11 +73,15 @@ impl Pair {
         }
     }
 
-    /// Begins a session, and lets the sizes of datagrams be discovered.
-    fn connect(&mut self) {
+    /// Begins sessions, and lets the sizes of datagrams be discovered.
+    fn connect(&mut self, sessions: usize) {
         let (path, patience) = (to_server(), Duration::from_secs(5));
-        let begun = self.client.connect(self.now, path, "server", patience);
-        begun.expect("a session may begin");
+        while self.sessions.len() < sessions {
+            let begun = self.client.connect(self.now, path, "server", patience);
+            begun.expect("a session may begin");
+            self.turn(&mut 0);
+            self.turn(&mut 0);
+        }
         for _ in 0..1_000 {
             self.now = self.now + Duration::from_millis(1);
             self.turn(&mut 0);
@@ -88,10 +92,10 @@ impl Pair {
 
     /// So many calls, so many at once.
     fn run(&mut self, rpcs: usize, at_once: usize, request: &Bytes) {
-        let session = self.session.expect("the session is live");
         let (mut begun, mut ended) = (0, 0);
         while ended < rpcs {
             while begun < rpcs && begun - ended < at_once {
+                let session = self.sessions[begun % self.sessions.len()];
                 let call = self.client.call(self.now, session, request.clone(), None);
                 call.expect("nothing stands in the way of a call");
                 begun += 1;
@@ -125,7 +129,7 @@ impl Pair {
         );
         while let Some(event) = self.client.poll_event() {
             match event {
-                Event::Connected { session, .. } => self.session = Some(session),
+                Event::Connected { session, .. } => self.sessions.push(session),
                 Event::Reply { .. } => *ended += 1,
                 other => panic!("a call has ended otherwise: {other:?}"),
             }

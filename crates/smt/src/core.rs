@@ -14,7 +14,7 @@ use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError, Transmit};
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
-    CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
+    CallError, CloseCode, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
     Time,
 };
 use smt_wire::SessionIndex;
@@ -43,6 +43,8 @@ pub(crate) struct Core {
     /// Callers that wait for ids.
     admission: Vec<Waker>,
     arrived: VecDeque<Arrival>,
+    /// What they take, for the protocol's bound.
+    arrived_bytes: usize,
     /// Whoever waits for a message, by ticket, first come first.
     acceptors: VecDeque<(u64, Waker)>,
     /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
@@ -51,6 +53,8 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
+    /// What drove it is gone.
+    is_undriven: bool,
     /// When it was last changed.
     changed: Time,
 }
@@ -71,11 +75,13 @@ impl Core {
             peers: HashMap::new(),
             admission: Vec::new(),
             arrived: VecDeque::new(),
+            arrived_bytes: 0,
             acceptors: VecDeque::new(),
             alarms: BTreeMap::new(),
             next_ticket: 0,
             finishers: Vec::new(),
             is_closed: false,
+            is_undriven: false,
             changed: Time::default(),
         }
     }
@@ -178,6 +184,9 @@ impl Core {
         attempt: &mut Option<ConnectId>,
         waker: &Waker,
     ) -> Poll<Result<SessionIndex, ConnectError>> {
+        if self.is_undriven {
+            return Poll::Ready(Err(ConnectError::Undriven));
+        }
         let target = self
             .target
             .as_mut()
@@ -251,7 +260,7 @@ impl Core {
         ticket: &mut Option<u64>,
         waker: &Waker,
     ) -> Poll<Option<Arrival>> {
-        let arrival = self.arrived.pop_front();
+        let arrival = self.take_arrival();
         if arrival.is_some() || self.is_closed {
             if let Some(ticket) = ticket.take() {
                 self.acceptors.retain(|(other, _)| *other != ticket);
@@ -269,6 +278,21 @@ impl Core {
             None => self.acceptors.push_back((ticket, waker.clone())),
         }
         Poll::Pending
+    }
+
+    /// The first message that is still wanted.
+    fn take_arrival(&mut self) -> Option<Arrival> {
+        let mut taken = None;
+        while taken.is_none()
+            && let Some(arrival) = self.arrived.pop_front()
+        {
+            self.arrived_bytes -= cost(&arrival);
+            // A caller that has given up meanwhile is not served any more.
+            let is_wanted = arrival.is_one_way || self.endpoint.is_wanted(arrival.rpc);
+            taken = is_wanted.then_some(arrival);
+        }
+        self.endpoint.set_untaken(self.arrived_bytes);
+        taken
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
@@ -303,9 +327,20 @@ impl Core {
     /// No more messages will come: everyone who waits for one is woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
+        // Nobody may be left who would uncork.
+        self.corked_until = None;
         for (_, acceptor) in self.acceptors.drain(..) {
             acceptor.wake();
         }
+    }
+
+    /// What drove it is gone, and whoever waits would wait for ever.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn abandon(&mut self) {
+        self.is_undriven = true;
+        self.close();
+        self.endpoint.close_all(CloseCode::Done);
+        self.target.iter_mut().for_each(Target::wake_all);
     }
 
     fn admit(
@@ -384,13 +419,16 @@ impl Core {
         let Some(peer) = self.peer(rpc.session) else {
             return;
         };
-        self.arrived.push_back(Arrival {
+        let arrival = Arrival {
             rpc,
             body,
             deadline,
             peer,
             is_one_way,
-        });
+        };
+        self.arrived_bytes += cost(&arrival);
+        self.endpoint.set_untaken(self.arrived_bytes);
+        self.arrived.push_back(arrival);
         self.wake_acceptor();
     }
 
@@ -430,9 +468,14 @@ impl Core {
     }
 }
 
+/// Memory of a message that waits for the application.
+fn cost(arrival: &Arrival) -> usize {
+    size_of::<Arrival>() + arrival.body.len()
+}
+
 /// The largest transmit.
 const TRANSMIT_BYTES: usize = 65_536;
-/// What is corked waits for tasks that are ready to run; one that computes for longer holds nobody up.
+/// What is corked waits for tasks that are ready to run: so long, if the endpoint is used meanwhile.
 const CORKED_MAX: Duration = Duration::from_micros(50);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);

@@ -32,7 +32,7 @@ impl Durable {
 
     /// The run after the one that the file tells of; the file then tells of this one.
     pub(crate) fn next(path: &Path) -> Result<Self, OpenError> {
-        let system = |what| move |source| OpenError::System { what, source };
+        let system = |what| move |reason| OpenError::System { what, reason };
         let (boot, seed) = match fs::read(path) {
             Ok(bytes) => parse(&bytes).map_err(system("reading the state file"))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -85,10 +85,10 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     fs::rename(beside, path)
 }
 
-fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
+pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
     aws_lc_rs::rand::fill(bytes).map_err(|_| OpenError::System {
         what: "drawing random numbers",
-        source: io::Error::other("the system's random number generator failed"),
+        reason: io::Error::other("the system's random number generator failed"),
     })
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Errors: in which phase, with which peer, whose fault, and what to do.
+//!
+//! A text says all of it: what it quotes is no `source` besides, or whoever prints the chain would read it twice.
 
 use std::net::SocketAddr;
 
@@ -15,7 +17,6 @@ pub struct Error {
     /// With whom.
     pub peer: SocketAddr,
     /// What happened.
-    #[source]
     pub kind: ErrorKind,
 }
 
@@ -105,12 +106,12 @@ impl Error {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address is none, or does not resolve.
-    #[error("caller: {address:?} is no address that can be used: {source}")]
+    #[error("caller: {address:?} is no address that can be used: {reason}")]
     Address {
         /// What was given.
         address: String,
         /// What resolving said.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The socket could not be opened: the port is in use, or the address is not this host's.
     #[error(transparent)]
@@ -128,11 +129,11 @@ pub enum OpenError {
     #[error("caller: {0}")]
     Options(&'static str),
     /// The operating system refused something else.
-    #[error("environment: {what}: {source}")]
+    #[error("environment: {what}: {reason}")]
     System {
         /// What was tried.
         what: &'static str,
         /// What it said.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
 }

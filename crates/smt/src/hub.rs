@@ -24,6 +24,7 @@ use smt_wire::AbortCode;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::driver_signal::DriverSignal;
+use crate::error::OpenError;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
 
@@ -66,12 +67,15 @@ pub(crate) struct Guard {
 
 impl Hub {
     /// Opens an endpoint, and keeps it open as long as a handle is there.
+    ///
+    /// # Errors
+    /// The system gives no thread for the caretaker.
     pub(crate) fn open(
         core: Core,
         carrier: Arc<dyn Carrier>,
         udp: Option<Arc<UdpCarrier>>,
         drive: Drive,
-    ) -> Arc<Guard> {
+    ) -> Result<Arc<Guard>, OpenError> {
         let receiver = Receiver {
             buffer: vec![0; RECEIVE_BUFFER_BYTES],
             spin: Spin::new(drive.spin),
@@ -89,10 +93,14 @@ impl Hub {
         });
         if !drive.is_task {
             let weak = Arc::downgrade(&hub);
-            let caretaker = std::thread::spawn(move || take_care(&weak));
+            let caretaker = std::thread::Builder::new().spawn(move || take_care(&weak));
+            let caretaker = caretaker.map_err(|reason| OpenError::System {
+                what: "starting the endpoint's thread",
+                reason,
+            })?;
             let _ = hub.caretaker.set(caretaker.thread().clone());
         }
-        Arc::new(Guard { hub })
+        Ok(Arc::new(Guard { hub }))
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -119,7 +127,24 @@ impl Hub {
 
     /// Makes a change, and sends and tells what comes of it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Core, Time) -> T) -> T {
-        self.change_at(self.now(), change, |_, _, result| result)
+        if self.driver.is_some() {
+            return self.change_at(self.now(), change, |_, _, result| result);
+        }
+        let look = |core: &Core, now, result| (result, core.idle_time(now).map(|idle| now + idle));
+        let (result, due) = self.change_at(self.now(), change, look);
+        if let Some(due) = due {
+            self.tell_caretaker(due);
+        }
+        result
+    }
+
+    /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
+    fn tell_caretaker(&self, due: Time) {
+        let mut lead = self.lock_lead();
+        if lead.is_taken && due < lead.until {
+            lead.until = due;
+            self.caretaker.get().into_iter().for_each(Thread::unpark);
+        }
     }
 
     /// The same at a time that was read before, and a last look at what has become of it.
@@ -220,21 +245,27 @@ impl Hub {
     pub(crate) fn receive_now(&self) -> bool {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
-        let is_some = matches!(received, Ok(Some(_)) | Err(_));
+        // A carrier that does not work any more never has nothing.
+        let is_some = matches!(received, Ok(Some(_)) | Err(ReceiveError::Unreachable { .. }));
         self.take_in(self.now(), received, &mut receiver.buffer);
         is_some
     }
 
     /// Receives one batch, waiting for at most `wait`; when that was.
     fn lead_once(&self, wait: Duration) -> Time {
+        let leading = Leading(self);
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
         let received = spin.receive(self.carrier.as_ref(), buffer, wait);
+        if matches!(received, Err(ReceiveError::Other { .. })) {
+            // If it goes on like this, it shall not take a core.
+            std::thread::sleep(wait.min(RECEIVE_AGAIN));
+        }
         let now = self.now();
         let has_told = self.take_in(now, received, buffer);
         drop(receiver);
+        drop(leading);
         let mut lead = self.lock_lead();
-        lead.is_taken = false;
         lead.last = now;
         let is_crowded = lead.followers.len() >= CROWD;
         drop(lead);
@@ -340,6 +371,8 @@ impl Hub {
     /// Does what is due while the leader waits for longer; how long nothing more is.
     fn look_for_leader(&self, now: Time) -> Duration {
         let _entered = self.span.enter();
+        // From here on others tell of what they make due, also while this looks.
+        self.lock_lead().until = now + WAIT_MAX;
         let mut core = self.lock();
         let now = core.advance(now);
         core.fire_timers(now);
@@ -348,8 +381,9 @@ impl Hub {
             .idle_time(now)
             .map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
         drop(core);
-        self.lock_lead().until = now + wait;
-        wait.min(CARE_AFTER)
+        let mut lead = self.lock_lead();
+        lead.until = lead.until.min(now + wait);
+        lead.until.since(self.now()).min(CARE_AFTER)
     }
 }
 
@@ -414,6 +448,17 @@ thread_local! {
     static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
 }
 
+/// The lead, given back also if the carrier panics: else nobody would receive any more.
+struct Leading<'a>(&'a Hub);
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        self.0.lock_lead().is_taken = false;
+    }
+}
+
+/// A carrier that fails is asked again after this time.
+const RECEIVE_AGAIN: Duration = Duration::from_millis(1);
 /// A leader looks around at least this often. It cannot be woken while it receives, so what another thread does
 /// to what it waits for (a shutdown, a close) it learns at most so late.
 const LEAD_MAX: Duration = Duration::from_millis(250);

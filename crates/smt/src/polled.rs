@@ -42,6 +42,7 @@ pub struct Endpoint {
     receive: Vec<u8>,
     transmit: Vec<u8>,
     unsent: Option<(Transmit, usize)>,
+    has_dscp: bool,
     /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
     /// changes with every message; a turn too many every now and then costs less.
     timer: Option<Time>,
@@ -99,9 +100,9 @@ impl Builder {
 
 impl Endpoint {
     fn new(basis: &Basis, carrier: UdpCarrier, shard: Shard) -> Result<Self, OpenError> {
-        let descriptor = descriptor_of(&carrier).map_err(|source| OpenError::System {
+        let descriptor = descriptor_of(&carrier).map_err(|reason| OpenError::System {
             what: "making a descriptor to poll",
-            source,
+            reason,
         })?;
         Ok(Self {
             endpoint: basis.endpoint(shard, Some(&carrier)),
@@ -111,6 +112,7 @@ impl Endpoint {
             receive: vec![0; RECEIVE_BUFFER_BYTES],
             transmit: Vec::new(),
             unsent: None,
+            has_dscp: basis.has_dscp,
             timer: None,
             gathers_since: None,
             has_gathered: false,
@@ -320,13 +322,12 @@ impl Endpoint {
             let (transmit, from) = match self.unsent.take() {
                 Some(unsent) => unsent,
                 None => match self.endpoint.poll_transmit(now, &mut self.transmit) {
-                    Some(transmit) => (
-                        Transmit {
-                            priority: 0,
-                            ..transmit
-                        },
-                        0,
-                    ),
+                    Some(mut transmit) => {
+                        if !self.has_dscp {
+                            transmit.priority = 0;
+                        }
+                        (transmit, 0)
+                    }
                     None => return,
                 },
             };
@@ -343,7 +344,10 @@ impl Endpoint {
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
         let gathered = self.has_gathered.then(|| now + GATHERED_MAX);
         let unsent = self.unsent.is_some().then(|| now + SEND_AGAIN);
-        let due = [due, gathered, unsent].into_iter().flatten().min();
+        // What a command tells outside of a drain: a call that was cancelled, those of a session that was closed.
+        let is_drained = self.gathers_since.is_none();
+        let told = (is_drained && self.endpoint.has_events()).then_some(now);
+        let due = [due, gathered, unsent, told].into_iter().flatten().min();
         let is_early_enough = match (self.timer, due) {
             (Some(timer), Some(due)) => timer > now && timer <= due,
             (timer, due) => timer == due,

@@ -88,6 +88,11 @@ impl Target {
             Ok(session) => self.session = Some(session),
             Err(error) => self.failure = Some((connect, error)),
         }
+        self.wake_all();
+    }
+
+    /// Whoever waits looks again.
+    pub(crate) fn wake_all(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Task {
     alarm: Option<u64>,
     is_one_way: bool,
     rpc: Option<RpcId>,
+    /// Its end was told.
+    has_ended: bool,
 }
 
 impl Task {
@@ -56,6 +58,7 @@ impl Task {
             alarm: None,
             is_one_way,
             rpc: None,
+            has_ended: false,
         }
     }
 
@@ -64,7 +67,22 @@ impl Task {
     }
 
     /// The reply; empty for a one-way message.
+    ///
+    /// # Panics
+    /// After its end, as futures do: it would send the message again.
     pub(crate) fn poll(
+        &mut self,
+        core: &mut Core,
+        now: Time,
+        waker: &Waker,
+    ) -> Poll<Result<Bytes, Error>> {
+        assert!(!self.has_ended, "a message was polled after its end");
+        let end = self.poll_end(core, now, waker);
+        self.has_ended = end.is_ready();
+        end
+    }
+
+    fn poll_end(
         &mut self,
         core: &mut Core,
         now: Time,

@@ -133,8 +133,10 @@ pub(crate) fn receive(
     message.msg_namelen = name.size_of();
     message.msg_iov = &raw mut bytes;
     message.msg_iovlen = 1;
-    message.msg_control = control.space().as_mut_ptr().cast();
-    message.msg_controllen = control.space().len() as _;
+    // One borrow for both: a second would end the pointer's.
+    let space = control.space();
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = space.len() as _;
     let flags = match blocking {
         Blocking::No => DONT_WAIT,
         Blocking::Yes => 0,

@@ -6,7 +6,7 @@ use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
 use crate::batch::Batch;
-use crate::event::ConnectId;
+use crate::event::{ConnectId, RpcId};
 use crate::ready::Place;
 use crate::time::Time;
 
@@ -118,8 +118,17 @@ impl Endpoint {
         }
         let config = &self.shared.config;
         let is_full = self.shared.books.are_full(config.memory_max);
+        let is_for_nobody = self.shared.books.are_untaken(config.memory_max);
+        // What nobody takes grows by each message that becomes whole, but for replies: somebody waits for those, and
+        // perhaps takes no message before.
+        let sessions = &self.sessions;
+        let helps = |rpc: RpcId| {
+            let session = sessions.get(rpc.session.0);
+            !is_for_nobody || session.is_some_and(|session| session.is_own(rpc.id))
+        };
+        let (policy, limit) = (self.policy.as_mut(), config.incoming_max);
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, self.policy.as_mut(), config.incoming_max, is_full) {
+        for granted in grants.decide(now, policy, limit, is_full, helps) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
                 let bytes = session.grant(granted, &mut self.shared);

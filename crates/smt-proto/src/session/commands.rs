@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// Whether this side initiated the id: then it is among `calls`, else among `served`.
-    pub(super) fn is_own(&self, id: MessageId) -> bool {
+    pub(crate) fn is_own(&self, id: MessageId) -> bool {
         let is_servers = id.0 >> self.agreement.stripes_log2 & 1 == 1;
         is_servers == (self.agreement.side == Side::Server)
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use smt_io::UdpCarrier;
 use tokio::io::Interest;
 use tokio::net::{UdpSocket, UnixDatagram};
+use tokio::runtime::Handle;
 
 use crate::hub::{Guard, Hub};
 
@@ -19,11 +20,24 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
     // does the reading. Non-blocking holds for both, and the carrier is never asked to wait here.
     let socket = std::net::UdpSocket::from(udp.as_fd().try_clone_to_owned()?);
     socket.set_nonblocking(true)?;
+    // Without a runtime the next lines would panic.
+    Handle::try_current().map_err(io::Error::other)?;
     let socket = UdpSocket::from_std(socket)?;
     let inbox = udp.inbox_fd().map(watch_inbox).transpose()?;
     let hub = Arc::clone(guard.hub());
-    tokio::spawn(async move { drive(&hub, &socket, inbox.as_ref()).await });
+    let driving = Driving(hub);
+    tokio::spawn(async move { drive(&driving.0, &socket, inbox.as_ref()).await });
     Ok(())
+}
+
+/// The task drives as long as this lives. Its runtime may end before the endpoint, or have no timers: then nobody would
+/// ever wake those who wait.
+struct Driving(Arc<Hub>);
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        self.0.change(|core, _| core.abandon());
+    }
 }
 
 /// What rings when another shard has received something for this one.
@@ -78,8 +92,13 @@ async fn take_turn(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io
     receive_some(hub, try_io);
     // One that is woken alone has nobody to wait for.
     if hub.lock().told() > 1 {
-        // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
-        tokio::task::yield_now().await;
+        tokio::select! {
+            biased;
+            // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
+            () = tokio::task::yield_now() => {}
+            // It is this worker that wakes after a yield: if one of the tasks keeps it busy, another takes over.
+            () = tokio::time::sleep(CORKED_MAX) => {}
+        }
     }
     hub.change(|core, _| core.uncork());
 }
@@ -106,5 +125,7 @@ fn receive_some(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::R
 
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
 const BATCHES_PER_TURN: usize = 64;
+/// What has gathered leaves after this time although a task keeps the worker busy. Timers have a millisecond's grain.
+const CORKED_MAX: Duration = Duration::from_millis(1);
 /// Sleep without any timer.
 const IDLE_MAX: Duration = Duration::from_secs(3600);

@@ -38,7 +38,11 @@ pub(crate) fn resolve(text: &str) -> Result<SocketAddr, OpenError> {
 
 #[cfg(feature = "tokio")]
 pub(super) async fn resolve_async(text: String) -> Result<SocketAddr, OpenError> {
-    let found = tokio::net::lookup_host(with_port(&text)).await;
+    // Without a runtime the look-up would panic.
+    let found = match tokio::runtime::Handle::try_current() {
+        Ok(_) => tokio::net::lookup_host(with_port(&text)).await,
+        Err(error) => Err(std::io::Error::other(error)),
+    };
     first_of(&text, found)
 }
 
@@ -49,9 +53,9 @@ fn first_of(
     let none = || std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
     found
         .and_then(|mut addresses| addresses.next().ok_or_else(none))
-        .map_err(|source| OpenError::Address {
+        .map_err(|reason| OpenError::Address {
             address: text.to_owned(),
-            source,
+            reason,
         })
 }
 

@@ -15,7 +15,7 @@ use smt_wire::Shard;
 
 use super::Builder;
 use crate::clock::Clock;
-use crate::durable::Durable;
+use crate::durable::{self, Durable};
 use crate::error::OpenError;
 
 /// What endpoints are made from.
@@ -25,6 +25,7 @@ pub(crate) struct Basis {
     mac: Arc<dyn TokenMac>,
     key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Clock,
+    pub(crate) has_dscp: bool,
 }
 
 impl Builder {
@@ -38,6 +39,8 @@ impl Builder {
             smt_wire::VERSION
         };
         check(&config)?;
+        // The first random number of a process takes 80 ms: before anything is timed, or anybody called.
+        durable::fill(&mut [0])?;
         let durable = match &self.state_file {
             Some(path) => Durable::next(path)?,
             None => Durable::ephemeral()?,
@@ -50,6 +53,7 @@ impl Builder {
             mac: Arc::new(HmacTokens::new(durable.seed)),
             key_log: self.key_log.clone(),
             clock: Clock::new(),
+            has_dscp: self.has_dscp,
         })
     }
 }
@@ -92,14 +96,18 @@ fn check(config: &Config) -> Result<(), OpenError> {
         ),
         (config.stripes_log2 <= 8, "`stripes_log2` must be at most 8"),
         (
-            config.datagram_limit >= 1_200,
-            "`datagram_limit` must be at least 1,200",
+            (1_200..=65_507).contains(&config.datagram_limit),
+            "`datagram_limit` must be 1,200 to 65,507",
         ),
         (
             config.unscheduled >= 1_164,
             "`unscheduled` must be at least 1,164, a whole first record",
         ),
         (config.sessions_max > 0, "`sessions_max` must not be 0"),
+        (
+            (1..=1 << 30).contains(&config.message_limit),
+            "`message_limit` must be 1 B to 1 GiB",
+        ),
     ];
     match checks.iter().find(|(holds, _)| !holds) {
         Some((_, text)) => Err(OpenError::Options(text)),
@@ -113,12 +121,19 @@ mod tests {
 
     #[test]
     fn a_choice_out_of_range_is_named() {
-        let outcome = Builder::new()
-            .configure(|config| config.window = 100)
-            .basis(true);
-        let Err(error) = outcome else {
-            panic!("it was accepted")
-        };
-        assert!(error.to_string().contains("`window` must be"), "{error}");
+        let choices: [(&str, fn(&mut Config)); 4] = [
+            ("window", |config| config.window = 100),
+            ("datagram_limit", |config| config.datagram_limit = 65_508),
+            ("message_limit", |config| config.message_limit = 0),
+            ("message_limit", |config| config.message_limit = u32::MAX),
+        ];
+        for (name, choice) in choices {
+            let outcome = Builder::new().configure(choice).basis(true);
+            let Err(error) = outcome else {
+                panic!("{name} was accepted")
+            };
+            let expected = format!("`{name}` must be");
+            assert!(error.to_string().contains(&expected), "{error}");
+        }
     }
 }

@@ -30,7 +30,7 @@ impl Builder {
     /// See [`OpenError`].
     pub fn bind_blocking(self, address: impl Display) -> Result<blocking::Server, OpenError> {
         let seat = Seat::socket(self.udp.bind(resolve(&address.to_string())?)?);
-        Ok(self.blocking_server(&self.basis(true)?, seat))
+        self.blocking_server(&self.basis(true)?, seat)
     }
 
     /// Opens a server for threads as `count` shards, a power of two: endpoints that share an address and nothing else,
@@ -48,7 +48,7 @@ impl Builder {
         let basis = self.basis(true)?;
         let servers = seats.into_iter();
         let servers = servers.map(|seat| self.blocking_server(&basis, seat));
-        Ok(Shards::new(servers.collect()))
+        servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
     /// Opens a client for threads, and waits until its session is live.
@@ -85,7 +85,7 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<blocking::Server, OpenError> {
-        Ok(self.blocking_server(&self.basis(true)?, Seat::over(carrier)))
+        self.blocking_server(&self.basis(true)?, Seat::over(carrier))
     }
 
     /// Opens a client for threads over any carrier, and waits until its session is live.
@@ -172,8 +172,9 @@ impl Builder {
         (address, self.server_name.clone().unwrap_or_else(host))
     }
 
-    fn blocking_server(&self, basis: &Basis, seat: Seat) -> blocking::Server {
-        blocking::Server::new(self.server(basis, seat, false))
+    fn blocking_server(&self, basis: &Basis, seat: Seat) -> Result<blocking::Server, OpenError> {
+        let guard = self.server(basis, seat, false)?;
+        Ok(blocking::Server::new(guard))
     }
 
     fn blocking_client(
@@ -183,7 +184,7 @@ impl Builder {
         target: (SocketAddr, String),
     ) -> Result<blocking::Client, OpenError> {
         let remote = target.0;
-        let client = blocking::Client::new(self.client(basis, seat, target, false), remote);
+        let client = blocking::Client::new(self.client(basis, seat, target, false)?, remote);
         client.connect()?;
         Ok(client)
     }
@@ -191,7 +192,7 @@ impl Builder {
     #[cfg(feature = "tokio")]
     fn task_server(&self, basis: &Basis, seat: Seat) -> Result<crate::Server, OpenError> {
         let udp = seat.udp.clone();
-        let guard = self.server(basis, seat, true);
+        let guard = self.server(basis, seat, true)?;
         spawn(&guard, udp.as_deref())?;
         Ok(crate::Server::new(guard))
     }
@@ -204,14 +205,14 @@ impl Builder {
         target: (SocketAddr, String),
     ) -> Result<crate::Client, OpenError> {
         let (remote, udp) = (target.0, seat.udp.clone());
-        let guard = self.client(basis, seat, target, true);
+        let guard = self.client(basis, seat, target, true)?;
         spawn(&guard, udp.as_deref())?;
         let client = crate::Client::new(guard, remote);
         client.connect().await?;
         Ok(client)
     }
 
-    fn server(&self, basis: &Basis, seat: Seat, is_task: bool) -> Arc<Guard> {
+    fn server(&self, basis: &Basis, seat: Seat, is_task: bool) -> Result<Arc<Guard>, OpenError> {
         let address = seat.carrier.local_address();
         let span = match seat.shard.count() {
             1 => tracing::info_span!("server", %address),
@@ -226,7 +227,7 @@ impl Builder {
         seat: Seat,
         (remote, name): (SocketAddr, String),
         is_task: bool,
-    ) -> Arc<Guard> {
+    ) -> Result<Arc<Guard>, OpenError> {
         let deadline = self.connect_deadline.unwrap_or(CONNECT_DEADLINE);
         let span = match seat.shard.count() {
             1 => tracing::info_span!("client", server = %remote),
@@ -242,9 +243,9 @@ impl Builder {
         seat: Seat,
         is_task: bool,
         (span, target): (tracing::Span, Option<Target>),
-    ) -> Arc<Guard> {
+    ) -> Result<Arc<Guard>, OpenError> {
         let endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
-        let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), self.has_dscp);
+        let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), basis.has_dscp);
         core.target = target;
         let drive = Drive {
             clock: basis.clock,
@@ -259,9 +260,9 @@ impl Builder {
 #[cfg(feature = "tokio")]
 fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> {
     let udp = udp.expect("tasks are driven over sockets");
-    crate::asynchronous::spawn_driver(guard, udp).map_err(|source| OpenError::System {
+    crate::asynchronous::spawn_driver(guard, udp).map_err(|reason| OpenError::System {
         what: "registering the socket with tokio",
-        source,
+        reason,
     })
 }
 

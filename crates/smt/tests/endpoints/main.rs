@@ -5,20 +5,24 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod a_carrier_may_fail;
 mod a_deadline_holds;
 mod a_lost_peer_is_replaced;
 mod a_request_runs_at_most_once;
+mod a_runtime_that_ends_leaves_nobody_waiting;
 mod a_shutdown_finishes_what_runs;
 mod addresses_are_found_or_explained;
 mod an_idle_endpoint_rests;
 mod both_sides_call;
 mod certificates_decide;
 mod choices_are_honoured;
+mod closing_is_told_at_once;
 mod dropping_cancels;
 mod keys_are_renewed_under_load;
 mod losses_are_repaired;
 mod many_calls_run_once_each;
 mod messages_of_every_size_arrive;
+mod messages_that_nobody_takes_are_bounded;
 mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;

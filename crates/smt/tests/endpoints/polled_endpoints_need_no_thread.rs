@@ -346,3 +346,25 @@ fn an_idle_descriptor_is_quiet() {
         pair.server.process().unwrap();
     }
 }
+
+#[test]
+fn what_a_command_tells_makes_the_descriptor_readable() {
+    let mut pair = Pair::new();
+    let session = pair.connect();
+    let rpc = pair.client.call(session, "never answered", None).unwrap();
+    loop {
+        let (_, theirs) = pair.turn();
+        if theirs.iter().any(|event| matches!(event, Event::Request { .. })) {
+            break;
+        }
+    }
+    // Both ends are drained: nothing but the command makes it readable.
+    assert!(pair.client.cancel(rpc));
+    let alone = Epoll::new().unwrap();
+    alone.add(pair.client.as_fd(), Token(0)).unwrap();
+    let count = alone.wait(&mut [Token(9)], Some(Duration::from_secs(5)));
+    assert_eq!(count.unwrap(), 1);
+    pair.client.process().unwrap();
+    let told = pair.client.next_event();
+    assert!(matches!(told, Some(Event::CallFailed { .. })), "{told:?}");
+}
