@@ -131,6 +131,9 @@ fn work(server: &Server, handler: &Handler, tally: &Tally, is_over: &AtomicBool)
             Err(failure) => {
                 tracing::warn!(peer = %request.peer().address, "request dropped: {}", failure.text());
                 tally.drop(request.body().len());
+                if !handler.runs_something() {
+                    request.refuse();
+                }
             }
         }
     }

@@ -51,8 +51,8 @@ pub enum CallFailure {
     /// The server's state for this call is gone.
     #[error("peer: the server has forgotten this call")]
     Forgotten,
-    /// The server is shutting down or overloaded. Try again, or another server.
-    #[error("peer: the server refused the request (shutting down or overloaded)")]
+    /// The server's application refused it, or the server is shutting down. It did not run: try again, or another server.
+    #[error("peer: the server refused the request (its application did, or it shuts down)")]
     Refused,
     /// The session ended.
     #[error("{0}")]

@@ -180,8 +180,7 @@ impl Grants {
         &mut self,
         now: Time,
         policy: &mut dyn GrantPolicy,
-        limit: u32,
-        is_full: bool,
+        (limit, is_full): (u32, bool),
         helps: impl Fn(RpcId) -> bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
@@ -259,7 +258,7 @@ mod tests {
             let rpc = rpc(id as u64);
             grants.update(rpc, length, 1_000, FREE);
             ends.insert(rpc, (length, FREE));
-            for granted in grants.decide(Time::default(), policy, LIMIT, false, |_| true) {
+            for granted in grants.decide(Time::default(), policy, (LIMIT, false), |_| true) {
                 let (length, end) = ends.get_mut(&granted.rpc).unwrap();
                 assert!(granted.end > *end && granted.end <= *length);
                 *end = granted.end;
@@ -301,13 +300,13 @@ mod tests {
         let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
         assert_eq!(
             grants
-                .decide(Time::default(), &mut policy, LIMIT, false, |_| true)
+                .decide(Time::default(), &mut policy, (LIMIT, false), |_| true)
                 .len(),
             100
         );
         assert!(
             grants
-                .decide(Time::default(), &mut policy, LIMIT, false, |_| true)
+                .decide(Time::default(), &mut policy, (LIMIT, false), |_| true)
                 .is_empty()
         );
     }
@@ -340,7 +339,7 @@ mod tests {
         }
         let shown = |is_full| {
             let mut shown = Vec::new();
-            grants.show(8, is_full, &mut shown);
+            grants.show(8, is_full, |_| true, &mut shown);
             let ids = shown.iter().map(|message| message.rpc.id.0);
             ids.collect::<Vec<_>>()
         };
@@ -376,7 +375,7 @@ mod tests {
         }
         let shown = |grants: &Grants| {
             let mut shown = Vec::new();
-            grants.show(8, false, &mut shown);
+            grants.show(8, false, |_| true, &mut shown);
             let ids = shown.iter().map(|message| message.rpc.id.0);
             ids.collect::<Vec<_>>()
         };
@@ -401,4 +400,19 @@ mod tests {
     const LIMIT: u32 = 512 * 1024;
     /// What each message may send without a grant.
     const FREE: u32 = 60_000;
+
+    #[test]
+    fn while_memory_is_full_only_what_helps_is_shown() {
+        let mut grants = Grants::default();
+        for (id, length) in [(1, 300_000), (2, 400_000)] {
+            grants.update(rpc(id), length, 1_000, FREE);
+        }
+        let shown_when = |is_full| {
+            let mut shown = Vec::new();
+            grants.show(1, is_full, |shown| shown == rpc(2), &mut shown);
+            shown.iter().map(|message| message.rpc.id.0).collect()
+        };
+        let (full, ample): (Vec<u64>, Vec<u64>) = (shown_when(true), shown_when(false));
+        assert_eq!((full, ample), (vec![2], vec![1]));
+    }
 }

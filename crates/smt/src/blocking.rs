@@ -13,7 +13,10 @@
 //! std::thread::spawn(move || {
 //!     while let Some(request) = server.accept() {
 //!         let body = request.body().clone();
-//!         request.reply(body).expect("the client waits for it");
+//!         // A caller that has given up is no reason to stop.
+//!         if let Err(error) = request.reply(body) {
+//!             eprintln!("{error}");
+//!         }
 //!     }
 //! });
 //!

@@ -14,7 +14,7 @@ use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError, Transmit};
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
-    CallError, CloseCode, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
+    CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
     Time,
 };
 use smt_wire::SessionIndex;
@@ -339,7 +339,7 @@ impl Core {
     pub(crate) fn abandon(&mut self) {
         self.is_undriven = true;
         self.close();
-        self.endpoint.close_all(CloseCode::Done);
+        self.endpoint.close_all(smt_proto::CloseCode::Done);
         self.target.iter_mut().for_each(Target::wake_all);
     }
 

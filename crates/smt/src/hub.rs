@@ -246,7 +246,10 @@ impl Hub {
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
         // A carrier that does not work any more never has nothing.
-        let is_some = matches!(received, Ok(Some(_)) | Err(ReceiveError::Unreachable { .. }));
+        let is_some = matches!(
+            received,
+            Ok(Some(_)) | Err(ReceiveError::Unreachable { .. })
+        );
         self.take_in(self.now(), received, &mut receiver.buffer);
         is_some
     }

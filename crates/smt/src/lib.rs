@@ -16,9 +16,11 @@
 //! tokio::spawn(async move {
 //!     while let Some(request) = server.accept().await {
 //!         let body = request.body().clone();
-//!         request.reply(body)?;
+//!         // A caller that has given up is no reason to stop.
+//!         if let Err(error) = request.reply(body) {
+//!             eprintln!("{error}");
+//!         }
 //!     }
-//!     Ok::<(), smt::Error>(())
 //! });
 //!
 //! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect(address).await?;
@@ -39,6 +41,8 @@
 //! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
 //! | drop the last handle | all sessions close, at once | calls in progress fail |
+//! | do not `accept` | messages wait here, up to `Config::memory_max` | what is beyond it waits there |
+//! | end the tokio runtime of an endpoint | all sessions close; whoever waits, and whoever calls, gets an error | calls in progress fail |
 //! | `shutdown` | new requests are refused, those in progress are finished, then all sessions close | refused calls: "did not run" |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!

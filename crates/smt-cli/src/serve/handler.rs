@@ -54,6 +54,11 @@ impl Handler {
         }
     }
 
+    /// Whether a request that failed may have had an effect.
+    pub(super) fn runs_something(&self) -> bool {
+        matches!(self, Self::Exec(_))
+    }
+
     /// The reply. `is_useless` tells whether anybody still waits for it.
     pub(super) fn handle(
         &self,

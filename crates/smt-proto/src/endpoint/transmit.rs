@@ -128,7 +128,7 @@ impl Endpoint {
         };
         let (policy, limit) = (self.policy.as_mut(), config.incoming_max);
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, policy, limit, is_full, helps) {
+        for granted in grants.decide(now, policy, (limit, is_full), helps) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
                 let bytes = session.grant(granted, &mut self.shared);

@@ -29,6 +29,11 @@ impl Faulty {
             receives: AtomicUsize::new(0),
         })
     }
+
+    fn panic_if_asked(&self) {
+        let is_asked = self.panics_once.swap(false, Ordering::Relaxed);
+        assert!(!is_asked, "as asked for");
+    }
 }
 
 impl Carrier for Faulty {
@@ -41,10 +46,7 @@ impl Carrier for Faulty {
         if self.is_broken.load(Ordering::Relaxed) {
             return Err(ReceiveError::Other { code: 9 });
         }
-        assert!(
-            !self.panics_once.swap(false, Ordering::Relaxed),
-            "as asked for"
-        );
+        self.panic_if_asked();
         self.inner.receive(buffer, wait)
     }
 

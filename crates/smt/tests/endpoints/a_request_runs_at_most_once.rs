@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table "What happens when" of the crate's documentation, row by row where no other file has the row.
 
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use smt::{CallFailure, CloseCode, ErrorKind, Execution, SessionEnd};
 
-use crate::support::{Credentials, connect, echo, eventually, serve};
+use crate::support::{Credentials, connect, echo, echo_server, eventually, serve};
 
 fn ended_by(error: &smt::Error) -> &SessionEnd {
     match &error.kind {
@@ -197,4 +198,18 @@ fn idle_sessions_are_closed_by_the_server_and_replaced_unseen() {
     eventually("the session is closed", || first.facts().is_none());
     assert_eq!(client.call("again").wait().unwrap(), "again");
     assert_eq!(client.statistics().protocol.sessions_begun, 2);
+}
+
+#[test]
+#[should_panic(expected = "polled after its end")]
+fn a_call_that_has_ended_is_not_sent_again() {
+    let (credentials, runtime) = (Credentials::new(), tokio::runtime::Runtime::new().unwrap());
+    let server = echo_server(&credentials);
+    runtime.block_on(async {
+        let connecting = credentials.client().connect(server.local_address());
+        let client = connecting.await.unwrap();
+        let mut calling = client.call("once").into_future();
+        assert!((&mut calling).await.is_ok());
+        let _ = calling.await;
+    });
 }

@@ -354,7 +354,10 @@ fn what_a_command_tells_makes_the_descriptor_readable() {
     let rpc = pair.client.call(session, "never answered", None).unwrap();
     loop {
         let (_, theirs) = pair.turn();
-        if theirs.iter().any(|event| matches!(event, Event::Request { .. })) {
+        if theirs
+            .iter()
+            .any(|event| matches!(event, Event::Request { .. }))
+        {
             break;
         }
     }

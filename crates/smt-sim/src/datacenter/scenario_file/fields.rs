@@ -247,6 +247,12 @@ impl<'t> Fields<'t> {
     }
 
     fn missing(&self, name: &str, permitted: impl Display) -> ScenarioError {
+        let like = |key: &str| strsim::osa_distance(key, name) <= MISSPELT;
+        if let Some((key, _)) = self.table.iter().find(|(key, _)| like(key.get_ref())) {
+            let line = line_of(self.text, key.span().start);
+            let text = format!("{}{} is no field: {name}?", self.prefix, key.get_ref());
+            return ScenarioError::new(line, text);
+        }
         let text = format!("{}{name} is missing; permitted: {permitted}", self.prefix);
         ScenarioError::new(self.line, text)
     }
@@ -293,6 +299,9 @@ fn list<T>(choices: &[(&str, T)]) -> String {
 fn bounds(range: &RangeInclusive<u64>) -> String {
     format!("a whole number from {} to {}", range.start(), range.end())
 }
+
+/// Letters that are added, left out, changed, or in each other's place, and it still is meant.
+const MISSPELT: usize = 2;
 
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().iter().take(at);

@@ -46,7 +46,12 @@ const WRONG: &[(usize, &str, &str)] = &[
         "1: transport is true; permitted: \"smt\"",
     ),
     (1, "", "1: transport is missing; permitted: \"smt\""),
-    (1, "transports = \"smt\"", "1: transport is missing"),
+    (
+        1,
+        "transports = \"smt\"",
+        "1: transports is no field: transport?",
+    ),
+    (1, "carrier = \"smt\"", "1: transport is missing"),
     (
         2,
         "messages = \"w6\"",
@@ -86,11 +91,7 @@ const WRONG: &[(usize, &str, &str)] = &[
         "duration_us = 100\nseeds = 1",
         "4: seeds is no field; permitted here: about, seed, transport, ",
     ),
-    (
-        4,
-        "[topologie]",
-        "1: topology is missing; permitted: a table [topology]",
-    ),
+    (4, "[topologie]", "4: topologie is no field: topology?"),
     (
         4,
         "topology = 1",
