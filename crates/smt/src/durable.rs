@@ -82,7 +82,16 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     file.write_all(&boot.to_be_bytes())?;
     file.write_all(seed)?;
     file.sync_all()?;
-    fs::rename(beside, path)
+    fs::rename(beside, path)?;
+    // The new name is to outlive a loss of power too, or a boot number is used twice; not every file system can do it.
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let synced = File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all());
+    if let Err(error) = synced {
+        tracing::debug!(%error, "the state file's directory was not written to disk");
+    }
+    Ok(())
 }
 
 pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
