@@ -87,7 +87,8 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
-    let synced = File::open(parent.unwrap_or(Path::new("."))).and_then(|parent| parent.sync_all());
+    let synced =
+        File::open(parent.unwrap_or_else(|| Path::new("."))).and_then(|parent| parent.sync_all());
     if let Err(error) = synced {
         tracing::debug!(%error, "the state file's directory was not written to disk");
     }
