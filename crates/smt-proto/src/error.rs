@@ -164,7 +164,9 @@ pub enum ConnectError {
     #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
     NoAnswer(Duration),
     /// The host says that no one listens at that address and port.
-    #[error("environment: no server there: the host reports the port as unreachable")]
+    #[error(
+        "environment: no server there: the host reports the port as unreachable; start it, or check address and port"
+    )]
     NoServer,
     /// The server answered but speaks other versions.
     #[error("peer: the server does not speak SMT version {ours}; it speaks {theirs:?}")]
