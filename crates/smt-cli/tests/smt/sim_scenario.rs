@@ -230,7 +230,7 @@ fn a_wrong_file_is_told_with_its_line_and_field() {
         (
             "load = 0.5",
             "lode = 0.5",
-            "wrong.toml:8: pattern.load is missing",
+            "wrong.toml:10: pattern.lode is no field: load?",
         ),
         (
             "about",
