@@ -141,7 +141,14 @@ impl Hub {
     /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
     fn tell_caretaker(&self, due: Time) {
         let mut lead = self.lock_lead();
-        if lead.is_taken && due < lead.until {
+        if lead.is_taken {
+            self.look_by(&mut lead, due);
+        }
+    }
+
+    /// The caretaker looks around for the leader at `due`, unless somebody does before.
+    fn look_by(&self, lead: &mut Lead, due: Time) {
+        if due < lead.until {
             lead.until = due;
             self.caretaker.get().into_iter().for_each(Thread::unpark);
         }
@@ -256,7 +263,7 @@ impl Hub {
 
     /// Receives one batch, waiting for at most `wait`; when that was.
     fn lead_once(&self, wait: Duration) -> Time {
-        let leading = Leading(self);
+        let leading = Leading::of(self);
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver { buffer, spin } = &mut *receiver;
         let received = spin.receive(self.carrier.as_ref(), buffer, wait);
@@ -267,11 +274,7 @@ impl Hub {
         let now = self.now();
         let has_told = self.take_in(now, received, buffer);
         drop(receiver);
-        drop(leading);
-        let mut lead = self.lock_lead();
-        lead.last = now;
-        let is_crowded = lead.followers.len() >= CROWD;
-        drop(lead);
+        let is_crowded = leading.end(now);
         if has_told && is_crowded {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
             std::thread::yield_now();
@@ -314,11 +317,7 @@ impl Hub {
             lead.until = due;
             return None;
         }
-        if due < lead.until {
-            // The leader cannot be woken while it receives.
-            lead.until = due;
-            self.caretaker.get().into_iter().for_each(Thread::unpark);
-        }
+        self.look_by(&mut lead, due);
         let follower = lead.next_follower;
         lead.next_follower += 1;
         lead.followers.insert(follower, std::thread::current());
@@ -359,6 +358,7 @@ impl Hub {
             }
             lead.is_taken = true;
         }
+        let leading = Leading::of(self);
         while self.receive_now() {}
         let mut core = self.lock();
         let now = core.advance(self.now());
@@ -366,7 +366,7 @@ impl Hub {
         core.turn(now);
         let idle = core.idle_time(now);
         drop(core);
-        self.lock_lead().is_taken = false;
+        drop(leading);
         self.hand_over();
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
     }
@@ -452,11 +452,35 @@ thread_local! {
 }
 
 /// The lead, given back also if the carrier panics: else nobody would receive any more.
-struct Leading<'a>(&'a Hub);
+struct Leading<'a> {
+    hub: &'a Hub,
+    is_over: bool,
+}
+
+impl<'a> Leading<'a> {
+    /// Who has taken it.
+    fn of(hub: &'a Hub) -> Self {
+        Self {
+            hub,
+            is_over: false,
+        }
+    }
+
+    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by here.
+    fn end(mut self, now: Time) -> bool {
+        self.is_over = true;
+        let mut lead = self.hub.lock_lead();
+        lead.is_taken = false;
+        lead.last = now;
+        lead.followers.len() >= CROWD
+    }
+}
 
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
-        self.0.lock_lead().is_taken = false;
+        if !self.is_over {
+            self.hub.lock_lead().is_taken = false;
+        }
     }
 }
 

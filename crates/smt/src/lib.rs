@@ -42,7 +42,7 @@
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
 //! | drop the last handle | all sessions close, at once | calls in progress fail |
 //! | do not `accept` | messages wait here, up to `Config::memory_max` | what is beyond it waits there |
-//! | end the tokio runtime of an endpoint | all sessions close; whoever waits, and whoever calls, gets an error | calls in progress fail |
+//! | end the tokio runtime of an endpoint | all sessions close; calls fail, and `accept` ends | calls in progress fail |
 //! | `shutdown` | new requests are refused, those in progress are finished, then all sessions close | refused calls: "did not run" |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!

@@ -10,7 +10,6 @@ use std::time::Duration;
 use smt_io::UdpCarrier;
 use tokio::io::Interest;
 use tokio::net::{UdpSocket, UnixDatagram};
-use tokio::runtime::Handle;
 
 use crate::hub::{Guard, Hub};
 
@@ -20,8 +19,6 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
     // does the reading. Non-blocking holds for both, and the carrier is never asked to wait here.
     let socket = std::net::UdpSocket::from(udp.as_fd().try_clone_to_owned()?);
     socket.set_nonblocking(true)?;
-    // Without a runtime the next lines would panic.
-    Handle::try_current().map_err(io::Error::other)?;
     let socket = UdpSocket::from_std(socket)?;
     let inbox = udp.inbox_fd().map(watch_inbox).transpose()?;
     let hub = Arc::clone(guard.hub());
@@ -97,7 +94,7 @@ async fn take_turn(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io
             // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
             () = tokio::task::yield_now() => {}
             // It is this worker that wakes after a yield: if one of the tasks keeps it busy, another takes over.
-            () = tokio::time::sleep(CORKED_MAX) => {}
+            () = tokio::time::sleep(YIELD_MAX) => {}
         }
     }
     hub.change(|core, _| core.uncork());
@@ -126,6 +123,6 @@ fn receive_some(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::R
 /// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
 const BATCHES_PER_TURN: usize = 64;
 /// What has gathered leaves after this time although a task keeps the worker busy. Timers have a millisecond's grain.
-const CORKED_MAX: Duration = Duration::from_millis(1);
+const YIELD_MAX: Duration = Duration::from_millis(1);
 /// Sleep without any timer.
 const IDLE_MAX: Duration = Duration::from_secs(3600);

@@ -38,11 +38,13 @@ pub(crate) fn resolve(text: &str) -> Result<SocketAddr, OpenError> {
 
 #[cfg(feature = "tokio")]
 pub(super) async fn resolve_async(text: String) -> Result<SocketAddr, OpenError> {
-    // Without a runtime the look-up would panic.
-    let found = match tokio::runtime::Handle::try_current() {
-        Ok(_) => tokio::net::lookup_host(with_port(&text)).await,
-        Err(error) => Err(std::io::Error::other(error)),
-    };
+    // All that opens an endpoint for tasks begins here, and would panic without a runtime.
+    if tokio::runtime::Handle::try_current().is_err() {
+        return Err(OpenError::Options(
+            "no tokio runtime is running here: open the endpoint within one, or use `bind_blocking`, `connect_blocking`",
+        ));
+    }
+    let found = tokio::net::lookup_host(with_port(&text)).await;
     first_of(&text, found)
 }
 

@@ -10,7 +10,7 @@ use smt::blocking;
 use smt_carrier::{Carrier, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_io::MemoryCarrier;
 
-use crate::support::{Credentials, echo, serve};
+use crate::support::{Credentials, echo, eventually, serve};
 
 /// Memory, with faults on demand.
 struct Faulty {
@@ -93,9 +93,7 @@ fn one_that_does_not_work_keeps_no_closed_endpoint() {
     let (client, carrier, server) = pair();
     carrier.is_broken.store(true, Ordering::Relaxed);
     drop(client);
-    while Arc::strong_count(&carrier) > 1 {
-        std::thread::yield_now();
-    }
+    eventually("nobody else has it", || Arc::strong_count(&carrier) == 1);
     drop(server);
 }
 

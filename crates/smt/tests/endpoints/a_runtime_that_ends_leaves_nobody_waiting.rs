@@ -64,5 +64,5 @@ fn without_one_an_endpoint_is_not_opened() {
         panic!("it is open");
     };
     assert!(error.to_string().starts_with("caller: "), "{error}");
-    assert!(error.to_string().contains("Tokio"), "{error}");
+    assert!(error.to_string().contains("no tokio runtime"), "{error}");
 }

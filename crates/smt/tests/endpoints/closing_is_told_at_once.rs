@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! CLOSE leaves although messages gather and the runtime ends right after it; a client connects anew at once.
 
-use std::time::{Duration, Instant};
-
 use smt::{Client, blocking};
 use tokio::runtime::Builder;
 
-use crate::support::Credentials;
+use crate::support::{Credentials, echo, eventually};
 
 /// A server that answers requests four at a time: then four callers run at once, and what they send gathers.
 fn server_of_fours(credentials: &Credentials) -> blocking::Server {
@@ -17,7 +15,7 @@ fn server_of_fours(credentials: &Credentials) -> blocking::Server {
         while let Some(request) = accepting.accept() {
             held.push(request);
             if held.len() == 4 {
-                held.drain(..).for_each(crate::support::echo);
+                held.drain(..).for_each(echo);
             }
         }
     });
@@ -41,11 +39,9 @@ fn a_client_that_is_dropped_with_its_runtime_says_so() {
             four_calls(&connecting.await.unwrap()).await;
         });
     }
-    let patience = Instant::now() + Duration::from_secs(10);
-    while server.statistics().sessions > 0 {
-        assert!(Instant::now() < patience, "it holds sessions of the gone");
-        std::thread::yield_now();
-    }
+    eventually("it holds no session of the gone", || {
+        server.statistics().sessions == 0
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smt::{Bytes, CallFailure, ErrorKind};
 
-use crate::support::{Credentials, echo};
+use crate::support::{Credentials, connect, echo, eventually};
 
 const MIB: usize = 1 << 20;
 
@@ -17,10 +17,7 @@ fn what_comes_beyond_the_bound_waits_at_its_sender() {
         .configure(|config| config.memory_max = 8 * MIB)
         .bind_blocking("127.0.0.1:0")
         .unwrap();
-    let client = credentials
-        .client()
-        .connect_blocking(server.local_address())
-        .unwrap();
+    let client = connect(&credentials, server.local_address());
     let body = Bytes::from(vec![1; MIB]);
     let senders: Vec<_> = (0..24)
         .map(|_| {
@@ -53,10 +50,7 @@ fn what_comes_beyond_the_bound_waits_at_its_sender() {
 fn a_request_that_was_given_up_is_not_delivered() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
-    let client = credentials
-        .client()
-        .connect_blocking(server.local_address())
-        .unwrap();
+    let client = connect(&credentials, server.local_address());
     let given_up = client.call("given up").deadline(Duration::from_millis(50));
     let error = given_up.wait().unwrap_err();
     let ErrorKind::Call(error) = error.kind else {
@@ -65,9 +59,9 @@ fn a_request_that_was_given_up_is_not_delivered() {
     assert_eq!(error.reason, CallFailure::DeadlineExceeded);
     let calling = std::thread::spawn(move || client.call("wanted").wait());
     // The second came after the first one's end.
-    while server.statistics().protocol.messages_delivered < 2 {
-        std::thread::yield_now();
-    }
+    eventually("both requests have come", || {
+        server.statistics().protocol.messages_delivered == 2
+    });
     let request = server.accept().unwrap();
     assert_eq!(request.body().as_ref(), b"wanted");
     echo(request);
