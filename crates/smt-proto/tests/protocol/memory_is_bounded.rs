@@ -2,7 +2,7 @@
 //! Rule 5: memory follows bytes received, never a claim; what has not opened has a small pool of its own.
 
 use bytes::Bytes;
-use smt_proto::Config;
+use smt_proto::{Config, OneWayOutcome};
 
 use super::support::configs::ethernet;
 use super::support::forge::{EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, set_u32, set_u64};
@@ -200,4 +200,46 @@ fn messages_that_come_from_their_end_are_bounded_too() {
         (512 * KIB..=2 * (1024 * KIB + 66_788)).contains(&memory),
         "{memory}"
     );
+}
+
+/// The second node's application takes nothing: so many bytes of whole messages wait for it.
+fn fill_with_untaken(world: &mut World, bytes: usize) {
+    world.nodes[1].endpoint.set_untaken(bytes);
+}
+
+#[test]
+fn whole_messages_that_nobody_takes_keep_others_out() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    // Of a long one what needs no grant has come.
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        1 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    let long = world.send_one_way(0, session, body(1, 2_000_000));
+    world.run_for(ms(1));
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    fill_with_untaken(&mut world, 1024 * KIB);
+    let short = world.send_one_way(0, session, body(2, 100));
+    world.run_for(ms(1_000));
+    let endpoint = &world.nodes[1].endpoint;
+    assert_eq!(endpoint.statistics().messages_delivered, 0);
+    assert!(endpoint.memory() < 2 * 1024 * KIB, "{}", endpoint.memory());
+    fill_with_untaken(&mut world, 0);
+    for rpc in [short, long] {
+        assert_eq!(world.one_way_outcome(0, rpc), OneWayOutcome::Delivered);
+    }
+}
+
+#[test]
+fn replies_arrive_although_nobody_takes_messages() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, _, session) = World::connected_with(ethernet(), server);
+    world.nodes[0].application = replies_of_asked_length();
+    fill_with_untaken(&mut world, 1024 * KIB);
+    let asked = 2_000_000_u32.to_be_bytes().to_vec();
+    let rpc = world.call(1, session, asked.into());
+    assert_eq!(world.outcome(1, rpc), Ok(body(2_000_000, 2_000_000)));
 }
