@@ -4,7 +4,7 @@
 //! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
 //! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use smt_proto::{
 };
 use smt_wire::SessionIndex;
 
+use crate::arrivals::Arrivals;
 use crate::message::{Arrival, Peer};
 use crate::outcomes::Outcomes;
 use crate::target::Target;
@@ -42,11 +43,7 @@ pub(crate) struct Core {
     peers: HashMap<SessionIndex, Arc<Peer>>,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
-    arrived: VecDeque<Arrival>,
-    /// What they take, for the protocol's bound.
-    arrived_bytes: usize,
-    /// Whoever waits for a message, by ticket, first come first.
-    acceptors: VecDeque<(u64, Waker)>,
+    arrivals: Arrivals,
     /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
     alarms: BTreeMap<(Time, u64), Waker>,
     next_ticket: u64,
@@ -74,9 +71,7 @@ impl Core {
             target: None,
             peers: HashMap::new(),
             admission: Vec::new(),
-            arrived: VecDeque::new(),
-            arrived_bytes: 0,
-            acceptors: VecDeque::new(),
+            arrivals: Arrivals::default(),
             alarms: BTreeMap::new(),
             next_ticket: 0,
             finishers: Vec::new(),
@@ -260,48 +255,27 @@ impl Core {
         ticket: &mut Option<u64>,
         waker: &Waker,
     ) -> Poll<Option<Arrival>> {
-        let arrival = self.take_arrival();
+        // A caller that has given up meanwhile is not served any more.
+        let endpoint = &self.endpoint;
+        let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
+        let arrival = self.arrivals.pop(is_wanted);
+        self.endpoint.set_untaken(self.arrivals.bytes());
         if arrival.is_some() || self.is_closed {
-            if let Some(ticket) = ticket.take() {
-                self.acceptors.retain(|(other, _)| *other != ticket);
-            }
+            ticket
+                .take()
+                .into_iter()
+                .for_each(|ticket| self.arrivals.leave(ticket));
             return Poll::Ready(arrival);
         }
-        let ticket = *ticket.get_or_insert(self.next_ticket);
-        self.next_ticket = self.next_ticket.max(ticket + 1);
-        match self
-            .acceptors
-            .iter_mut()
-            .find(|(other, _)| *other == ticket)
-        {
-            Some((_, known)) => known.clone_from(waker),
-            None => self.acceptors.push_back((ticket, waker.clone())),
-        }
+        self.arrivals.wait(ticket, waker);
         Poll::Pending
-    }
-
-    /// The first message that is still wanted.
-    fn take_arrival(&mut self) -> Option<Arrival> {
-        let mut taken = None;
-        while taken.is_none()
-            && let Some(arrival) = self.arrived.pop_front()
-        {
-            self.arrived_bytes -= cost(&arrival);
-            // A caller that has given up meanwhile is not served any more.
-            let is_wanted = arrival.is_one_way || self.endpoint.is_wanted(arrival.rpc);
-            taken = is_wanted.then_some(arrival);
-        }
-        self.endpoint.set_untaken(self.arrived_bytes);
-        taken
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
     #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
-        self.acceptors.retain(|(other, _)| *other != ticket);
-        if !self.arrived.is_empty() {
-            self.wake_acceptor();
-        }
+        self.arrivals.leave(ticket);
+        self.arrivals.wake_for_waiting();
     }
 
     /// Ready when no request is in progress and all replies are acknowledged.
@@ -329,9 +303,7 @@ impl Core {
         self.is_closed = true;
         // Nobody may be left who would uncork.
         self.corked_until = None;
-        for (_, acceptor) in self.acceptors.drain(..) {
-            acceptor.wake();
-        }
+        self.arrivals.wake_all();
     }
 
     /// What drove it is gone, and whoever waits would wait for ever.
@@ -419,23 +391,14 @@ impl Core {
         let Some(peer) = self.peer(rpc.session) else {
             return;
         };
-        let arrival = Arrival {
+        self.arrivals.push(Arrival {
             rpc,
             body,
             deadline,
             peer,
             is_one_way,
-        };
-        self.arrived_bytes += cost(&arrival);
-        self.endpoint.set_untaken(self.arrived_bytes);
-        self.arrived.push_back(arrival);
-        self.wake_acceptor();
-    }
-
-    fn wake_acceptor(&mut self) {
-        if let Some((_, acceptor)) = self.acceptors.pop_front() {
-            acceptor.wake();
-        }
+        });
+        self.endpoint.set_untaken(self.arrivals.bytes());
     }
 
     fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
@@ -466,11 +429,6 @@ impl Core {
         // Callers that waited for ids of this session find out by asking again.
         self.admission.drain(..).for_each(Waker::wake);
     }
-}
-
-/// Memory of a message that waits for the application.
-fn cost(arrival: &Arrival) -> usize {
-    size_of::<Arrival>() + arrival.body.len()
 }
 
 /// The largest transmit.

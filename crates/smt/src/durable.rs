@@ -34,7 +34,11 @@ impl Durable {
     pub(crate) fn next(path: &Path) -> Result<Self, OpenError> {
         let system = |what| move |reason| OpenError::System { what, reason };
         let (boot, seed) = match fs::read(path) {
-            Ok(bytes) => parse(&bytes).map_err(system("reading the state file"))?,
+            Ok(bytes) => {
+                // A process's first random number takes 80 ms, which else the first client would wait for.
+                fill(&mut [0])?;
+                parse(&bytes).map_err(system("reading the state file"))?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut seed = [0; 32];
                 fill(&mut seed)?;
@@ -95,7 +99,7 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
+fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
     aws_lc_rs::rand::fill(bytes).map_err(|_| OpenError::System {
         what: "drawing random numbers",
         reason: io::Error::other("the system's random number generator failed"),

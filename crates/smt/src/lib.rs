@@ -55,6 +55,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 #[cfg(feature = "tokio")]
 mod asynchronous;
 pub mod blocking;

@@ -15,7 +15,7 @@ use smt_wire::Shard;
 
 use super::Builder;
 use crate::clock::Clock;
-use crate::durable::{self, Durable};
+use crate::durable::Durable;
 use crate::error::OpenError;
 
 /// What endpoints are made from.
@@ -39,8 +39,6 @@ impl Builder {
             smt_wire::VERSION
         };
         check(&config)?;
-        // The first random number of a process takes 80 ms: before anything is timed, or anybody called.
-        durable::fill(&mut [0])?;
         let durable = match &self.state_file {
             Some(path) => Durable::next(path)?,
             None => Durable::ephemeral()?,
