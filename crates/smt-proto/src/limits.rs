@@ -45,9 +45,8 @@ pub(crate) const ANSWERS_QUEUED: usize = 64;
 
 /// First wait before asking again (Homa: `resend_ticks` 5 of 1 ms).
 pub(crate) const RESEND_INTERVAL: Duration = Duration::from_millis(5);
-/// Least wait before the first question about a call where replies come fast: some round trips of a datacenter, and what
-/// a scheduler may take for others.
-pub(crate) const REPLY_INTERVAL_MIN: Duration = Duration::from_micros(300);
+/// Least wait before the first question about a call where replies come fast: some round trips of a datacenter.
+pub(crate) const REPLY_INTERVAL_MIN: Duration = Duration::from_micros(100);
 /// Longest wait between questions.
 pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// First wait before NEED_ACK (Homa: `request_ack_ticks` 2).
@@ -78,10 +77,13 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
 pub(crate) const PINGS_UNTIL_DEAD: u32 = 4;
 /// A session without any live message for so long is closed by the server.
 pub(crate) const IDLE_LIFE: Duration = Duration::from_secs(600);
-/// Timers of one session fire at most once per this time: one pass then serves all that are due.
-pub(crate) const TIMER_GRAIN: Duration = Duration::from_millis(1);
-/// The same while at most so many messages are live: looking at them costs as much as one system call.
-pub(crate) const TIMER_GRAIN_FEW: (usize, Duration) = (256, Duration::from_micros(250));
+/// Timers of one session fire at most once per this time for each live message, since a pass looks at all of them: some
+/// nanoseconds each, so a hundredth of a core at most.
+pub(crate) const TIMER_GRAIN_EACH: Duration = Duration::from_micros(2);
+/// Not more often than this,
+pub(crate) const TIMER_GRAIN_MIN: Duration = Duration::from_micros(50);
+/// and never rarer.
+pub(crate) const TIMER_GRAIN_MAX: Duration = Duration::from_millis(1);
 /// Old opening keys are dropped after this time even without EPOCH_DONE (SPEC §7.3).
 pub(crate) const OLD_EPOCH_LIFE: Duration = Duration::from_secs(600);
 

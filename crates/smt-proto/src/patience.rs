@@ -7,7 +7,8 @@
 //! changes when we ask, within the bounds, and nothing else.
 //!
 //! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round trips. The first
-//! question about a call therefore comes after twice the time that the slowest reply of late has taken, if that is less.
+//! question about a call therefore comes after what a reply of late has taken at most, if that is less: the mean and four
+//! deviations, as TCP has it (RFC 6298 §2). One reply that a scheduler has held up is forgotten after some thirty others.
 
 use std::time::Duration;
 
@@ -21,8 +22,36 @@ pub(crate) struct Patience {
     interval: u64,
     /// When it last grew: what was asked for at once is late at once, and counts once.
     grown: Time,
-    /// How long replies take: the slowest, forgotten over some hundred others.
-    slowest: Option<u64>,
+    /// How long replies take.
+    replies: Option<Spread>,
+}
+
+/// What times are like, of late: their mean over some eight, and how far from it they are, over some four.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    mean: u64,
+    deviation: u64,
+}
+
+impl Spread {
+    fn first(time: u64) -> Self {
+        Self {
+            mean: time,
+            deviation: time / 2,
+        }
+    }
+
+    fn and(self, time: u64) -> Self {
+        Self {
+            mean: self.mean - self.mean / 8 + time / 8,
+            deviation: self.deviation - self.deviation / 4 + self.mean.abs_diff(time) / 4,
+        }
+    }
+
+    /// Hardly any takes longer.
+    fn most(self) -> u64 {
+        self.mean.saturating_add(self.deviation.saturating_mul(4))
+    }
 }
 
 impl Patience {
@@ -31,7 +60,7 @@ impl Patience {
             least: nanos(least),
             interval: nanos(least),
             grown: Time::default(),
-            slowest: None,
+            replies: None,
         }
     }
 
@@ -42,22 +71,21 @@ impl Patience {
 
     /// The wait before the first question about a call.
     pub(crate) fn reply_interval(&self) -> Duration {
-        match self.slowest {
-            // Who has asked too early of late does not know the path.
-            Some(slowest) if self.interval == self.least => {
+        match self.replies {
+            Some(replies) => {
                 let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
-                Duration::from_nanos(slowest.saturating_mul(2).clamp(least, self.least))
+                Duration::from_nanos(replies.most().clamp(least, self.interval))
             }
-            _ => self.interval(),
+            None => self.interval(),
         }
     }
 
     /// A reply has begun so long after its call was made.
     pub(crate) fn replied(&mut self, after: Duration) {
         let after = nanos(after);
-        self.slowest = Some(match self.slowest {
-            Some(slowest) if slowest > after => slowest - (slowest - after) / 64,
-            _ => after,
+        self.replies = Some(match self.replies {
+            Some(replies) => replies.and(after),
+            None => Spread::first(after),
         });
     }
 
@@ -113,26 +141,42 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_asked_about_after_twice_what_the_slowest_reply_took() {
-        let ms = Duration::from_millis;
+    fn a_call_is_asked_about_when_hardly_any_reply_takes_longer() {
         let mut patience = Patience::new(LEAST);
         assert_eq!(patience.reply_interval(), LEAST, "nothing is known");
-        patience.replied(ms(1));
-        patience.replied(Duration::from_micros(20));
-        assert!(patience.reply_interval() > ms(1) && patience.reply_interval() <= ms(2));
-        (0..1_000).for_each(|_| patience.replied(Duration::from_micros(20)));
+        (0..100).for_each(|number| patience.replied(micros(400 + number % 2 * 200)));
+        let interval = patience.reply_interval();
+        assert!(
+            interval > micros(700) && interval <= micros(1_000),
+            "{interval:?}"
+        );
+        (0..1_000).for_each(|_| patience.replied(micros(20)));
         assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
-        patience.replied(ms(100));
+        patience.replied(micros(100_000));
         assert_eq!(patience.reply_interval(), LEAST, "never later than without");
     }
 
     #[test]
-    fn who_has_asked_too_early_does_not_do_so_again_soon() {
+    fn one_reply_that_was_held_up_is_soon_forgotten() {
         let mut patience = Patience::new(LEAST);
-        patience.replied(Duration::from_micros(20));
-        patience.answered(Time::from_nanos(1_000_000_000), false);
-        assert_eq!(patience.reply_interval(), LEAST * 2);
-        (0..100).for_each(|_| patience.untroubled());
-        assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
+        (0..100).for_each(|_| patience.replied(micros(60)));
+        patience.replied(micros(2_000));
+        assert!(patience.reply_interval() > micros(2_000));
+        (0..30).for_each(|_| patience.replied(micros(60)));
+        assert!(patience.reply_interval() < micros(2 * 60 + 20));
+    }
+
+    #[test]
+    fn replies_of_any_length_are_no_trouble() {
+        let mut patience = Patience::new(LEAST);
+        for time in [0, u64::MAX, u64::MAX, 0, u64::MAX] {
+            patience.replied(Duration::from_nanos(time));
+            let interval = patience.reply_interval();
+            assert!(interval >= REPLY_INTERVAL_MIN && interval <= LEAST);
+        }
+    }
+
+    fn micros(number: u64) -> Duration {
+        Duration::from_micros(number)
     }
 }

@@ -51,7 +51,9 @@ impl Question {
 
     /// What was waited for came: first-hand, or again.
     pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
-        if self.asked > 0 {
+        // What was asked for early and comes late says nothing of the interval.
+        let was_due = now.since(self.since) >= patience.interval();
+        if self.asked > 0 && (is_again || was_due) {
             patience.answered(now, is_again);
         }
         self.progressed(now, patience.interval());
@@ -61,6 +63,11 @@ impl Question {
     pub(crate) fn heard(&mut self, now: Time) {
         self.since = now;
         self.wanted_at = now;
+        self.asked = 0;
+    }
+
+    /// The peer works on it: as [`Self::heard`], but what is waited for takes so long, all in all.
+    pub(crate) fn busy(&mut self) {
         self.asked = 0;
     }
 
@@ -99,6 +106,25 @@ fn micros(interval: Duration) -> NonZeroU32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LEAST: Duration = Duration::from_millis(5);
+
+    /// Asked when it is due, about what comes late, not again. The interval afterwards.
+    fn interval_after(mut question: Question) -> Duration {
+        let mut patience = Patience::new(LEAST);
+        let now = question.due;
+        question.ask(now, LEAST * 8);
+        question.came(now + LEAST / 10, &mut patience, false);
+        patience.interval()
+    }
+
+    #[test]
+    fn what_was_asked_for_early_says_nothing_of_the_interval() {
+        let now = Time::from_nanos(1_000_000_000);
+        let early = Question::early(now, LEAST / 10, LEAST);
+        assert_eq!(interval_after(early), LEAST);
+        assert_eq!(interval_after(Question::new(now, LEAST)), LEAST * 2);
+    }
 
     #[test]
     fn intervals_double_to_the_longest() {

@@ -82,7 +82,7 @@ impl Session {
             Body::Resend(list) => list
                 .iter()
                 .for_each(|resend| self.asked_again(now, resend, shared)),
-            Body::Busy(list) => list.iter().for_each(|id| self.peer_is_busy(now, id)),
+            Body::Busy(list) => list.iter().for_each(|id| self.peer_is_busy(id)),
             Body::Ack(list) => list.iter().for_each(|ack| self.acked(now, ack, shared)),
             Body::NeedAck(list) => list
                 .iter()
@@ -253,12 +253,12 @@ impl Session {
 
     /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole request
     /// has arrived, and nothing of it has to be kept.
-    fn peer_is_busy(&mut self, now: Time, id: MessageId) {
+    fn peer_is_busy(&mut self, id: MessageId) {
         if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
             && !live.is_one_way
         {
             live.is_seen = true;
-            live.question.heard(now);
+            live.question.busy();
             live.outgoing = None;
         }
     }

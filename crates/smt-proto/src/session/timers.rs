@@ -2,7 +2,7 @@
 //! What a session does when time has passed: deadlines, questions, death (SPEC §9.3-§9.9, §10).
 //!
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
-//! It runs at most once per [`TIMER_GRAIN`] (or [`TIMER_GRAIN_FEW`]), and not at all while nothing waits.
+//! It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all while nothing waits.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS,
-    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN, TIMER_GRAIN_FEW,
+    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
+    TIMER_GRAIN_MIN,
 };
 use crate::question::Question;
 use crate::served::{Served, ServedState};
@@ -47,12 +48,14 @@ impl Session {
         }
         self.rest_if_unused(now, shared);
         self.close_if_idle(now, shared);
-        let (few, grain) = TIMER_GRAIN_FEW;
-        let grain = match self.calls.len() + self.served.len() <= few {
-            true => grain,
-            false => TIMER_GRAIN,
-        };
-        self.due = self.due.map(|due| due.max(now + grain));
+        let earliest = now + self.timer_grain();
+        self.due = self.due.map(|due| due.max(earliest));
+    }
+
+    fn timer_grain(&self) -> Duration {
+        let live = self.calls.len() + self.served.len();
+        let grain = TIMER_GRAIN_EACH.saturating_mul(u32::try_from(live).unwrap_or(u32::MAX));
+        grain.clamp(TIMER_GRAIN_MIN, TIMER_GRAIN_MAX)
     }
 
     /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC §9.9).
@@ -88,7 +91,7 @@ impl Session {
             self.control.push(0, Body::Ping(now.as_nanos()));
             self.asked_since.get_or_insert(now);
             self.suspicion = Some(Question::new(now, self.patience.interval()));
-            self.set_due(now + TIMER_GRAIN);
+            self.set_due(now + TIMER_GRAIN_MAX);
         }
     }
 
