@@ -16,7 +16,7 @@ use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::agreement::{agree, client_params};
 use crate::batch::Batch;
-use crate::error::ConnectError;
+use crate::error::{ConnectError, Unavailability};
 use crate::event::ConnectId;
 use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
 use crate::handshake::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
@@ -57,7 +57,7 @@ struct Attempt {
     assembly: FlightAssembly,
     question: Question,
     must_send: bool,
-    /// Questions asked when the first unreachable hint came.
+    /// Questions asked when the first hint came that the server is not there, or takes no client.
     asked_before_hint: Option<u32>,
     /// Once TLS has finished; live when the server's CONFIRM has opened.
     session: Option<(Box<Session>, PeerIdentity)>,
@@ -192,21 +192,23 @@ impl Connect {
     /// The host of the server reports that nobody listens there. The first report may be about what was sent
     /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
-        let attempt = &mut self.attempt;
-        if self.has_answered {
+        if !self.has_answered && self.attempt.is_hint_fresh(now) {
+            return Progress::Failed(ConnectError::NoServer);
+        }
+        Progress::Waiting
+    }
+
+    /// The server says that it takes no client. That is as easily forged as an unreachable hint, and may be as old.
+    pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
+        if self.attempt.flight.number > 1 {
             return Progress::Waiting;
         }
-        match attempt.asked_before_hint {
-            Some(asked) if asked < attempt.question.asked => {
-                Progress::Failed(ConnectError::NoServer)
-            }
-            Some(_) => Progress::Waiting,
-            None => {
-                attempt.asked_before_hint = Some(attempt.question.asked);
-                attempt.question.hurry(now + STALE_HINTS);
-                Progress::Waiting
-            }
+        let failure = ConnectError::Unavailable(why);
+        if self.attempt.is_hint_fresh(now) {
+            return Progress::Failed(failure);
         }
+        self.last_failure = Some(failure);
+        Progress::Waiting
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Progress {
@@ -274,6 +276,16 @@ impl Connect {
 }
 
 impl Attempt {
+    /// Whether a hint has come after the flight was repeated because of an earlier one; the first has it repeated.
+    fn is_hint_fresh(&mut self, now: Time) -> bool {
+        if self.asked_before_hint.is_none() {
+            self.asked_before_hint = Some(self.question.asked);
+            self.question.hurry(now + STALE_HINTS);
+        }
+        self.asked_before_hint
+            .is_some_and(|asked| asked < self.question.asked)
+    }
+
     fn new(
         now: Time,
         server_name: &str,

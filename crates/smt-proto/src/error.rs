@@ -142,6 +142,50 @@ impl std::fmt::Display for CloseCode {
     }
 }
 
+/// Why a server takes no client (SPEC §12.4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Unavailability {
+    /// It finishes what it has and ends.
+    ShuttingDown,
+    /// It has as many sessions as it may ([`crate::Config::sessions_max`]).
+    Full,
+    /// A code that this version does not know.
+    Unknown(u16),
+}
+
+impl Unavailability {
+    /// The reason of this code.
+    #[must_use]
+    pub const fn from_code(code: u16) -> Self {
+        match code {
+            1 => Self::ShuttingDown,
+            2 => Self::Full,
+            _ => Self::Unknown(code),
+        }
+    }
+
+    /// Its code.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::ShuttingDown => 1,
+            Self::Full => 2,
+            Self::Unknown(code) => code,
+        }
+    }
+}
+
+impl std::fmt::Display for Unavailability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ShuttingDown => f.write_str("the server is shutting down"),
+            Self::Full => f.write_str("the server has as many sessions as it takes"),
+            Self::Unknown(code) => write!(f, "the server takes no client now (code {code})"),
+        }
+    }
+}
+
 /// How a one-way message ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum OneWayOutcome {
@@ -168,6 +212,9 @@ pub enum ConnectError {
         "environment: no server there: the host reports the port as unreachable; start it, or check address and port"
     )]
     NoServer,
+    /// The server takes no client now.
+    #[error("peer: {0}; connect to another, or again later")]
+    Unavailable(Unavailability),
     /// The server answered but speaks other versions.
     #[error("peer: the server does not speak SMT version {ours}; it speaks {theirs:?}")]
     Version {

@@ -72,6 +72,7 @@ pub use config::Config;
 pub use endpoint::{Endpoint, SessionFacts, TimerReason};
 pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
+    Unavailability,
 };
 pub use event::{ConnectId, Event, RpcId};
 pub use grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};

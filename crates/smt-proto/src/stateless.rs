@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Answers that need no state: COOKIE, RESET, VERSION (SPEC §6.4, §12).
+//! Answers that need no state: COOKIE, RESET, VERSION, UNAVAILABLE (SPEC §6.4, §12).
 //!
 //! Each is smaller than what caused it and rate-limited; none is ever sent in answer to one of them.
 
@@ -8,8 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use smt_carrier::Path;
-use smt_wire::{Cookie, Reset, SessionIndex, VersionAnswer};
+use smt_wire::{Cookie, Reset, SessionIndex, Unavailable, VersionAnswer};
 
+use crate::error::Unavailability;
 use crate::handshake::{MacPurpose, TokenMac};
 use crate::limits::{ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS};
 use crate::rate::Rate;
@@ -23,6 +24,7 @@ pub(crate) struct Stateless {
     cookies: Rate,
     resets: Rate,
     versions: Rate,
+    refusals: Rate,
     queue: VecDeque<(Path, Vec<u8>)>,
 }
 
@@ -34,6 +36,7 @@ impl Stateless {
             cookies: Rate::new(ANSWERS_PER_SECOND),
             resets: Rate::new(ANSWERS_PER_SECOND),
             versions: Rate::new(ANSWERS_PER_SECOND),
+            refusals: Rate::new(ANSWERS_PER_SECOND),
             queue: VecDeque::new(),
         }
     }
@@ -117,6 +120,25 @@ impl Stateless {
         let mut bytes = vec![0; answer.packet_len()];
         answer.emit(&mut bytes);
         self.push(path, bytes);
+    }
+
+    /// Tells a client why it is not taken. Whether it was queued.
+    pub(crate) fn unavailable(
+        &mut self,
+        now: Time,
+        path: Path,
+        (client, why): (SessionIndex, Unavailability),
+    ) -> bool {
+        if !self.refusals.take(now) {
+            return false;
+        }
+        let mut bytes = [0; Unavailable::LEN];
+        let packet = Unavailable {
+            destination: client,
+            code: why.code(),
+        };
+        packet.emit(self.version, &mut bytes);
+        self.push(path, bytes.to_vec())
     }
 
     /// Whether no answer waits.

@@ -27,6 +27,8 @@ pub struct Statistics {
     pub handshakes_failed: u64,
     /// Clients that were answered by a cookie.
     pub cookies_sent: u64,
+    /// UNAVAILABLE packets sent.
+    pub unavailable_sent: u64,
     /// RESET packets sent.
     pub resets_sent: u64,
     /// Sessions that came to life.

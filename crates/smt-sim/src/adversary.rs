@@ -32,7 +32,7 @@ pub enum Move {
     Drop,
     /// A flight of the handshake in the peer's name, with the right indices: an alert, noise, or a bad fragment.
     ForgeFlight,
-    /// An unprotected packet: RESET, COOKIE or VERSION.
+    /// An unprotected packet: RESET, COOKIE, VERSION or UNAVAILABLE.
     ForgeStateless,
     /// One field of its header is another.
     Mutate,
@@ -248,9 +248,12 @@ impl<R: LinkRule> Adversary<R> {
         Some(with(&packet, bytes))
     }
 
-    /// RESET, COOKIE or VERSION for the session or attempt of this packet, to either end.
+    /// RESET, COOKIE, VERSION or UNAVAILABLE for the session or attempt of this packet, to either end.
     fn stateless(&mut self, packet: &Packet) -> Packet {
-        let kind = *self.random.pick(&[COOKIE, VERSION, RESET]);
+        let kind = *self.random.pick(&[COOKIE, VERSION, RESET, UNAVAILABLE]);
+        if kind == UNAVAILABLE {
+            return self.unavailable(packet);
+        }
         let version = if kind == VERSION {
             0
         } else {
@@ -265,6 +268,19 @@ impl<R: LinkRule> Adversary<R> {
             true => reflected(&forged),
             false => forged,
         }
+    }
+
+    /// To whoever has sent this packet: for its attempt, if it is a flight.
+    fn unavailable(&mut self, packet: &Packet) -> Packet {
+        let index = match packet.bytes.get(1) {
+            Some(&HANDSHAKE) => packet.bytes.get(SOURCE),
+            _ => packet.bytes.get(INDEX),
+        };
+        let mut bytes = vec![smt_wire::VERSION, UNAVAILABLE, 0, 0, 0x50, 0, 0, 22];
+        bytes.resize(12, 0);
+        bytes.extend_from_slice(index.unwrap_or(&[0; 8]));
+        bytes.extend_from_slice(&[0, self.random.below(4) as u8]);
+        reflected(&with(packet, bytes))
     }
 
     /// A HANDSHAKE packet that continues the one that passes, in the name of its receiver or of its sender.
@@ -390,6 +406,7 @@ const DATA: u8 = 0x01;
 const HANDSHAKE: u8 = 0x10;
 const COOKIE: u8 = 0x11;
 const VERSION: u8 = 0x12;
+const UNAVAILABLE: u8 = 0x15;
 const RESET: u8 = 0x13;
 const INDEX: Range<usize> = 12..20;
 const LENGTH: Range<usize> = 28..32;

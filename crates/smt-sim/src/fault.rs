@@ -55,13 +55,15 @@ pub enum FaultKind {
     SendShort,
     /// The path carries only small packets from now on.
     Shrink,
+    /// A host takes no client and no request any more, and then begins anew; what it stored durably is there.
+    ShutDown,
     /// Packets are cut.
     Truncate,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Adversary,
         Self::BurstLoss,
         Self::ClockDrift,
@@ -82,6 +84,7 @@ impl FaultKind {
         Self::SendRefused,
         Self::SendShort,
         Self::Shrink,
+        Self::ShutDown,
         Self::Truncate,
     ];
 }

@@ -70,7 +70,7 @@ fn data() -> [Value; 4] {
     ]
 }
 
-fn handshake() -> [Value; 6] {
+fn handshake() -> [Value; 7] {
     let first = json!({
         "destination": "0000000000000000", "source": "0000000700000001", "flight": 1, "cookie": "",
         "flight_length": 2, "offset": 0, "fragment": "0000",
@@ -97,6 +97,10 @@ fn handshake() -> [Value; 6] {
         json!({
             "name": "reset", "type": "RESET", "version": VERSION,
             "fields": { "index": "0000000700000001", "token": pattern(16) },
+        }),
+        json!({
+            "name": "unavailable", "type": "UNAVAILABLE", "version": VERSION,
+            "fields": { "destination": "0000000700000001", "code": 1 },
         }),
     ]
 }
@@ -347,6 +351,10 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("VERSION without a version", changed("VERSION", 6, &[0, 12])),
         ("VERSION with version byte 1", changed("VERSION", 0, &[1])),
         ("RESET one byte short", changed("RESET", 6, &[0, 35])),
+        (
+            "UNAVAILABLE one byte short",
+            changed("UNAVAILABLE", 6, &[0, 21]),
+        ),
     ]
 }
 

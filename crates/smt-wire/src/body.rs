@@ -181,7 +181,8 @@ impl<'a> Body<'a> {
             | PacketType::Handshake
             | PacketType::Cookie
             | PacketType::VersionAnswer
-            | PacketType::Reset => Err(ParseError::Malformed("not a control packet")),
+            | PacketType::Reset
+            | PacketType::Unavailable => Err(ParseError::Malformed("not a control packet")),
         }
     }
 

@@ -39,6 +39,7 @@ mod prefix;
 mod reset;
 mod shard;
 mod stream;
+mod unavailable;
 mod version_answer;
 
 pub use body::Body;
@@ -61,4 +62,5 @@ pub use params_error::ParamsError;
 pub use reset::Reset;
 pub use shard::Shard;
 pub use stream::{Geometry, Record};
+pub use unavailable::Unavailable;
 pub use version_answer::VersionAnswer;

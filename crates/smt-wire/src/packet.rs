@@ -19,6 +19,7 @@ use crate::limits::TAG_LEN;
 use crate::packet_type::PacketType;
 use crate::prefix::{HEADER_WORDS_OTHER, Prefix, header_words};
 use crate::reset::Reset;
+use crate::unavailable::Unavailable;
 use crate::version_answer::VersionAnswer;
 
 /// A packet: fields copied, bytes as views of the datagram.
@@ -38,6 +39,8 @@ pub enum Packet<'a> {
     VersionAnswer(VersionAnswer<'a>),
     /// The session is no more.
     Reset(Reset),
+    /// A server takes no client now.
+    Unavailable(Unavailable),
 }
 
 impl Packet<'_> {
@@ -50,6 +53,7 @@ impl Packet<'_> {
             Self::Cookie(_) => PacketType::Cookie,
             Self::VersionAnswer(_) => PacketType::VersionAnswer,
             Self::Reset(_) => PacketType::Reset,
+            Self::Unavailable(_) => PacketType::Unavailable,
         }
     }
 }
@@ -63,6 +67,7 @@ impl fmt::Display for Packet<'_> {
             Self::Cookie(cookie) => cookie.fmt(f),
             Self::VersionAnswer(answer) => answer.fmt(f),
             Self::Reset(reset) => reset.fmt(f),
+            Self::Unavailable(unavailable) => unavailable.fmt(f),
         }
     }
 }
@@ -100,6 +105,7 @@ pub fn parse(version: u8, datagram: &[u8]) -> Result<(Packet<'_>, &[u8]), ParseE
         }
         PacketType::VersionAnswer => Packet::VersionAnswer(VersionAnswer::parse(packet)?),
         PacketType::Reset => Packet::Reset(Reset::parse(packet)?),
+        PacketType::Unavailable => Packet::Unavailable(Unavailable::parse(packet)?),
         control => Packet::Control(Control::parse(control, &prefix, packet)?),
     };
     Ok((packet, rest))

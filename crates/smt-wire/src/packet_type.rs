@@ -30,6 +30,8 @@ pub enum PacketType {
     VersionAnswer = 0x12,
     /// The session is no more.
     Reset = 0x13,
+    /// A server takes no client now.
+    Unavailable = 0x15,
     /// First packet under the session's keys; carries the sender's reset token.
     Confirm = 0x20,
     /// More of a message may be sent.
@@ -78,12 +80,13 @@ pub enum PacketType {
 
 impl PacketType {
     /// Every type, ascending.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Data,
         Self::Handshake,
         Self::Cookie,
         Self::VersionAnswer,
         Self::Reset,
+        Self::Unavailable,
         Self::Confirm,
         Self::Grant,
         Self::Resend,
@@ -116,6 +119,7 @@ impl PacketType {
             Self::Cookie => "COOKIE",
             Self::VersionAnswer => "VERSION",
             Self::Reset => "RESET",
+            Self::Unavailable => "UNAVAILABLE",
             Self::Confirm => "CONFIRM",
             Self::Grant => "GRANT",
             Self::Resend => "RESEND",
@@ -154,7 +158,8 @@ impl TryFrom<u8> for PacketType {
         match ty {
             0x01 => Ok(Self::Data),
             0x10..=0x13 => Ok(Self::ALL[usize::from(ty - 0x10) + 1]),
-            0x20..=0x35 => Ok(Self::ALL[usize::from(ty - 0x20) + 5]),
+            0x15 => Ok(Self::Unavailable),
+            0x20..=0x35 => Ok(Self::ALL[usize::from(ty - 0x20) + 6]),
             _ => Err(UnknownPacketType(ty)),
         }
     }
@@ -185,7 +190,8 @@ const _: () = {
         let ty = match place {
             0 => 0x01,
             1..=4 => 0x10 + place - 1,
-            _ => 0x20 + place - 5,
+            5 => 0x15,
+            _ => 0x20 + place - 6,
         };
         assert!(PacketType::ALL[place] as usize == ty);
         place += 1;
@@ -203,8 +209,7 @@ mod tests {
         #[test]
         fn knows_exactly_the_types_of_the_specification() {
             for byte in 0..=255u8 {
-                let known =
-                    byte == 0x01 || (0x10..=0x13).contains(&byte) || (0x20..=0x35).contains(&byte);
+                let known = matches!(byte, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x35);
                 match PacketType::try_from(byte) {
                     Ok(ty) => assert!(known && ty as u8 == byte, "0x{byte:02x} is {ty}"),
                     Err(error) => assert!(!known && error == UnknownPacketType(byte)),

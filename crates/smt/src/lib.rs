@@ -100,6 +100,6 @@ pub use smt_io::UdpOptions;
 pub use smt_proto::handshake::{FailureKind, Fault};
 pub use smt_proto::{
     CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,
-    SessionEnd, SessionFacts,
+    SessionEnd, SessionFacts, Unavailability,
 };
 pub use smt_record::{KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};

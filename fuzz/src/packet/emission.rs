@@ -5,6 +5,7 @@
 
 use smt_wire::{
     Ack, Body, Control, Data, DataHeader, Entry, Handshake, List, Packet, RECORD_OVERHEAD, Reset,
+    Unavailable,
 };
 
 /// Compares a packet with the bytes it was parsed from.
@@ -28,6 +29,11 @@ pub(super) fn check(version: u8, packet: &Packet<'_>, bytes: &[u8]) {
         Packet::Reset(reset) => {
             let mut whole = [0xEE; Reset::LEN];
             reset.emit(version, &mut whole);
+            return assert_same(&whole, bytes, EPOCH_TOO);
+        }
+        Packet::Unavailable(unavailable) => {
+            let mut whole = [0xEE; Unavailable::LEN];
+            unavailable.emit(version, &mut whole);
             return assert_same(&whole, bytes, EPOCH_TOO);
         }
     };

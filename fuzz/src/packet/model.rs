@@ -57,7 +57,7 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
 }
 
 fn is_known(ty: u8) -> bool {
-    matches!(ty, 0x01 | 0x10..=0x13 | 0x20..=0x35)
+    matches!(ty, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x35)
 }
 
 fn is_body(ty: u8, is_version_answer: bool, packet: &[u8]) -> bool {
@@ -67,6 +67,7 @@ fn is_body(ty: u8, is_version_answer: bool, packet: &[u8]) -> bool {
         0x11 => (20 + 1..=20 + 64).contains(&packet.len()),
         0x12 => is_version_answer && packet.len() > PREFIX,
         0x13 => packet.len() == 36,
+        0x15 => packet.len() == 22,
         _ => is_control(ty, packet),
     }
 }

@@ -144,7 +144,10 @@ impl Dissection {
             }
             Packet::Control(control) => write!(output, "{}", self.tag(control))?,
             Packet::Data(data) => return self.show_data(datagram, data, output),
-            Packet::Cookie(_) | Packet::VersionAnswer(_) | Packet::Reset(_) => {}
+            Packet::Cookie(_)
+            | Packet::VersionAnswer(_)
+            | Packet::Reset(_)
+            | Packet::Unavailable(_) => {}
         }
         Ok(writeln!(output)?)
     }

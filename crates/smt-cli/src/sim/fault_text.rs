@@ -133,6 +133,8 @@ fn host_detail(kind: HostFaultKind) -> (&'static str, String) {
     let name = match kind {
         K::Crash { keeps: true } => "CrashKeeping",
         K::Crash { keeps: false } => "CrashLosing",
+        K::ShutDown => "ShutDown",
+        K::CloseAll => "CloseAll",
         K::Restart => "Restart",
         K::Pause => "Pause",
         K::Resume => "Resume",

@@ -9,12 +9,13 @@ use std::ops::RangeInclusive;
 
 use smt_carrier::Path;
 use smt_wire::{
-    Control, Data, DataHeader, Handshake, Packet, ParseError, Reset, SessionIndex, parse,
+    Control, Data, DataHeader, Handshake, Packet, ParseError, Reset, SessionIndex, Unavailable,
+    parse,
 };
 
 use super::{Endpoint, Sender};
 use crate::accept::Accept;
-use crate::error::SessionEnd;
+use crate::error::{SessionEnd, Unavailability};
 use crate::event::{ConnectId, Event};
 use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX};
 use crate::setup::Maker;
@@ -122,6 +123,9 @@ impl Endpoint {
                 connects.for_each(|(_, connect)| connect.handle_version(ours, answer.versions));
             }
             Packet::Reset(reset) => self.handle_reset(path, reset),
+            Packet::Unavailable(unavailable) => {
+                self.handle_unavailable(now, path, *unavailable);
+            }
         }
     }
 
@@ -195,6 +199,17 @@ impl Endpoint {
         }
     }
 
+    fn handle_unavailable(&mut self, now: Time, path: Path, packet: Unavailable) {
+        let Some(id) = self.connect_at(path, packet.destination) else {
+            self.shared.statistics.packets_alien += 1;
+            return;
+        };
+        if let Some(connect) = self.connects.get_mut(id.0) {
+            let progress = connect.handle_unavailable(now, Unavailability::from_code(packet.code));
+            self.progress(now, id, progress);
+        }
+    }
+
     fn handle_reset(&mut self, path: Path, reset: &Reset) {
         let named = self.sessions_with(path.remote, reset.index..=reset.index);
         if named.is_empty() {
@@ -261,12 +276,12 @@ impl Endpoint {
         packet: &Handshake<'_>,
         length: usize,
     ) {
-        if !self.shared.config.accept
-            || self.shared.is_draining
-            || packet.flight != 1
-            || packet.source == SessionIndex(0)
-        {
+        if !self.shared.config.accept || packet.flight != 1 || packet.source == SessionIndex(0) {
             self.shared.statistics.packets_alien += 1;
+            return;
+        }
+        if self.shared.is_draining {
+            self.refuse(now, path, (packet, length), Unavailability::ShuttingDown);
             return;
         }
         let name = (path.remote, packet.source);
@@ -287,6 +302,10 @@ impl Endpoint {
             }
             return;
         }
+        if self.sessions.len() >= self.shared.config.sessions_max {
+            self.refuse(now, path, (packet, length), Unavailability::Full);
+            return;
+        }
         let free = ACCEPTS_MAX.saturating_sub(self.accepts.len());
         let is_full = of_prefix >= free
             || self.sessions.len() + self.accepts.len() >= self.shared.config.sessions_max;
@@ -303,6 +322,20 @@ impl Endpoint {
         self.accept_of.insert(name, index);
         self.accepts.insert(index.0, accept);
         self.advance_accept(now, index, packet, length);
+    }
+
+    /// Tells a client why it is not taken; a flight's first packet alone is answered, and by less than it has.
+    fn refuse(
+        &mut self,
+        now: Time,
+        path: Path,
+        (flight, length): (&Handshake<'_>, usize),
+        why: Unavailability,
+    ) {
+        let is_answered = flight.offset == 0
+            && length > Unavailable::LEN
+            && self.stateless.unavailable(now, path, (flight.source, why));
+        self.shared.statistics.unavailable_sent += u64::from(is_answered);
     }
 
     fn advance_accept(

@@ -103,6 +103,10 @@ pub enum HostFaultKind {
         /// Whether it has durable state.
         keeps: bool,
     },
+    /// It takes no client and no request any more, until it is gone.
+    ShutDown,
+    /// It closes all of its sessions.
+    CloseAll,
     /// It begins anew.
     Restart,
     /// It does nothing.
@@ -148,11 +152,11 @@ impl Case {
         };
         case.draw_plan(&mut random);
         let mut kinds = FaultKind::ALL.to_vec();
+        kinds.retain(|kind| *kind != FaultKind::ShutDown);
         for _ in 0..random.between(0, 5) {
             let kind = kinds.swap_remove(random.below(kinds.len() as u64) as usize);
             case.draw_fault(kind, &mut random);
         }
-        case.host_faults.sort_by_key(|fault| fault.at);
         // By generators of their own, so that seeds without them are the cases that they were.
         let mut random = Random::new(seed ^ CERTIFICATES);
         if random.chance(250_000) {
@@ -173,6 +177,11 @@ impl Case {
         for config in &mut case.configs {
             config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
+        let mut random = Random::new(seed ^ SHUT_DOWN);
+        if random.chance(100_000) {
+            case.draw_fault(FaultKind::ShutDown, &mut random);
+        }
+        case.host_faults.sort_by_key(|fault| fault.at);
         case
     }
 
@@ -291,6 +300,7 @@ impl Case {
                 self.has_small_memory = true;
             }
             K::Adversary => self.has_adversary = true,
+            K::ShutDown => self.shut_down(random),
         }
     }
 
@@ -356,6 +366,26 @@ impl Case {
         }
     }
 
+    /// A host ends in order, and begins anew at once.
+    fn shut_down(&mut self, random: &mut Random) {
+        use HostFaultKind as K;
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        let half = Duration::from_micros(random.between(500, 100_000));
+        let (closes, gone) = (at + half, at + half * 2);
+        self.heals = self.heals.max(gone);
+        self.may_end_sessions = true;
+        let last = K::Crash { keeps: true };
+        let steps = [
+            (at, K::ShutDown),
+            (closes, K::CloseAll),
+            (gone, last),
+            (gone, K::Restart),
+        ];
+        let faults = steps.map(|(at, kind)| HostFault { at, host, kind });
+        self.host_faults.extend(faults);
+    }
+
     fn host_fault(&mut self, kind: HostFaultKind, random: &mut Random) {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
         let at = self.moment(random);
@@ -408,6 +438,8 @@ const CERTIFICATES: u64 = 0xCE27;
 const BUNDLES: u64 = 0xB0D1;
 /// Keeps what is drawn of ciphers' tables apart from the rest.
 const WARM: u64 = 0x3A93;
+/// Keeps what is drawn of hosts that shut down apart from the rest.
+const SHUT_DOWN: u64 = 0x5D0F;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
 

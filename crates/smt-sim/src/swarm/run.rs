@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use smt_proto::{SessionEnd, Time};
+use smt_proto::{CloseCode, SessionEnd, Time};
 use smt_record::KeyLog;
 use smt_wire::SessionIndex;
 
@@ -198,11 +198,18 @@ impl<'a> Run<'a> {
         let kind = match fault.kind {
             K::Crash { keeps: true } => FaultKind::CrashKeeping,
             K::Crash { keeps: false } => FaultKind::CrashLosing,
+            K::ShutDown => FaultKind::ShutDown,
             K::Pause => FaultKind::Pause,
             K::Step(_) => FaultKind::ClockStep,
             K::Drift(_) => FaultKind::ClockDrift,
             K::Refuse(_) => FaultKind::SendRefused,
             K::Short => FaultKind::SendShort,
+            K::CloseAll => {
+                let code = CloseCode::ShuttingDown;
+                self.world
+                    .change(id, |host, _| host.endpoint.close_all(code));
+                return;
+            }
             K::Restart | K::Resume => {
                 self.world.change(id, |host, _| host.is_up = true);
                 return;
@@ -222,12 +229,13 @@ impl<'a> Run<'a> {
                     host.endpoint = fresh;
                 }
             }
+            K::ShutDown => host.endpoint.drain(),
             K::Pause => host.is_up = false,
             K::Step(by) => host.clock.step(now, by),
             K::Drift(millionths) => host.clock.drift(now, millionths),
             K::Refuse(time) => host.socket.refuse(now + time),
             K::Short => host.socket.cut_short(short),
-            K::Restart | K::Resume => {}
+            K::CloseAll | K::Restart | K::Resume => {}
         });
         self.take_reports(id);
     }

@@ -12,6 +12,10 @@ const COOKIE: Cookie<'_> = Cookie {
     destination: SessionIndex(0x11),
     cookie: &[1, 2, 3],
 };
+const UNAVAILABLE: Unavailable = Unavailable {
+    destination: SessionIndex(0x0102_0304_0506_0708),
+    code: 0x0A01,
+};
 const ANSWER: VersionAnswer<'_> = VersionAnswer { versions: &[1, 7] };
 const ANSWER_BYTES: [u8; 14] = [0, 0x12, 0, 0, 0x50, 0, 0, 14, 0, 0, 0, 0, 1, 7];
 
@@ -58,6 +62,18 @@ mod parse {
             parse(VERSION, &out[..23]),
             Ok((Packet::Cookie(COOKIE), &[][..]))
         );
+    }
+
+    #[test]
+    fn unavailable_is_where_the_specification_says() {
+        let mut out = [0xFF; 22];
+        UNAVAILABLE.emit(VERSION, &mut out);
+        let expected = [
+            1, 0x15, 0, 0, 0x50, 0, 0, 22, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x0A, 0x01,
+        ];
+        assert_eq!(out, expected);
+        let whole = Packet::Unavailable(UNAVAILABLE);
+        assert_eq!(parse(VERSION, &out), Ok((whole, &[][..])));
     }
 
     #[test]
@@ -230,6 +246,10 @@ mod display {
             "COOKIE session 0000000000000011 cookie 3"
         );
         assert_eq!(Packet::VersionAnswer(ANSWER).to_string(), "VERSION 1 7");
+        assert_eq!(
+            Packet::Unavailable(UNAVAILABLE).to_string(),
+            "UNAVAILABLE session 0102030405060708 code 2561"
+        );
         let handshake = Handshake {
             destination: SessionIndex(0),
             source: SessionIndex::new(1, 1),

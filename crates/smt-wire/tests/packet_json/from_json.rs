@@ -5,7 +5,7 @@ use serde_json::Value;
 use smt_wire::{
     Abort, AbortCode, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, Grant,
     Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, Resend, Reset,
-    SessionIndex, VersionAnswer,
+    SessionIndex, Unavailable, VersionAnswer,
 };
 
 use super::unhex;
@@ -57,6 +57,17 @@ pub(crate) fn bytes_from(vector: &Value) -> Vec<u8> {
             }
             .emit(version, out);
             Reset::LEN
+        }
+        "UNAVAILABLE" => {
+            let out = out
+                .first_chunk_mut()
+                .expect("the buffer is larger than UNAVAILABLE");
+            Unavailable {
+                destination: SessionIndex(long(fields, "destination")),
+                code: small(fields, "code"),
+            }
+            .emit(version, out);
+            Unavailable::LEN
         }
         control => control_len(version, control, fields, &mut out),
     };

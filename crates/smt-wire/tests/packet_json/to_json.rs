@@ -37,6 +37,10 @@ pub(crate) fn fields_of(packet: &Packet<'_>) -> Value {
             "index": number(reset.index.0),
             "token": hex(&reset.token),
         }),
+        Packet::Unavailable(unavailable) => json!({
+            "destination": number(unavailable.destination.0),
+            "code": unavailable.code,
+        }),
     }
 }
 

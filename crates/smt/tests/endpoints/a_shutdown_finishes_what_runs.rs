@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use smt::{Error, Execution};
+use smt::{ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
 
 use crate::support::{Credentials, connect, eventually};
 
@@ -102,6 +102,33 @@ fn its_limit_cuts_off_what_does_not_end() {
     assert!(error.to_string().contains("may have run"), "{error}");
     eventually("cancelled", || request.is_cancelled());
     assert!(server.accept().is_none());
+}
+
+#[test]
+fn and_new_clients_learn_why_they_are_not_taken() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let address = server.local_address();
+    let client = connect(&credentials, address);
+    let calling = client.clone();
+    let call = std::thread::spawn(move || calling.call("work").wait());
+    let request = server.accept().unwrap();
+    let shutting = server.clone();
+    let shutdown = std::thread::spawn(move || shutting.shutdown(LONG));
+    call_until_refused(&client);
+    let error = credentials.client().connect_blocking(address).unwrap_err();
+    let OpenError::Connect(Error {
+        kind: ErrorKind::Connect(reason),
+        ..
+    }) = &error
+    else {
+        panic!("{error}");
+    };
+    let expected = ConnectError::Unavailable(Unavailability::ShuttingDown);
+    assert_eq!(*reason, expected);
+    request.reply("done").unwrap();
+    assert_eq!(call.join().unwrap().unwrap(), "done");
+    shutdown.join().unwrap();
 }
 
 #[test]

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! UNAVAILABLE (SPEC §12.4): a client learns at once why it has no session, and a forged answer costs nothing.
+
+use smt_proto::{Config, ConnectError, Event, Unavailability};
+use smt_wire::{Handshake, Packet, PacketType, SessionIndex, Unavailable};
+
+use super::support::{Datagram, Node, Verdict, World, body, ms};
+
+fn full_with_one() -> Config {
+    let mut config = Config::default();
+    config.sessions_max = 1;
+    config
+}
+
+/// Connects in vain: why, and in how many milliseconds.
+fn refused(world: &mut World) -> (ConnectError, u128) {
+    let began = world.now;
+    let error = world.connect(0, 1).unwrap_err();
+    (error, world.now.since(began).as_millis())
+}
+
+/// The packets of flight 1 that have been sent.
+fn first_flights(world: &World) -> Vec<(&Datagram, Handshake<'_>)> {
+    let of = |sent| match Datagram::packets(sent).first() {
+        Some(Packet::Handshake(handshake)) if handshake.flight == 1 => Some((sent, *handshake)),
+        _ => None,
+    };
+    world.sent.iter().filter_map(of).collect()
+}
+
+fn answers(world: &World) -> Vec<&Datagram> {
+    let is_answer = |sent: &&Datagram| sent.has(PacketType::Unavailable);
+    world.sent.iter().filter(is_answer).collect()
+}
+
+/// An answer that the server has not sent, to the client's attempt of this index.
+fn hand_in_forged(world: &mut World, destination: SessionIndex) {
+    let mut bytes = vec![0; Unavailable::LEN];
+    let out = (&mut bytes[..]).try_into().unwrap();
+    Unavailable {
+        destination,
+        code: 1,
+    }
+    .emit(1, out);
+    world.hand_in(&Datagram {
+        is_trimmed: false,
+        at: world.now,
+        from: 1,
+        to: 0,
+        bytes,
+    });
+}
+
+#[test]
+fn when_it_shuts_down() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.nodes[1].endpoint.drain();
+    let (error, taken) = refused(&mut world);
+    let expected = ConnectError::Unavailable(Unavailability::ShuttingDown);
+    assert_eq!(error, expected);
+    assert!(taken < 20, "{taken} ms");
+    let text = "peer: the server is shutting down; connect to another, or again later";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn when_it_is_full() {
+    let (mut world, _, _) = World::connected_with(Config::default(), full_with_one());
+    let (error, taken) = refused(&mut world);
+    assert_eq!(error, ConnectError::Unavailable(Unavailability::Full));
+    assert!(taken < 20, "{taken} ms");
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1);
+}
+
+#[test]
+fn and_takes_clients_again_when_there_is_room() {
+    let (mut world, client, _) = World::connected_with(Config::default(), full_with_one());
+    refused(&mut world);
+    let done = smt_proto::CloseCode::Done;
+    world.nodes[0].endpoint.close(client, done);
+    world.run_for(ms(10));
+    let (client, _) = world.connect(0, 1).unwrap();
+    let rpc = world.call(0, client, body(1, 64));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 64)));
+}
+
+#[test]
+fn in_a_packet_that_is_smaller_than_what_it_answers() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.is_recording = true;
+    world.nodes[1].endpoint.drain();
+    refused(&mut world);
+    let flights = first_flights(&world);
+    assert_eq!(answers(&world).len(), flights.len());
+    assert!(flights.iter().all(|(sent, _)| sent.bytes.len() >= 1_200));
+    assert!(answers(&world).iter().all(|sent| sent.bytes.len() == 22));
+}
+
+/// A flight of several fragments is answered once.
+#[test]
+fn to_the_first_fragment_alone() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.nodes[1].endpoint.drain();
+    for fragment in 0..4 {
+        let mut bytes = vec![0; 1_200];
+        Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex::new(1, 1),
+            flight: 1,
+            cookie: &[],
+            flight_length: 4_000,
+            offset: 1_000 * fragment,
+            fragment: &[7; 1_000],
+        }
+        .emit(1, 1_200, &mut bytes);
+        world.hand_in(&Datagram {
+            is_trimmed: false,
+            at: world.now,
+            from: 0,
+            to: 1,
+            bytes,
+        });
+    }
+    assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 1);
+}
+
+#[test]
+fn and_who_only_calls_says_nothing() {
+    let mut world = World::new(vec![Config::default(), Config::default()]);
+    world.is_recording = true;
+    world.nodes[1].endpoint.drain();
+    let (error, _) = refused(&mut world);
+    assert!(matches!(error, ConnectError::NoAnswer(_)), "{error}");
+    assert!(answers(&world).is_empty());
+}
+
+/// One that was on its way while the server began anew is no reason to give up: the flight is repeated.
+#[test]
+fn but_one_answer_is_not_believed() {
+    let mut world = World::pair(Config::default(), Config::default());
+    let mut config = Config::default();
+    config.accept = true;
+    let mut shutting_down = Node::new(1, config);
+    shutting_down.endpoint.drain();
+    let running = std::mem::replace(&mut world.nodes[1], shutting_down);
+    world.begin_connect(0, 1);
+    world.run_for(ms(1));
+    assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 1);
+    world.nodes[1] = running;
+    world.wait(0, |event| match event {
+        Event::Connected { .. } => Some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn but_one_for_another_attempt_is_not() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.is_recording = true;
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.begin_connect(0, 1);
+    world.run_for(ms(1));
+    let (_, flight) = first_flights(&world)[0];
+    let other = SessionIndex(flight.source.0 + 1);
+    for _ in 0..5 {
+        hand_in_forged(&mut world, other);
+        world.run_for(ms(60));
+    }
+    assert_eq!(world.nodes[0].endpoint.statistics().packets_alien, 5);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world.wait(0, |event| match event {
+        Event::Connected { .. } => Some(()),
+        _ => None,
+    });
+}
+
+/// A server that has answered flight 1 has taken the client.
+#[test]
+fn nor_one_after_flight_2() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.is_recording = true;
+    // Flight 3 is lost for a while.
+    let end = world.now + ms(500);
+    world.rule = Box::new(move |datagram, _| {
+        let is_third = datagram
+            .packets()
+            .iter()
+            .any(|packet| matches!(packet, Packet::Handshake(handshake) if handshake.flight == 3));
+        match is_third && datagram.at < end {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    world.begin_connect(0, 1);
+    world.run_for(ms(1));
+    let source = first_flights(&world)[0].1.source;
+    for _ in 0..5 {
+        hand_in_forged(&mut world, source);
+        world.run_for(ms(60));
+    }
+    world.wait(0, |event| match event {
+        Event::Connected { .. } => Some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn a_code_of_a_later_version_is_told_as_it_is() {
+    let why = Unavailability::from_code(77);
+    assert_eq!(why.code(), 77);
+    let text = ConnectError::Unavailable(why).to_string();
+    assert!(text.contains("takes no client now (code 77)"), "{text}");
+    for code in [1, 2] {
+        assert_eq!(Unavailability::from_code(code).code(), code);
+    }
+}
