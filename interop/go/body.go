@@ -95,7 +95,7 @@ func parseBody(t byte, b []byte) (Body, error) {
 	case typeAbort:
 		if want = 16; len(b) == want {
 			body.ID, body.Code = be.Uint64(b), be.Uint16(b[8:])
-			if body.Code < 1 || body.Code > 3 {
+			if body.Code < 1 || body.Code > 4 {
 				return body, malformed("ABORT with an unknown code")
 			}
 		}

@@ -234,6 +234,11 @@ func (a *attempt) packet(p *Packet) (bool, error) {
 		}
 	case typeVersion:
 		a.config.Trace("the peer speaks versions %v", p.Versions)
+	case typeUnavailable:
+		// A hint (SPEC §12.4): this client goes on until its deadline.
+		if p.Destination == a.Own.Index && a.flight == 1 {
+			a.config.Trace("the peer takes no client now: code %d", p.Code)
+		}
 	case typeHandshake:
 		if p.Destination == a.Own.Index {
 			return false, a.fragment(p)

@@ -23,6 +23,7 @@ const (
 	typeCookie           = 0x11
 	typeVersion          = 0x12
 	typeReset            = 0x13
+	typeUnavailable      = 0x15
 	typeConfirm          = 0x20
 	typeGrant            = 0x21
 	typeResend           = 0x22
@@ -49,7 +50,8 @@ const (
 
 var typeNames = map[byte]string{
 	typeData: "DATA", typeHandshake: "HANDSHAKE", typeCookie: "COOKIE", typeVersion: "VERSION", typeReset: "RESET",
-	typeConfirm: "CONFIRM", typeGrant: "GRANT", typeResend: "RESEND", typeBusy: "BUSY", typeAck: "ACK",
+	typeUnavailable: "UNAVAILABLE",
+	typeConfirm:     "CONFIRM", typeGrant: "GRANT", typeResend: "RESEND", typeBusy: "BUSY", typeAck: "ACK",
 	typeNeedAck: "NEED_ACK", typeCancel: "CANCEL", typeVoided: "VOIDED", typeSeen: "SEEN", typeNeverSeen: "NEVER_SEEN",
 	typeSeenAndGone: "SEEN_AND_GONE", typeAbort: "ABORT", typeWindow: "WINDOW", typeWindowRequest: "WINDOW_REQUEST",
 	typeKeyUpdateRequest: "KEY_UPDATE_REQUEST", typeEpochDone: "EPOCH_DONE", typeEpochAck: "EPOCH_ACK",
@@ -63,6 +65,7 @@ const (
 	tagLen         = 16
 	handshakeHead  = 40
 	resetLen       = 36
+	unavailableLen = 22
 	wordsData      = 0xB0
 	wordsOther     = 0x50
 	flagRetransmit = 0x01
@@ -86,7 +89,7 @@ type Packet struct {
 	Payload       []byte
 	LengthStated  bool
 
-	Destination  uint64 // HANDSHAKE, COOKIE
+	Destination  uint64 // HANDSHAKE, COOKIE, UNAVAILABLE
 	Source       uint64
 	Flight       byte
 	Cookie       []byte
@@ -99,6 +102,8 @@ type Packet struct {
 
 	Index uint64 // RESET
 	Token []byte
+
+	Code uint16 // UNAVAILABLE
 
 	Number uint64 // control: stripe and counter
 	Body   Body
@@ -178,6 +183,12 @@ func parsePacket(b []byte, version byte) (p *Packet, used int, err error) {
 		}
 		p.Index = binary.BigEndian.Uint64(b[12:])
 		p.Token = b[20:]
+	case p.Type == typeUnavailable:
+		if length != unavailableLen {
+			return nil, 0, malformed("UNAVAILABLE length")
+		}
+		p.Destination = binary.BigEndian.Uint64(b[12:])
+		p.Code = binary.BigEndian.Uint16(b[20:])
 	case p.Type >= typeConfirm && p.Type <= typeClose:
 		sealed := tagLen
 		if p.Type == typeConfirm {
@@ -275,6 +286,10 @@ func (p *Packet) clear() []byte {
 	case typeReset:
 		b = be.AppendUint64(b, p.Index)
 		b = append(b, p.Token...)
+		total = len(b)
+	case typeUnavailable:
+		b = be.AppendUint64(b, p.Destination)
+		b = be.AppendUint16(b, p.Code)
 		total = len(b)
 	default:
 		b = be.AppendUint64(b, p.Session)

@@ -328,7 +328,7 @@ func (s *Session) answer(p *Packet, stripe int) {
 	case typeAbort:
 		if c := s.calls[b.ID]; c != nil {
 			s.note(b.ID)
-			if b.Code == 2 {
+			if b.Code == 2 || b.Code == 4 {
 				s.end(c, mayHaveRun)
 			} else {
 				s.end(c, didNotRun)

@@ -70,6 +70,7 @@ type packetFields struct {
 	Versions      []int  `json:"versions"`
 	Index         Num64  `json:"index"`
 	Token         Hex    `json:"token"`
+	Code          uint16 `json:"code"`
 	Stripe        uint16 `json:"stripe"`
 	Counter       Num64  `json:"counter"`
 	Sealed        Hex    `json:"sealed"`
@@ -98,7 +99,7 @@ func (f *packetFields) packet(name string, version byte, stated bool, padded int
 	p := &Packet{Version: version, Epoch: f.Epoch, Retransmit: f.Retransmit, Session: uint64(f.Session), ID: uint64(f.ID),
 		MessageLength: f.MessageLength, Offset: f.Offset, Payload: f.Payload, LengthStated: stated,
 		Destination: uint64(f.Destination), Source: uint64(f.Source), Flight: f.Flight, Cookie: f.Cookie, FlightLength: f.FlightLength,
-		Fragment: f.Fragment, PaddedTo: padded, Index: uint64(f.Index), Token: f.Token,
+		Fragment: f.Fragment, PaddedTo: padded, Index: uint64(f.Index), Token: f.Token, Code: f.Code,
 		Number: uint64(f.Stripe)<<48 | uint64(f.Counter), Sealed: f.Sealed}
 	for t, n := range typeNames {
 		if n == name {

@@ -60,6 +60,11 @@ pub enum CallFailure {
     /// The server does not accept a request of this size.
     #[error("limit: the server refused the request as too large")]
     TooLarge,
+    /// The server has a reply, and this side does not accept one of its size.
+    #[error(
+        "limit: the reply is larger than this side accepts; raise its message limit, or ask for less at a time"
+    )]
+    ReplyTooLarge,
 }
 
 /// Why a session ended.

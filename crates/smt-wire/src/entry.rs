@@ -158,6 +158,8 @@ pub enum AbortCode {
     Dropped = 2,
     /// Did not run: larger than the receiver accepts.
     TooLarge = 3,
+    /// Has run: its reply is larger than the caller accepts.
+    ReplyTooLarge = 4,
 }
 
 impl Abort {
@@ -168,6 +170,7 @@ impl Abort {
             1 => AbortCode::Refused,
             2 => AbortCode::Dropped,
             3 => AbortCode::TooLarge,
+            4 => AbortCode::ReplyTooLarge,
             _ => return Err(ParseError::Malformed("ABORT with an unknown code")),
         };
         Ok(Self {

@@ -231,7 +231,8 @@ impl Endpoint {
     /// Replies to a request.
     ///
     /// # Errors
-    /// See [`Refused`].
+    /// See [`Refused`]. After [`Refused::TooLarge`] the request still waits: reply with less, or tell its caller by
+    /// [`Self::drop_request`].
     pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
         let now = self.clock.now();
         let outcome = self.endpoint.reply(now, rpc, body.into());

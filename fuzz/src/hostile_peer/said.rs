@@ -126,7 +126,12 @@ impl Said {
                 })
             }
             What::Abort(of, code) => {
-                let codes = [AbortCode::Refused, AbortCode::Dropped, AbortCode::TooLarge];
+                let codes = [
+                    AbortCode::Refused,
+                    AbortCode::Dropped,
+                    AbortCode::TooLarge,
+                    AbortCode::ReplyTooLarge,
+                ];
                 let code = codes[usize::from(*code) % codes.len()];
                 emit(&Body::Abort(Abort { id: id(of), code }))
             }

@@ -261,6 +261,7 @@ pub(super) enum Answering {
     Refuse,
     Drop,
     CallTooLarge,
+    CallReplyTooLarge,
 }
 
 impl Answering {
@@ -271,6 +272,7 @@ impl Answering {
             Self::Refuse => Plan::Abort(AbortCode::Refused),
             Self::Drop => Plan::Abort(AbortCode::Dropped),
             Self::CallTooLarge => Plan::Abort(AbortCode::TooLarge),
+            Self::CallReplyTooLarge => Plan::Abort(AbortCode::ReplyTooLarge),
         }
     }
 }

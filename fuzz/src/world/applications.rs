@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{CloseCode, Refused, RpcId};
-use smt_wire::{AbortCode, SessionIndex};
+use smt_wire::SessionIndex;
 
 use super::World;
 use super::ledger::Name;
@@ -177,9 +177,7 @@ impl World {
 fn planned_size(plan: Plan) -> usize {
     match plan {
         Plan::Reply(size) => size,
-        Plan::Abort(AbortCode::Refused | AbortCode::Dropped | AbortCode::TooLarge) | Plan::Hold => {
-            0
-        }
+        Plan::Abort(_) | Plan::Hold => 0,
     }
 }
 

@@ -114,12 +114,13 @@ impl Message {
             CallFailure::Dropped => Some(AbortCode::Dropped),
             CallFailure::Refused => Some(AbortCode::Refused),
             CallFailure::TooLarge => Some(AbortCode::TooLarge),
+            CallFailure::ReplyTooLarge => Some(AbortCode::ReplyTooLarge),
             _ => None,
         };
         match (refusal, &self.answer) {
             (Some(code), Answer::Abort(given)) => {
                 assert_eq!(code, *given);
-                let did_run = code == AbortCode::Dropped;
+                let did_run = matches!(code, AbortCode::Dropped | AbortCode::ReplyTooLarge);
                 assert_eq!(error.execution == Execution::MayHaveRun, did_run);
                 // It is the application's word that it did not run.
                 return self.finish(End::MayHaveRun);

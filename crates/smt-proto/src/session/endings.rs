@@ -108,6 +108,7 @@ impl Session {
             AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
             AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
             AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
+            AbortCode::ReplyTooLarge => (CallFailure::ReplyTooLarge, Execution::MayHaveRun),
         };
         if self
             .checked(abort.id, shared)

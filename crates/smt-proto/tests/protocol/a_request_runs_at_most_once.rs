@@ -170,6 +170,11 @@ fn a_refused_one_did_not_run_and_a_dropped_one_may_have() {
             CallFailure::TooLarge,
             Execution::DidNotRun,
         ),
+        (
+            AbortCode::ReplyTooLarge,
+            CallFailure::ReplyTooLarge,
+            Execution::MayHaveRun,
+        ),
     ];
     for (code, reason, execution) in expected {
         world.nodes[1].application = Box::new(move |_| Answer::Abort(code));

@@ -235,7 +235,7 @@ impl Player {
                     Err(Refused::TooLarge { .. })
                 );
                 if too_large {
-                    let _ = endpoint.abort(now, rpc, AbortCode::Dropped);
+                    let _ = endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
                 }
             }
             Answer::Abort(code, request) => {

@@ -199,7 +199,7 @@ mod parse {
 
     #[test]
     fn abort_with_an_unknown_code_is_malformed() {
-        for code in [0, 4, u16::MAX] {
+        for code in [0, 5, u16::MAX] {
             let mut body = [0; 16];
             body[8..10].copy_from_slice(&code.to_be_bytes());
             let bytes = with_body(PacketType::Abort, &body);

@@ -277,6 +277,7 @@ fn abort(body: &Value) -> Abort {
         1 => AbortCode::Refused,
         2 => AbortCode::Dropped,
         3 => AbortCode::TooLarge,
+        4 => AbortCode::ReplyTooLarge,
         other => panic!("unknown code {other}"),
     };
     Abort { id: id(body), code }

@@ -175,6 +175,11 @@ fn a_reply_over_the_limit_fails_at_both_ends() {
         .unwrap();
     let error = client.call("x").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
+    let text = error.to_string();
+    assert!(
+        text.contains("limit: the reply is larger than this side accepts"),
+        "{text}"
+    );
     let text = refusal.recv().unwrap().unwrap_err().to_string();
     assert!(
         text.starts_with("reply to ") && text.contains("10001 bytes"),
