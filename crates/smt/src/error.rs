@@ -70,12 +70,14 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Whether the request may have had an effect. Repeating it is safe after [`Execution::DidNotRun`].
+    /// Whether the request may have had an effect. Repeating it is safe after [`Execution::DidNotRun`]. What could not be
+    /// replied to has been here.
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {
             ErrorKind::Call(error) => error.execution,
             ErrorKind::MayHaveBeenDelivered(_) => Execution::MayHaveRun,
+            _ if self.phase == Phase::Reply => Execution::MayHaveRun,
             _ => Execution::DidNotRun,
         }
     }

@@ -180,7 +180,9 @@ fn a_reply_over_the_limit_fails_at_both_ends() {
         text.contains("limit: the reply is larger than this side accepts"),
         "{text}"
     );
-    let text = refusal.recv().unwrap().unwrap_err().to_string();
+    let error = refusal.recv().unwrap().unwrap_err();
+    assert_eq!(error.execution(), Execution::MayHaveRun);
+    let text = error.to_string();
     assert!(
         text.starts_with("reply to ") && text.contains("10001 bytes"),
         "{text}"
