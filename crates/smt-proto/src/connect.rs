@@ -57,7 +57,7 @@ struct Attempt {
     assembly: FlightAssembly,
     question: Question,
     must_send: bool,
-    /// Questions asked when the first hint came that the server is not there, or takes no client.
+    /// Questions asked when the first unreachable hint came.
     asked_before_hint: Option<u32>,
     /// Once TLS has finished; live when the server's CONFIRM has opened.
     session: Option<(Box<Session>, PeerIdentity)>,
@@ -135,6 +135,10 @@ impl Connect {
             return Progress::Waiting;
         }
         self.has_answered = true;
+        if matches!(self.last_failure, Some(ConnectError::Unavailable(_))) {
+            // It takes clients now.
+            (self.last_failure, self.refusals) = (None, 0);
+        }
         let Some(body) = attempt.assembly.add(packet) else {
             return Progress::Waiting;
         };
@@ -192,23 +196,31 @@ impl Connect {
     /// The host of the server reports that nobody listens there. The first report may be about what was sent
     /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
-        if !self.has_answered && self.attempt.is_hint_fresh(now) {
-            return Progress::Failed(ConnectError::NoServer);
-        }
-        Progress::Waiting
-    }
-
-    /// The server says that it takes no client. That is as easily forged as an unreachable hint, and may be as old.
-    pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
-        if self.attempt.flight.number > 1 {
+        let attempt = &mut self.attempt;
+        if self.has_answered {
             return Progress::Waiting;
         }
-        let failure = ConnectError::Unavailable(why);
-        if self.attempt.is_hint_fresh(now) {
-            return Progress::Failed(failure);
+        match attempt.asked_before_hint {
+            Some(asked) if asked < attempt.question.asked => {
+                Progress::Failed(ConnectError::NoServer)
+            }
+            Some(_) => Progress::Waiting,
+            None => {
+                attempt.asked_before_hint = Some(attempt.question.asked);
+                attempt.question.hurry(now + STALE_HINTS);
+                Progress::Waiting
+            }
         }
-        self.last_failure = Some(failure);
-        Progress::Waiting
+    }
+
+    /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an alert does, unless the
+    /// server has begun to answer. The next attempt may reach another shard (SPEC §6.6).
+    pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
+        if self.attempt.remote.is_some() || self.attempt.has_failed {
+            return Progress::Waiting;
+        }
+        self.attempt.question.hurry(now + STALE_HINTS);
+        self.refuse_attempt(ConnectError::Unavailable(why))
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Progress {
@@ -265,27 +277,28 @@ impl Connect {
                 | FailureKind::AlertReceived
                 | FailureKind::NoCommonParameters
         );
-        self.refusals = if is_refusal { self.refusals + 1 } else { 0 };
-        self.last_failure = Some(failure.into());
-        if self.refusals >= REFUSALS_BELIEVED {
-            return Progress::Failed(self.last_failure.take().unwrap_or(ConnectError::NoServer));
+        if is_refusal {
+            return self.refuse_attempt(failure.into());
         }
+        self.refusals = 0;
+        self.last_failure = Some(failure.into());
+        self.attempt.has_failed = true;
+        Progress::Waiting
+    }
+
+    /// This attempt was refused, or somebody says so: some in a row are believed.
+    fn refuse_attempt(&mut self, why: ConnectError) -> Progress {
+        self.refusals += 1;
+        if self.refusals >= REFUSALS_BELIEVED {
+            return Progress::Failed(why);
+        }
+        self.last_failure = Some(why);
         self.attempt.has_failed = true;
         Progress::Waiting
     }
 }
 
 impl Attempt {
-    /// Whether a hint has come after the flight was repeated because of an earlier one; the first has it repeated.
-    fn is_hint_fresh(&mut self, now: Time) -> bool {
-        if self.asked_before_hint.is_none() {
-            self.asked_before_hint = Some(self.question.asked);
-            self.question.hurry(now + STALE_HINTS);
-        }
-        self.asked_before_hint
-            .is_some_and(|asked| asked < self.question.asked)
-    }
-
     fn new(
         now: Time,
         server_name: &str,

@@ -38,7 +38,7 @@ pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
 pub(crate) const COOKIE_KEY_LIFE_SECS: u64 = 64;
 /// Bytes that a server may send to an unvalidated address per byte received (RFC 9000 §8.1 uses 3 too).
 pub(crate) const AMPLIFICATION: usize = 3;
-/// Answers to packets of no session (RESET, VERSION, COOKIE), and to questions about unknown ids, a second.
+/// Answers to packets of no session (RESET, VERSION, COOKIE, UNAVAILABLE), and to questions about unknown ids, a second.
 pub(crate) const ANSWERS_PER_SECOND: u32 = 1_000;
 /// Stateless answers waiting to be sent.
 pub(crate) const ANSWERS_QUEUED: usize = 64;

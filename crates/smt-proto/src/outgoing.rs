@@ -163,10 +163,10 @@ impl Outgoing {
             .map_or_else(|| self.length(), Leaving::remaining)
     }
 
-    /// Whether a reply that has left so long ago is more likely late than lost: a long one, which waits in queues. A short
-    /// one is sent again sooner than that is found out.
+    /// Whether a reply of which all that may has left, so long ago, is more likely late than lost: a long one, which waits
+    /// in queues. A short one is sent again sooner than that is found out.
     pub(crate) fn is_likely_late(&self, ago: Duration) -> bool {
-        self.is_large() && self.is_sent() && ago < RESEND_INTERVAL / 2
+        self.is_large() && self.has_started() && !self.is_sendable() && ago < RESEND_INTERVAL / 2
     }
 
     /// Whether any of its datagrams may be larger than the floor.

@@ -80,7 +80,7 @@ impl Patience {
         }
     }
 
-    /// A reply has begun so long after its call was made.
+    /// A reply has begun so long after its call was made, or after its request was last heard of (GRANT, RESEND).
     pub(crate) fn replied(&mut self, after: Duration) {
         let after = nanos(after);
         self.replies = Some(match self.replies {

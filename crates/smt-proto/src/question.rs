@@ -17,7 +17,7 @@ pub(crate) struct Question {
     pub(crate) asked: u32,
     /// Questions since the last progress.
     pub(crate) asked_in_vain: u32,
-    /// When waiting began.
+    /// When waiting began, or the peer was last heard about it.
     pub(crate) since: Time,
     /// When the peer last asked about the same message, or waiting began: it still wants it.
     pub(crate) wanted_at: Time,
@@ -51,12 +51,16 @@ impl Question {
 
     /// What was waited for came: first-hand, or again.
     pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
-        // What was asked for early and comes late says nothing of the interval.
-        let was_due = now.since(self.since) >= patience.interval();
-        if self.asked > 0 && (is_again || was_due) {
+        if self.is_telling(now, patience, is_again) {
             patience.answered(now, is_again);
         }
         self.progressed(now, patience.interval());
+    }
+
+    /// Whether what comes now tells of the interval: not if it was asked for early and comes late.
+    pub(crate) fn is_telling(&self, now: Time, patience: &Patience, is_again: bool) -> bool {
+        let was_due = now.since(self.since) >= patience.interval();
+        self.asked > 0 && (is_again || was_due)
     }
 
     /// The peer heard us but has nothing new: keep the interval grown, do not count.
@@ -66,7 +70,7 @@ impl Question {
         self.asked = 0;
     }
 
-    /// The peer works on it: as [`Self::heard`], but what is waited for takes so long, all in all.
+    /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of it.
     pub(crate) fn busy(&mut self) {
         self.asked = 0;
     }

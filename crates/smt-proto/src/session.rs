@@ -188,6 +188,8 @@ pub(crate) struct Session {
     discovery: Discovery,
     /// Earliest moment that the timers may have something to do.
     due: Option<Time>,
+    /// Not before then: see [`Self::handle_timeout`].
+    earliest: Time,
     /// The first question that has not been followed by anything from the peer.
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
@@ -284,6 +286,7 @@ impl Session {
             control: ControlQueue::default(),
             sendable: SendQueue::default(),
             due: Some(now),
+            earliest: now,
             discovery,
             asked_since: None,
             suspicion: None,
@@ -342,6 +345,7 @@ impl Session {
     }
 
     fn set_due(&mut self, due: Time) {
+        let due = due.max(self.earliest);
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 

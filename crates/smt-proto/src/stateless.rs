@@ -255,6 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_are_not_taken_are_told_at_a_bounded_rate() {
+        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let refusal = (SessionIndex(5), Unavailability::Full);
+        let mut told = 0;
+        for step in 0..10_000 {
+            let now = Time::from_nanos(step * 100_000);
+            told += u32::from(stateless.unavailable(now, path("192.0.2.1:7"), refusal));
+            stateless.pop();
+        }
+        // And what may come at once.
+        assert!((ANSWERS_PER_SECOND..=ANSWERS_PER_SECOND * 11 / 10).contains(&told));
+    }
+
+    #[test]
     fn a_version_answer_is_never_longer_than_its_question() {
         let mut stateless = Stateless::new(1, Arc::new(Sum));
         stateless.version(Time::default(), path("192.0.2.1:7"), 12);

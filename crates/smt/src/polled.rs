@@ -231,11 +231,14 @@ impl Endpoint {
     /// Replies to a request.
     ///
     /// # Errors
-    /// See [`Refused`]. After [`Refused::TooLarge`] the request still waits: reply with less, or tell its caller by
-    /// [`Self::drop_request`].
+    /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large for it.
     pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
         let now = self.clock.now();
         let outcome = self.endpoint.reply(now, rpc, body.into());
+        if matches!(outcome, Err(Refused::TooLarge { .. })) {
+            // It waits for its answer, so this cannot be refused.
+            let _ = self.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
+        }
         self.settle(now);
         outcome
     }

@@ -156,7 +156,8 @@ impl Endpoint {
         }
     }
 
-    /// From now on new requests are refused (their callers learn that they did not run) and no client is accepted.
+    /// From now on new requests are refused (their callers learn that they did not run), and clients that come are told
+    /// (handshakes in progress are finished).
     /// Requests that the application has are finished as usual; whether replies have arrived is asked soon.
     pub fn drain(&mut self) {
         self.shared.is_draining = true;

@@ -17,7 +17,7 @@ use super::{Endpoint, Sender};
 use crate::accept::Accept;
 use crate::error::{SessionEnd, Unavailability};
 use crate::event::{ConnectId, Event};
-use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX};
+use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
 use crate::setup::Maker;
 use crate::stateless::{COOKIE_PACKET_MAX, is_equal};
 use crate::time::Time;
@@ -324,7 +324,8 @@ impl Endpoint {
         self.advance_accept(now, index, packet, length);
     }
 
-    /// Tells a client why it is not taken; a flight's first packet alone is answered, and by less than it has.
+    /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if it is padded as the
+    /// specification has it (§6.2): many small ones in a datagram would make many answers.
     fn refuse(
         &mut self,
         now: Time,
@@ -333,7 +334,7 @@ impl Endpoint {
         why: Unavailability,
     ) {
         let is_answered = flight.offset == 0
-            && length > Unavailable::LEN
+            && length >= DATAGRAM_FLOOR
             && self.stateless.unavailable(now, path, (flight.source, why));
         self.shared.statistics.unavailable_sent += u64::from(is_answered);
     }

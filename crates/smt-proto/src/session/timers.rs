@@ -48,8 +48,8 @@ impl Session {
         }
         self.rest_if_unused(now, shared);
         self.close_if_idle(now, shared);
-        let earliest = now + self.timer_grain();
-        self.due = self.due.map(|due| due.max(earliest));
+        self.earliest = now + self.timer_grain();
+        self.due = self.due.map(|due| due.max(self.earliest));
     }
 
     fn timer_grain(&self) -> Duration {

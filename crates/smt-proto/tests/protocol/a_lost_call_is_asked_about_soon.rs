@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use smt_wire::SessionIndex;
 
+use super::support::node::replies_of_asked_length;
 use super::support::{Answer, Verdict, World, body, ms, us};
+
+fn asked_for(length: u32) -> bytes::Bytes {
+    length.to_be_bytes().to_vec().into()
+}
 
 /// A session in which replies are known to come fast.
 fn with_fast_replies() -> (World, SessionIndex) {
@@ -112,6 +117,50 @@ fn nor_when_they_take_longer_than_before() {
         world.outcome(0, rpc).unwrap();
     }
     assert_eq!(world.nodes[0].endpoint.statistics().resends_asked, 1);
+}
+
+/// Nor do replies in bundles that come soon after an early question: the second question about a call comes as ever.
+#[test]
+fn and_early_questions_do_not_make_the_others_late() {
+    let (mut world, session) = with_fast_replies();
+    for round in 0..10 {
+        world.latency = us(10);
+        for number in 0..40 {
+            let rpc = world.call(0, session, body(number, 64));
+            world.outcome(0, rpc).unwrap();
+        }
+        world.latency = us(70);
+        let requests = (0..3).map(|number| body(round * 3 + number, 64));
+        for rpc in world.begin_calls(0, session, requests) {
+            world.outcome(0, rpc).unwrap();
+        }
+        world.run_for(ms(600));
+    }
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let asked = |world: &World| world.nodes[0].endpoint.statistics().resends_asked;
+    let before = asked(&world);
+    world.call(0, session, body(9, 64));
+    world.run_for(ms(7));
+    assert_eq!(asked(&world) - before, 2);
+}
+
+/// A reply that waits for grants has not left as a whole, and is as little lost.
+#[test]
+fn nor_does_waiting_for_grants_look_like_a_loss() {
+    let (mut world, session) = with_fast_replies();
+    world.rate = 1_250;
+    world.nodes[1].application = replies_of_asked_length();
+    for _ in 0..5 {
+        let short = (0..30).map(|_| asked_for(64));
+        for rpc in world.begin_calls(0, session, short) {
+            world.outcome(0, rpc).unwrap();
+        }
+        let long = (0..10).map(|_| asked_for(200_000));
+        for rpc in world.begin_calls(0, session, long) {
+            assert_eq!(world.outcome(0, rpc).unwrap().len(), 200_000);
+        }
+    }
+    assert_eq!(world.nodes[1].endpoint.statistics().packets_resent, 0);
 }
 
 fn answer_last(world: &mut World) {

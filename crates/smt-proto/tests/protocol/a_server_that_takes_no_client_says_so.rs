@@ -134,9 +134,9 @@ fn and_who_only_calls_says_nothing() {
     assert!(answers(&world).is_empty());
 }
 
-/// One that was on its way while the server began anew is no reason to give up: the flight is repeated.
+/// Answers cost attempts; two may come from other shards, or from before the server began anew.
 #[test]
-fn but_one_answer_is_not_believed() {
+fn but_two_answers_are_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
     let mut config = Config::default();
     config.accept = true;
@@ -144,13 +144,45 @@ fn but_one_answer_is_not_believed() {
     shutting_down.endpoint.drain();
     let running = std::mem::replace(&mut world.nodes[1], shutting_down);
     world.begin_connect(0, 1);
-    world.run_for(ms(1));
-    assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 1);
+    world.run_for(ms(7));
+    assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 2);
     world.nodes[1] = running;
     world.wait(0, |event| match event {
         Event::Connected { .. } => Some(()),
         _ => None,
     });
+}
+
+/// What was said before the server took the client does not explain what goes wrong afterwards.
+#[test]
+fn and_is_no_reason_for_what_fails_later() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.is_recording = true;
+    let source = std::rc::Rc::new(std::cell::Cell::new(None));
+    let seen = std::rc::Rc::clone(&source);
+    world.rule = Box::new(move |datagram, _| {
+        let flight = match datagram.packets().first() {
+            Some(Packet::Handshake(handshake)) => (handshake.flight, handshake.source),
+            _ => return Verdict::Drop,
+        };
+        // The first attempt gets no answer, and no attempt gets further than flight 2.
+        match flight {
+            (1, index) if seen.get().is_none_or(|first| first == index) => {
+                seen.set(Some(index));
+                Verdict::Drop
+            }
+            (1 | 2, _) => Verdict::Deliver,
+            _ => Verdict::Drop,
+        }
+    });
+    world.begin_connect(0, 1);
+    world.run_for(ms(1));
+    hand_in_forged(&mut world, source.get().unwrap());
+    let error = world.wait(0, |event| match event {
+        Event::ConnectFailed { error, .. } => Some(error.clone()),
+        _ => None,
+    });
+    assert!(matches!(error, ConnectError::Unfinished { .. }), "{error}");
 }
 
 #[test]

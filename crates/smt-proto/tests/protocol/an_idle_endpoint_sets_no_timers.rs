@@ -43,6 +43,37 @@ fn a_call_that_is_worked_on_is_asked_about_ever_more_rarely() {
     );
 }
 
+/// A pass looks at every live message: the more there are, the rarer it is, whatever is called meanwhile.
+#[test]
+fn timers_of_many_messages_fire_rarely() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|request| match request.len() {
+        100 => super::support::Answer::Hold,
+        _ => super::support::Answer::Reply(request.clone()),
+    });
+    for _ in 0..30 {
+        world.begin_calls(0, session, (0..100).map(|number| body(number, 100)));
+        world.run_for(ms(1));
+    }
+    world.run_for(ms(5_000));
+    let (mut passes, began) = (0, world.now);
+    while world.now.since(began) < ms(100) {
+        let rpc = world.call(0, session, body(1, 64));
+        loop {
+            let due = world.nodes[0].endpoint.poll_timeout();
+            world.step(began + ms(200));
+            passes += u32::from(due.is_some_and(|(due, _)| due <= world.now));
+            if world.nodes[0].events.iter().any(|event| {
+                matches!(event, smt_proto::Event::Reply { rpc: replied, .. } if *replied == rpc)
+            }) {
+                break;
+            }
+        }
+        world.outcome(0, rpc).unwrap();
+    }
+    assert!(passes <= 101, "{passes} in 100 ms");
+}
+
 /// It rests after a second, and again after whatever has made keys for nothing.
 #[test]
 fn a_session_rests_once_after_whatever_came() {

@@ -148,7 +148,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         let stripe = self.stripe_of(bundle);
-        let mut was_asked = false;
+        let mut is_telling = false;
         let mut answered = Answered {
             is_again,
             ..Answered::default()
@@ -161,13 +161,13 @@ impl Session {
                 continue;
             };
             if member.kind == Kind::Reply {
-                was_asked |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
+                is_telling |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
             } else {
                 self.take_member_message(now, (&member, parts), text, shared);
             }
         }
         self.note_answered(&mut answered, shared);
-        if was_asked {
+        if is_telling {
             self.patience.answered(now, is_again);
         }
     }
@@ -215,7 +215,7 @@ impl Session {
     }
 
     /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
-    /// was asked for.
+    /// was asked for and tells of the interval.
     fn take_member_reply(
         &mut self,
         now: Time,
@@ -251,7 +251,7 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
-        question.asked > 0
+        question.is_telling(now, &self.patience, answered.is_again)
     }
 
     fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
