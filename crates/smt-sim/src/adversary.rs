@@ -251,36 +251,26 @@ impl<R: LinkRule> Adversary<R> {
     /// RESET, COOKIE, VERSION or UNAVAILABLE for the session or attempt of this packet, to either end.
     fn stateless(&mut self, packet: &Packet) -> Packet {
         let kind = *self.random.pick(&[COOKIE, VERSION, RESET, UNAVAILABLE]);
-        if kind == UNAVAILABLE {
-            return self.unavailable(packet);
-        }
-        let version = if kind == VERSION {
-            0
-        } else {
-            smt_wire::VERSION
+        let is_reflected = self.random.chance(500_000);
+        let (version, length) = match kind {
+            VERSION => (0, 36),
+            UNAVAILABLE => (smt_wire::VERSION, 22),
+            _ => (smt_wire::VERSION, 36),
         };
-        let mut bytes = vec![version, kind, 0, 0, 0x50, 0, 0, 36, 0, 0, 0, 0];
-        bytes.extend_from_slice(packet.bytes.get(INDEX).unwrap_or(&[0; 8]));
-        bytes.resize(36, 0);
+        // Whoever has sent a flight knows its attempt by the source.
+        let index = match packet.bytes.get(1) {
+            Some(&HANDSHAKE) if is_reflected => SOURCE,
+            _ => INDEX,
+        };
+        let mut bytes = vec![version, kind, 0, 0, 0x50, 0, 0, length, 0, 0, 0, 0];
+        bytes.extend_from_slice(packet.bytes.get(index).unwrap_or(&[0; 8]));
+        bytes.resize(usize::from(length), 0);
         self.random.fill(&mut bytes[20..]);
         let forged = with(packet, bytes);
-        match self.random.chance(500_000) {
+        match is_reflected {
             true => reflected(&forged),
             false => forged,
         }
-    }
-
-    /// To whoever has sent this packet: for its attempt, if it is a flight.
-    fn unavailable(&mut self, packet: &Packet) -> Packet {
-        let index = match packet.bytes.get(1) {
-            Some(&HANDSHAKE) => packet.bytes.get(SOURCE),
-            _ => packet.bytes.get(INDEX),
-        };
-        let mut bytes = vec![smt_wire::VERSION, UNAVAILABLE, 0, 0, 0x50, 0, 0, 22];
-        bytes.resize(12, 0);
-        bytes.extend_from_slice(index.unwrap_or(&[0; 8]));
-        bytes.extend_from_slice(&[0, self.random.below(4) as u8]);
-        reflected(&with(packet, bytes))
     }
 
     /// A HANDSHAKE packet that continues the one that passes, in the name of its receiver or of its sender.

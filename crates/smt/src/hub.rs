@@ -193,7 +193,14 @@ impl Hub {
     }
 
     pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
-        self.change(|core, now| core.endpoint.reply(now, rpc, body))
+        self.change(|core, now| {
+            let outcome = core.endpoint.reply(now, rpc, body);
+            if matches!(outcome, Err(Refused::TooLarge { .. })) {
+                // It waits for its answer, so this cannot be refused.
+                let _ = core.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
+            }
+            outcome
+        })
     }
 
     /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.

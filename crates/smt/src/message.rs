@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_proto::{Refused, RpcId, Time};
+use smt_proto::{RpcId, Time};
 use smt_wire::AbortCode;
 
 use crate::error::{Error, ErrorKind, Phase};
@@ -71,8 +71,8 @@ impl Request {
     /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
     ///
     /// # Errors
-    /// The reply is too large for the caller (the caller then learns that), the caller has given
-    /// up, the session has ended, or this is a one-way message.
+    /// The reply is too large for the caller (the caller then learns that), the caller has given up, the session
+    /// has ended, or this is a one-way message.
     pub fn reply(mut self, body: impl Into<Bytes>) -> Result<(), Error> {
         if self.is_one_way {
             return Err(Error::new(
@@ -81,12 +81,8 @@ impl Request {
                 ErrorKind::OneWay,
             ));
         }
+        self.is_answered = true;
         let outcome = self.guard.hub().reply(self.rpc, body.into());
-        self.is_answered = outcome.is_ok();
-        if matches!(outcome, Err(Refused::TooLarge { .. })) {
-            self.is_answered = true;
-            self.guard.hub().abort(self.rpc, AbortCode::ReplyTooLarge);
-        }
         outcome.map_err(|refused| Error::new(Phase::Reply, self.peer.address, refused))
     }
 

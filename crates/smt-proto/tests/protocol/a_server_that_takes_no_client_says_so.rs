@@ -19,6 +19,13 @@ fn refused(world: &mut World) -> (ConnectError, u128) {
     (error, world.now.since(began).as_millis())
 }
 
+fn until_connected(world: &mut World) {
+    world.wait(0, |event| match event {
+        Event::Connected { .. } => Some(()),
+        _ => None,
+    });
+}
+
 /// The packets of flight 1 that have been sent.
 fn first_flights(world: &World) -> Vec<(&Datagram, Handshake<'_>)> {
     let of = |sent| match Datagram::packets(sent).first() {
@@ -147,10 +154,7 @@ fn but_two_answers_are_not_believed() {
     world.run_for(ms(7));
     assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 2);
     world.nodes[1] = running;
-    world.wait(0, |event| match event {
-        Event::Connected { .. } => Some(()),
-        _ => None,
-    });
+    until_connected(&mut world);
 }
 
 /// What was said before the server took the client does not explain what goes wrong afterwards.
@@ -200,10 +204,7 @@ fn but_one_for_another_attempt_is_not() {
     }
     assert_eq!(world.nodes[0].endpoint.statistics().packets_alien, 5);
     world.rule = Box::new(|_, _| Verdict::Deliver);
-    world.wait(0, |event| match event {
-        Event::Connected { .. } => Some(()),
-        _ => None,
-    });
+    until_connected(&mut world);
 }
 
 /// A server that has answered flight 1 has taken the client.
@@ -230,10 +231,7 @@ fn nor_one_after_flight_2() {
         hand_in_forged(&mut world, source);
         world.run_for(ms(60));
     }
-    world.wait(0, |event| match event {
-        Event::Connected { .. } => Some(()),
-        _ => None,
-    });
+    until_connected(&mut world);
 }
 
 #[test]
