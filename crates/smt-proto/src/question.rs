@@ -49,6 +49,11 @@ impl Question {
         *self = Self::new(now, interval);
     }
 
+    /// Whether what was asked just now was asked for the first time, and before the interval had passed.
+    pub(crate) fn is_early(&self, now: Time, patience: &Patience) -> bool {
+        self.asked_in_vain == 1 && now.since(self.since) < patience.interval()
+    }
+
     /// What was waited for came: first-hand, or again.
     pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
         if self.is_telling(now, patience, is_again) {

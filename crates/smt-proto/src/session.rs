@@ -8,7 +8,7 @@
 //! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
 //! 5. `bundles`: small messages that leave and arrive together.
 //! 6. `trimmed`: headers of packets that the network has cut.
-//! 7. `timers`: questions of our own, deadlines, key epochs, death.
+//! 7. `timers`: deadlines, key epochs, death, and when to ask; `questions`: what is asked.
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
@@ -19,6 +19,7 @@ mod data;
 mod delivery;
 mod endings;
 mod keys;
+mod questions;
 mod replies;
 mod rest;
 mod timers;
@@ -185,6 +186,8 @@ pub(crate) struct Session {
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
     sendable: SendQueue,
+    /// The next batch is of messages, although control packets wait: they ask for what those are to bring.
+    messages_first: bool,
     discovery: Discovery,
     /// Earliest moment that the timers may have something to do.
     due: Option<Time>,
@@ -285,6 +288,7 @@ impl Session {
             payload_max: 0,
             control: ControlQueue::default(),
             sendable: SendQueue::default(),
+            messages_first: false,
             due: Some(now),
             earliest: now,
             discovery,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does when time has passed: deadlines, questions, death (SPEC §9.3-§9.9, §10).
+//! What a session does when time has passed: deadlines, questions (`questions`), death (SPEC §9.3-§9.9, §10).
 //!
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
 //! It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all while nothing waits.
@@ -12,12 +12,11 @@ use super::{Session, Shared};
 use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
-    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS,
-    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
-    TIMER_GRAIN_MIN,
+    PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, REQUESTS_AGAIN_PER_PASS, RESEND_INTERVAL_MAX,
+    TIMER_GRAIN_EACH, TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
 };
 use crate::question::Question;
-use crate::served::{Served, ServedState};
+use crate::served::ServedState;
 use crate::time::Time;
 
 impl Session {
@@ -178,46 +177,13 @@ impl Session {
         for id in expired {
             self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
         }
+        let mut again = REQUESTS_AGAIN_PER_PASS;
         for id in silent {
-            self.ask_about_call(now, id, shared);
-        }
-    }
-
-    /// Nothing came for a call: ask for what is missing.
-    fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let rpc = self.rpc(id);
-        let has_left = match self.calls.get(id.0) {
-            Some(Call::Live(live)) => self.has_left(live),
-            _ => return,
-        };
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return;
-        };
-        if !has_left {
-            // It waits here: for keys, or behind others.
-            live.question.waits_here(now);
-            self.queue_sendable(id);
-            return;
-        }
-        match &live.incoming {
-            _ if live.is_one_way && live.bundle.is_some() => {
-                // The bundle asks for all of its members.
-                live.question.waits_here(now);
-                return;
+            let is_early = self.ask_about_call(now, id, shared);
+            if is_early && again > 0 && self.send_request_again(id) {
+                again -= 1;
             }
-            _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
-            Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
-                // The peer waits for our grants, or for questions that wait for their turn.
-                live.question.waits_here(now);
-                return;
-            }
-            incoming => self.control.reply_progress(id, incoming.as_deref(), false),
         }
-        if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
-            shared.grants.remove(rpc);
-        }
-        self.asked_since.get_or_insert(now);
-        shared.statistics.resends_asked += 1;
     }
 
     fn time_served(&mut self, now: Time, shared: &mut Shared) {
@@ -243,61 +209,6 @@ impl Session {
         }
         for id in due {
             self.ask_about_served(now, id, shared);
-        }
-    }
-
-    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
-    fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let rpc = self.rpc(id);
-        let Some(Served {
-            state, question, ..
-        }) = self.served.get_mut(id.0)
-        else {
-            return;
-        };
-        let is_over = match state {
-            ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
-            _ => question.asked >= NEED_ACK_TRIES,
-        };
-        if is_over {
-            self.forget_served(id, shared);
-            return;
-        }
-        match state {
-            ServedState::Receiving { incoming, .. } => {
-                question.ask(now, RESEND_INTERVAL_MAX);
-                if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() {
-                    // The peer waits for our grants, or for questions that wait for their turn.
-                    question.waits_here(now);
-                } else {
-                    shared.statistics.resends_asked += 1;
-                    self.control.progress(id, incoming, false);
-                    if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
-                        shared.grants.remove(rpc);
-                    }
-                }
-            }
-            ServedState::Replying(outgoing) if !outgoing.has_started() => {
-                // It waits here: for keys, or behind others.
-                question.ask(now, NEED_ACK_INTERVAL_MAX);
-                question.waits_here(now);
-            }
-            _ => {
-                question.ask(now, NEED_ACK_INTERVAL_MAX);
-                self.control.id(PacketType::NeedAck, id);
-            }
-        }
-        let due = question.due;
-        self.set_due(due);
-    }
-
-    /// The peer does not follow up: its id stays marked, its state goes.
-    fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
-        let Some(served) = self.served.remove(id.0) else {
-            return;
-        };
-        if let ServedState::Receiving { incoming, .. } = served.state {
-            shared.forget(self.rpc(id), &incoming);
         }
     }
 

@@ -22,10 +22,14 @@ impl Session {
     /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
     pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         self.update_keys(now, shared);
-        if batch.is_empty() && self.write_controls(shared, batch) {
+        let messages_first = std::mem::take(&mut self.messages_first);
+        if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
             return;
         }
         self.write_messages(now, shared, batch);
+        if batch.is_empty() && messages_first {
+            self.write_controls(shared, batch);
+        }
         // The key may have been used up just now, and the next one be free.
         self.update_keys(now, shared);
     }

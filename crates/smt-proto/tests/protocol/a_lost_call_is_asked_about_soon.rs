@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use smt_wire::SessionIndex;
+use smt_wire::{PacketType, SessionIndex};
 
 use super::support::node::replies_of_asked_length;
 use super::support::{Answer, Verdict, World, body, ms, us};
@@ -22,8 +22,7 @@ fn with_fast_replies() -> (World, SessionIndex) {
     (world, session)
 }
 
-/// How long a call takes of which the next packet of `node` with DATA is lost.
-fn time_of_a_lost_call(world: &mut World, session: SessionIndex, node: usize) -> Duration {
+fn lose_the_first_data_of(world: &mut World, node: usize) {
     let mut is_lost = false;
     world.rule = Box::new(move |datagram, _| {
         if datagram.from == node && datagram.data().is_some() && !is_lost {
@@ -32,6 +31,11 @@ fn time_of_a_lost_call(world: &mut World, session: SessionIndex, node: usize) ->
         }
         Verdict::Deliver
     });
+}
+
+/// How long a call takes of which the next packet of `node` with DATA is lost.
+fn time_of_a_lost_call(world: &mut World, session: SessionIndex, node: usize) -> Duration {
+    lose_the_first_data_of(world, node);
     let began = world.now;
     let rpc = world.call(0, session, body(99, 64));
     assert_eq!(world.outcome(0, rpc), Ok(body(99, 64)));
@@ -184,4 +188,74 @@ fn nor_does_a_queue_look_like_a_loss() {
     let at_server = world.nodes[1].delivered[0].0.session;
     let facts = world.nodes[1].endpoint.session(at_server).unwrap();
     assert_eq!(facts.datagram_size, 65_507);
+}
+
+/// What the client has sent since `from`: R for a request, again or not, ? for a question.
+fn said_by_client(world: &World, from: usize) -> String {
+    let of_client = world.sent[from..].iter().filter(|sent| sent.from == 0);
+    let said = of_client.filter_map(|sent| match sent.data() {
+        Some(_) => Some('R'),
+        None => sent.has(PacketType::Resend).then_some('?'),
+    });
+    said.collect()
+}
+
+/// Then the answer is the reply, not that the request was never seen: one round trip less.
+#[test]
+fn and_a_short_request_goes_ahead_of_the_question() {
+    for calls in [1, 3] {
+        let (mut world, session) = with_fast_replies();
+        world.is_recording = true;
+        let from = world.sent.len();
+        lose_the_first_data_of(&mut world, 0);
+        let requests = (0..calls).map(|number| body(number, 64));
+        for rpc in world.begin_calls(0, session, requests) {
+            world.outcome(0, rpc).unwrap();
+        }
+        assert_eq!(said_by_client(&world, from), "RR?", "{calls} calls");
+        let said = &world.sent[from..];
+        assert!(!said.iter().any(|sent| sent.has(PacketType::NeverSeen)));
+        assert_eq!(world.nodes[1].delivered.len() as u64, 10 + calls);
+    }
+}
+
+#[test]
+fn but_no_long_one() {
+    let (mut world, session) = with_fast_replies();
+    world.is_recording = true;
+    let from = world.sent.len();
+    lose_the_first_data_of(&mut world, 0);
+    let rpc = world.call(0, session, body(99, 1_200));
+    world.outcome(0, rpc).unwrap();
+    assert!(said_by_client(&world, from).starts_with("R?R"));
+}
+
+#[test]
+fn nor_one_of_a_bundle_that_was_answered_in_part() {
+    let (mut world, session) = with_fast_replies();
+    world.nodes[1].application = Box::new(|request| match request[..] == body(0, 64)[..] {
+        true => Answer::Reply(request.clone()),
+        false => Answer::Hold,
+    });
+    world.is_recording = true;
+    let from = world.sent.len();
+    let rpcs = world.begin_calls(0, session, (0..3).map(|number| body(number, 64)));
+    world.outcome(0, rpcs[0]).unwrap();
+    world.run_for(ms(2));
+    assert_eq!(said_by_client(&world, from), "R?");
+}
+
+/// Many that are silent at once wait for a peer that is held up; what they asked for would come twice.
+#[test]
+fn and_few_of_many() {
+    let (mut world, session) = with_fast_replies();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let before = world.nodes[0].endpoint.statistics().packets_resent;
+    for number in 0..50 {
+        world.call(0, session, body(number, 64));
+    }
+    world.run_for(ms(2));
+    let statistics = world.nodes[0].endpoint.statistics();
+    assert_eq!(statistics.packets_resent - before, 4);
+    assert_eq!(world.nodes[1].delivered.len(), 10 + 50);
 }

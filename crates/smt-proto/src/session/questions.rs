@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session asks about its messages when nothing came for a while (SPEC §9.3-§9.5).
+//!
+//! `timers` says of which. A question asks for what is missing, or whether the peer has what it was sent; one that waits
+//! for this side instead is put off.
+
+use smt_wire::{MessageId, PacketType};
+
+use super::{Session, Shared};
+use crate::call::Call;
+use crate::limits::{
+    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
+    RESEND_INTERVAL_MAX,
+};
+use crate::served::{Served, ServedState};
+use crate::time::Time;
+
+impl Session {
+    /// Nothing came for a call: ask for what is missing. Whether it was asked early for the whole reply.
+    pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
+        let rpc = self.rpc(id);
+        let has_left = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => self.has_left(live),
+            _ => return false,
+        };
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        if !has_left {
+            // It waits here: for keys, or behind others.
+            live.question.waits_here(now);
+            self.queue_sendable(id);
+            return false;
+        }
+        match &live.incoming {
+            _ if live.is_one_way && live.bundle.is_some() => {
+                // The bundle asks for all of its members.
+                live.question.waits_here(now);
+                return false;
+            }
+            _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
+            Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
+                // The peer waits for our grants, or for questions that wait for their turn.
+                live.question.waits_here(now);
+                return false;
+            }
+            incoming => self.control.reply_progress(id, incoming.as_deref(), false),
+        }
+        let waits_for_all = live.incoming.is_none() && !live.is_one_way;
+        let is_early = waits_for_all && live.question.is_early(now, &self.patience);
+        if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+            shared.grants.remove(rpc);
+        }
+        self.asked_since.get_or_insert(now);
+        shared.statistics.resends_asked += 1;
+        is_early
+    }
+
+    /// The request may be lost, not the reply: a short one leaves again ahead of the question, which then asks for what
+    /// it has brought about, not whether it is there (SPEC §9.3). Whether there is one more to send.
+    pub(super) fn send_request_again(&mut self, id: MessageId) -> bool {
+        let id = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => live.bundle.unwrap_or(id),
+            _ => return false,
+        };
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        let Some(outgoing) = live.outgoing.as_mut() else {
+            return false;
+        };
+        if live.is_seen || outgoing.is_large() {
+            return false;
+        }
+        self.messages_first = true;
+        if !outgoing.is_sent() {
+            // It is about to leave, for another member of the bundle.
+            return false;
+        }
+        outgoing.ask_all_again();
+        self.queue_sendable(id);
+        true
+    }
+
+    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
+    pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Served {
+            state, question, ..
+        }) = self.served.get_mut(id.0)
+        else {
+            return;
+        };
+        let is_over = match state {
+            ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
+            _ => question.asked >= NEED_ACK_TRIES,
+        };
+        if is_over {
+            self.forget_served(id, shared);
+            return;
+        }
+        match state {
+            ServedState::Receiving { incoming, .. } => {
+                question.ask(now, RESEND_INTERVAL_MAX);
+                if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() {
+                    // The peer waits for our grants, or for questions that wait for their turn.
+                    question.waits_here(now);
+                } else {
+                    shared.statistics.resends_asked += 1;
+                    self.control.progress(id, incoming, false);
+                    if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+                        shared.grants.remove(rpc);
+                    }
+                }
+            }
+            ServedState::Replying(outgoing) if !outgoing.has_started() => {
+                // It waits here: for keys, or behind others.
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                question.waits_here(now);
+            }
+            _ => {
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                self.control.id(PacketType::NeedAck, id);
+            }
+        }
+        let due = question.due;
+        self.set_due(due);
+    }
+
+    /// The peer does not follow up: its id stays marked, its state goes.
+    fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
+        let Some(served) = self.served.remove(id.0) else {
+            return;
+        };
+        if let ServedState::Receiving { incoming, .. } = served.state {
+            shared.forget(self.rpc(id), &incoming);
+        }
+    }
+}
