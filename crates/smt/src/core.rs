@@ -127,12 +127,14 @@ impl Core {
         }
     }
 
-    /// Does what is due.
-    pub(crate) fn fire_timers(&mut self, now: Time) {
+    /// Does what is due. What `has_come` just now may not be all that the carrier has: then questions wait until a look
+    /// has found nothing, so that who was held up does not ask for what lies in its socket; but not for long.
+    pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
+        let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
         if self
             .endpoint
             .poll_timeout()
-            .is_some_and(|(due, _)| due <= now)
+            .is_some_and(|(due, _)| due + put_off <= now)
         {
             self.endpoint.handle_timeout(now);
         }
@@ -435,11 +437,14 @@ impl Core {
 const TRANSMIT_BYTES: usize = 65_536;
 /// What is corked waits for tasks that are ready to run: so long, if the endpoint is used meanwhile.
 const CORKED_MAX: Duration = Duration::from_micros(50);
+/// So late are questions at most because something comes all the time.
+const PUT_OFF: Duration = Duration::from_millis(1);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
+    use smt_carrier::Path;
     use smt_io::MemoryCarrier;
     use smt_wire::Shard;
 
@@ -447,16 +452,42 @@ mod tests {
     use crate::ThrowAway;
     use crate::builder::Builder;
 
-    #[test]
-    fn time_never_goes_back() {
+    /// The state of a client, and the other end of its network.
+    fn core() -> (Core, MemoryCarrier) {
         let authority = ThrowAway::new().unwrap();
         let builder = Builder::new().trust(authority.trust().unwrap());
         let endpoint = builder
             .basis(false)
             .unwrap()
             .endpoint(Shard::default(), None);
-        let (carrier, _) = MemoryCarrier::pair();
-        let mut core = Core::new(endpoint, Arc::new(carrier), false);
+        let (carrier, other) = MemoryCarrier::pair();
+        (Core::new(endpoint, Arc::new(carrier), false), other)
+    }
+
+    #[test]
+    fn questions_wait_while_the_socket_may_have_their_answers() {
+        let (mut core, server) = core();
+        let now = Time::from_nanos(1);
+        let path = Path::to(server.local_address());
+        let deadline = Duration::from_secs(5);
+        core.endpoint
+            .connect(now, path, "server", deadline)
+            .unwrap();
+        core.turn(now);
+        let (due, _) = core.endpoint.poll_timeout().unwrap();
+        let is_still_due = |core: &Core| core.endpoint.poll_timeout().unwrap().0 == due;
+        core.fire_timers(due + PUT_OFF / 2, true);
+        assert!(is_still_due(&core), "something has come just now");
+        core.fire_timers(due + PUT_OFF, true);
+        assert!(!is_still_due(&core), "it comes all the time");
+        let (due, _) = core.endpoint.poll_timeout().unwrap();
+        core.fire_timers(due, false);
+        assert_ne!(core.endpoint.poll_timeout().unwrap().0, due);
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let (mut core, _server) = core();
         let at = Time::from_nanos;
         assert_eq!(
             [7, 5, 9].map(|now| core.advance(at(now))),

@@ -300,6 +300,7 @@ impl Hub {
         let mut core = self.lock();
         let now = core.advance(now);
         let told = core.told();
+        let has_come = matches!(received, Ok(Some(_)));
         match received {
             Ok(None) => {}
             Ok(Some(received)) => {
@@ -312,7 +313,7 @@ impl Hub {
             }) => core.endpoint.handle_unreachable(now, remote),
             Err(error) => tracing::trace!(?error, "receiving failed once"),
         }
-        core.fire_timers(now);
+        core.fire_timers(now, has_come);
         core.turn(now);
         core.told() > told
     }
@@ -369,7 +370,7 @@ impl Hub {
         while self.receive_now() {}
         let mut core = self.lock();
         let now = core.advance(self.now());
-        core.fire_timers(now);
+        core.fire_timers(now, false);
         core.turn(now);
         let idle = core.idle_time(now);
         drop(core);
@@ -385,7 +386,7 @@ impl Hub {
         self.lock_lead().until = now + WAIT_MAX;
         let mut core = self.lock();
         let now = core.advance(now);
-        core.fire_timers(now);
+        core.fire_timers(now, false);
         core.turn(now);
         let wait = core
             .idle_time(now)

@@ -69,7 +69,7 @@ async fn drive(hub: &Hub, socket: &UdpSocket, inbox: Option<&UnixDatagram>) {
                 take_turn(hub, |receive| inbox.try_io(Interest::READABLE, receive)).await;
             }
             () = poll_fn(|context| signal.poll_raised(context)) => {}
-            () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now)),
+            () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now, false)),
         }
     }
 }
