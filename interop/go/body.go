@@ -95,9 +95,6 @@ func parseBody(t byte, b []byte) (Body, error) {
 	case typeAbort:
 		if want = 16; len(b) == want {
 			body.ID, body.Code = be.Uint64(b), be.Uint16(b[8:])
-			if body.Code < 1 || body.Code > 4 {
-				return body, malformed("ABORT with an unknown code")
-			}
 		}
 	case typeClose:
 		if want = 8; len(b) == want {

@@ -328,10 +328,10 @@ func (s *Session) answer(p *Packet, stripe int) {
 	case typeAbort:
 		if c := s.calls[b.ID]; c != nil {
 			s.note(b.ID)
-			if b.Code == 2 || b.Code == 4 {
-				s.end(c, mayHaveRun)
-			} else {
+			if b.Code == 1 || b.Code == 3 {
 				s.end(c, didNotRun)
+			} else {
+				s.end(c, mayHaveRun) // an unknown code is taken as 2
 			}
 		}
 	case typeWindow:

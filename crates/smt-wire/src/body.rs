@@ -160,7 +160,7 @@ impl<'a> Body<'a> {
             PacketType::Seen => list(bytes).map(Self::Seen),
             PacketType::NeverSeen => list(bytes).map(Self::NeverSeen),
             PacketType::SeenAndGone => list(bytes).map(Self::SeenAndGone),
-            PacketType::Abort => exact(bytes).and_then(Abort::parse).map(Self::Abort),
+            PacketType::Abort => exact(bytes).map(Abort::parse).map(Self::Abort),
             PacketType::Window => u64_of(bytes).map(|limit| Self::Window { limit }),
             PacketType::WindowRequest => empty(bytes).map(|()| Self::WindowRequest),
             PacketType::KeyUpdateRequest => {

@@ -141,7 +141,7 @@ impl fmt::Display for Control<'_> {
             | Body::Seen(list)
             | Body::NeverSeen(list)
             | Body::SeenAndGone(list) => list_of(f, list, |f, id| write!(f, "id {id}")),
-            Body::Abort(abort) => write!(f, " id {} code {}", abort.id, abort.code as u16),
+            Body::Abort(abort) => write!(f, " id {} code {}", abort.id, abort.code),
             Body::Window { limit } => write!(f, " limit {limit}"),
             Body::KeyUpdateRequest { epoch }
             | Body::EpochDone { epoch }

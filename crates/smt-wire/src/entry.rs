@@ -3,7 +3,6 @@
 //!
 //! A NIC leaves all of it alone: these bytes are covered by the control packet's tag.
 
-use crate::error::ParseError;
 use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::MessageId;
 use crate::limits::STRIPES_LOG2_MAX;
@@ -144,8 +143,8 @@ impl Entry for Ack {
 pub struct Abort {
     /// The RPC.
     pub id: MessageId,
-    /// Why, and with it whether the request may have run.
-    pub code: AbortCode,
+    /// Why, and with it whether the request may have run: [`AbortCode::from_code`].
+    pub code: u16,
 }
 
 /// Why there is no reply. Exhaustive on purpose: each code is another promise to the caller.
@@ -162,26 +161,38 @@ pub enum AbortCode {
     ReplyTooLarge = 4,
 }
 
+impl AbortCode {
+    /// The reason that a code stands for. Of one that is not known only the caution is kept: the request may have run.
+    #[must_use]
+    pub const fn from_code(code: u16) -> Self {
+        match code {
+            1 => Self::Refused,
+            3 => Self::TooLarge,
+            4 => Self::ReplyTooLarge,
+            _ => Self::Dropped,
+        }
+    }
+
+    /// Its code on the wire.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        self as u16
+    }
+}
+
 impl Abort {
     pub(crate) const LEN: usize = 16;
 
-    pub(crate) fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, ParseError> {
-        let code = match u16_at(bytes, abort::CODE) {
-            1 => AbortCode::Refused,
-            2 => AbortCode::Dropped,
-            3 => AbortCode::TooLarge,
-            4 => AbortCode::ReplyTooLarge,
-            _ => return Err(ParseError::Malformed("ABORT with an unknown code")),
-        };
-        Ok(Self {
+    pub(crate) fn parse(bytes: &[u8; Self::LEN]) -> Self {
+        Self {
             id: MessageId(u64_at(bytes, abort::ID)),
-            code,
-        })
+            code: u16_at(bytes, abort::CODE),
+        }
     }
 
     pub(crate) fn write(&self, out: &mut [u8]) {
         put(out, abort::ID, &self.id.0.to_be_bytes());
-        put(out, abort::CODE, &(self.code as u16).to_be_bytes());
+        put(out, abort::CODE, &self.code.to_be_bytes());
         out[abort::RESERVED].fill(0);
     }
 }

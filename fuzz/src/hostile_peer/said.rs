@@ -3,8 +3,8 @@
 
 use arbitrary::Arbitrary;
 use smt_wire::{
-    Abort, AbortCode, Ack, Body, ControlHeader, ControlNumber, Grant, LIST_MAX, MessageId,
-    PLAINTEXT_VERSION, Resend,
+    Abort, Ack, Body, ControlHeader, ControlNumber, Grant, LIST_MAX, MessageId, PLAINTEXT_VERSION,
+    Resend,
 };
 
 use super::victim::Victim;
@@ -126,13 +126,8 @@ impl Said {
                 })
             }
             What::Abort(of, code) => {
-                let codes = [
-                    AbortCode::Refused,
-                    AbortCode::Dropped,
-                    AbortCode::TooLarge,
-                    AbortCode::ReplyTooLarge,
-                ];
-                let code = codes[usize::from(*code) % codes.len()];
+                // 0 and 5 are nobody's.
+                let code = u16::from(*code) % 6;
                 emit(&Body::Abort(Abort { id: id(of), code }))
             }
             other => emit(&other.single(victim)),

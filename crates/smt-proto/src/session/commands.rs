@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_record::{AllocationError, OutgoingId, Side};
-use smt_wire::{AbortCode, MessageId, PacketType, RECORD_OVERHEAD};
+use smt_wire::{Abort, AbortCode, Body, MessageId, PacketType, RECORD_OVERHEAD};
 
 use super::{Session, Shared};
 use crate::call::{Call, LiveCall};
@@ -165,7 +165,7 @@ impl Session {
         }
         self.end(SessionEnd::ClosedHere, shared);
         let code = code.code();
-        self.control.push(0, smt_wire::Body::Close { code });
+        self.control.push(0, Body::Close { code });
     }
 
     /// Ends all messages because the session ends.
@@ -236,8 +236,8 @@ impl Session {
 
     pub(super) fn send_abort(&mut self, id: MessageId, code: AbortCode) {
         let stripe = self.stripe_of(id);
-        self.control
-            .push(stripe, smt_wire::Body::Abort(smt_wire::Abort { id, code }));
+        let code = code.code();
+        self.control.push(stripe, Body::Abort(Abort { id, code }));
     }
 
     /// Queues a message for sending if it has something to send and is not queued.

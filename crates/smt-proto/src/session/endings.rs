@@ -104,7 +104,7 @@ impl Session {
     }
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
-        let (reason, execution) = match abort.code {
+        let (reason, execution) = match AbortCode::from_code(abort.code) {
             AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
             AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
             AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),

@@ -2,7 +2,7 @@
 //! Rule 2: an id is marked when its first record opens, for the life of the session.
 
 use smt_proto::{CallFailure, Config, Event, Execution};
-use smt_wire::{AbortCode, Body, List, PacketType, SessionIndex};
+use smt_wire::{Abort, AbortCode, Body, List, PacketType, SessionIndex};
 
 use super::support::configs::{ethernet, short_lived_keys};
 use super::support::rogue::Rogue;
@@ -222,6 +222,23 @@ fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
     let ids = [rpc.id];
     let never_seen = Body::NeverSeen(List::from(&ids[..]));
     Rogue::server(session).say(&mut world, &[never_seen, Body::Close { code: 2 }]);
+    assert_eq!(
+        world.outcome(0, rpc).unwrap_err().execution,
+        Execution::MayHaveRun
+    );
+}
+
+/// Of a peer that has more reasons than this side knows.
+#[test]
+fn one_that_ended_for_an_unknown_reason_may_have_run() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpc = world.call(0, session, body(1, 10));
+    let abort = Abort {
+        id: rpc.id,
+        code: 77,
+    };
+    Rogue::server(session).say(&mut world, &[Body::Abort(abort)]);
     assert_eq!(
         world.outcome(0, rpc).unwrap_err().execution,
         Execution::MayHaveRun

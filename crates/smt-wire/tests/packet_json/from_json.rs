@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 use smt_wire::{
-    Abort, AbortCode, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, Grant,
-    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, Resend, Reset,
-    SessionIndex, Unavailable, VersionAnswer,
+    Abort, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, Grant, Handshake,
+    InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, Resend, Reset, SessionIndex,
+    Unavailable, VersionAnswer,
 };
 
 use super::unhex;
@@ -273,13 +273,7 @@ fn ack(entry: &Value) -> Ack {
 }
 
 fn abort(body: &Value) -> Abort {
-    let code = match small::<u16>(body, "code") {
-        1 => AbortCode::Refused,
-        2 => AbortCode::Dropped,
-        3 => AbortCode::TooLarge,
-        4 => AbortCode::ReplyTooLarge,
-        other => panic!("unknown code {other}"),
-    };
+    let code = small(body, "code");
     Abort { id: id(body), code }
 }
 

@@ -131,7 +131,7 @@ fn body_fields(body: &Body<'_>) -> Value {
         | Body::Seen(ids)
         | Body::NeverSeen(ids)
         | Body::SeenAndGone(ids) => entries(ids, |MessageId(id)| json!({ "id": number(id) })),
-        Body::Abort(abort) => json!({ "id": number(abort.id.0), "code": abort.code as u16 }),
+        Body::Abort(abort) => json!({ "id": number(abort.id.0), "code": abort.code }),
         Body::Window { limit } => json!({ "limit": number(limit) }),
         Body::KeyUpdateRequest { epoch } | Body::EpochDone { epoch } | Body::EpochAck { epoch } => {
             json!({ "epoch": epoch })
