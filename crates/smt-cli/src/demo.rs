@@ -71,7 +71,9 @@ pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
         refusal(&files, &server)?
     ))?;
     let summary = server.end();
-    say(&format!("\nthe server says:\n  {summary}"))?;
+    say(&format!(
+        "\nthe server says (that client has tried three times):\n  {summary}"
+    ))?;
     say("\nserver ended, temporary directory removed")
 }
 

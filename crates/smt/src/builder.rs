@@ -119,7 +119,7 @@ impl Builder {
         self
     }
 
-    /// How long a client tries to connect; 5 s by default.
+    /// How long a client tries to connect, to all addresses of its server together; 5 s by default.
     pub fn connect_deadline(mut self, deadline: Duration) -> Self {
         self.connect_deadline = Some(deadline);
         self

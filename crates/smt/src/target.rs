@@ -17,6 +17,8 @@ pub(crate) struct Target {
     path: Path,
     server_name: String,
     deadline: Duration,
+    /// Of the first attempt, if the server may have other addresses that are to be tried too.
+    first_deadline: Option<Duration>,
     session: Option<SessionIndex>,
     connect: Option<ConnectId>,
     /// How the last attempt that failed did.
@@ -25,11 +27,16 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn new(path: Path, server_name: String, deadline: Duration) -> Self {
+    pub(crate) fn new(
+        path: Path,
+        server_name: String,
+        (first_deadline, deadline): (Duration, Duration),
+    ) -> Self {
         Self {
             path,
             server_name,
             deadline,
+            first_deadline: Some(first_deadline),
             session: None,
             connect: None,
             failure: None,
@@ -57,7 +64,8 @@ impl Target {
             return Some(Err(error.clone()));
         }
         if self.connect.is_none() {
-            match endpoint.connect(now, self.path, &self.server_name, self.deadline) {
+            let deadline = self.first_deadline.take().unwrap_or(self.deadline);
+            match endpoint.connect(now, self.path, &self.server_name, deadline) {
                 Ok(id) => self.connect = Some(id),
                 Err(error) => return Some(Err(error)),
             }

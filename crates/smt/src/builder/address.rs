@@ -2,9 +2,12 @@
 //! Addresses as people write them: `host`, `host:port`, `[::1]:port`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use smt_proto::ConnectError;
 
 use super::DEFAULT_PORT;
-use crate::error::OpenError;
+use crate::error::{ErrorKind, OpenError};
 
 /// The host part of `host:port`, without brackets.
 pub(super) fn host_of(text: &str) -> &str {
@@ -32,33 +35,96 @@ fn with_port(text: &str) -> String {
     }
 }
 
+/// The first address of a host.
 pub(crate) fn resolve(text: &str) -> Result<SocketAddr, OpenError> {
-    first_of(text, with_port(text).to_socket_addrs())
+    resolve_all(text).map(|found| found[0])
+}
+
+/// All addresses of a host, in the system's order; at least one.
+pub(super) fn resolve_all(text: &str) -> Result<Vec<SocketAddr>, OpenError> {
+    at_least_one(text, with_port(text).to_socket_addrs())
 }
 
 #[cfg(feature = "tokio")]
-pub(super) async fn resolve_async(text: String) -> Result<SocketAddr, OpenError> {
+pub(super) async fn resolve_all_async(text: &str) -> Result<Vec<SocketAddr>, OpenError> {
     // All that opens an endpoint for tasks begins here, and would panic without a runtime.
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(OpenError::Options(
             "no tokio runtime is running here: open the endpoint within one, or use `bind_blocking`, `connect_blocking`",
         ));
     }
-    let found = tokio::net::lookup_host(with_port(&text)).await;
-    first_of(&text, found)
+    let found = tokio::net::lookup_host(with_port(text)).await;
+    at_least_one(text, found)
 }
 
-fn first_of(
+fn at_least_one(
     text: &str,
     found: std::io::Result<impl Iterator<Item = SocketAddr>>,
-) -> Result<SocketAddr, OpenError> {
+) -> Result<Vec<SocketAddr>, OpenError> {
     let none = || std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
     found
-        .and_then(|mut addresses| addresses.next().ok_or_else(none))
+        .map(Vec::from_iter)
+        .and_then(|found| (!found.is_empty()).then_some(found).ok_or_else(none))
         .map_err(|reason| OpenError::Address {
             address: text.to_owned(),
             reason,
         })
+}
+
+/// The addresses of a client's server, tried one after the other within one deadline.
+pub(super) struct Candidates {
+    left: std::vec::IntoIter<SocketAddr>,
+    deadline: Duration,
+    began: Option<Instant>,
+}
+
+impl Candidates {
+    pub(super) fn new(addresses: Vec<SocketAddr>, deadline: Duration) -> Self {
+        Self {
+            left: addresses.into_iter(),
+            deadline,
+            began: None,
+        }
+    }
+
+    /// The next address, and how long it may take: of the time that is left the same share for each.
+    pub(super) fn take(&mut self) -> (SocketAddr, Duration) {
+        let count = self.left.len() as u32;
+        let passed = self.began.map_or(Duration::ZERO, |began| began.elapsed());
+        self.began.get_or_insert_with(Instant::now);
+        let address = self.left.next();
+        let address = address.expect("the last one's failure ends the attempt");
+        (address, self.deadline.saturating_sub(passed) / count)
+    }
+
+    /// What became of the last address that was tried.
+    ///
+    /// # Errors
+    /// The failure, if another address would not help, or there is none.
+    pub(super) fn failed(&self, error: OpenError) -> Result<(), OpenError> {
+        if self.left.len() == 0 || !is_of_address(&error) {
+            return Err(error);
+        }
+        tracing::debug!(%error, "the host has another address");
+        Ok(())
+    }
+}
+
+/// Whether another address may do: of an error in the caller's choices it will say the same.
+fn is_of_address(error: &OpenError) -> bool {
+    match error {
+        OpenError::Carrier(_) => true,
+        OpenError::Connect(error) => matches!(
+            error.kind,
+            ErrorKind::Connect(
+                ConnectError::NoAnswer(_)
+                    | ConnectError::NoServer
+                    | ConnectError::Unavailable(_)
+                    | ConnectError::Unfinished { .. }
+            )
+        ),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

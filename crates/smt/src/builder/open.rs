@@ -12,8 +12,8 @@ use smt_io::UdpCarrier;
 
 use super::Builder;
 #[cfg(feature = "tokio")]
-use super::address::resolve_async;
-use super::address::{host_of, resolve};
+use super::address::resolve_all_async;
+use super::address::{Candidates, host_of, resolve, resolve_all};
 use super::basis::Basis;
 use super::seat::Seat;
 use crate::blocking;
@@ -51,18 +51,20 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client for threads, and waits until its session is live.
+    /// Opens a client for threads, and waits until its session is live. Of a host with several addresses each is tried,
+    /// in the system's order, until a server answers at one; what is left of [`Self::connect_deadline`] is shared among
+    /// those that are left.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// See [`OpenError`]; that of the last address that was tried.
     pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
-        let (remote, name) = self.remote(&address.to_string(), resolve(&address.to_string())?);
-        let seat = Seat::socket(self.udp.connect(remote)?);
-        self.blocking_client(&self.basis(false)?, seat, (remote, name))
+        let clients = self.connect_shards_blocking(address, 1)?;
+        Ok(clients.into_iter().next().expect("one shard"))
     }
 
     /// Opens a client for threads as `count` shards, a power of two, each with a socket and a session of its own, and
-    /// waits until all are live. As many shards as the server has reach one each.
+    /// waits until all are live. As many shards as the server has reach one each. Of several addresses as
+    /// [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -71,13 +73,26 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<blocking::Client>, OpenError> {
-        let (remote, name) = self.remote(&address.to_string(), resolve(&address.to_string())?);
-        let seats = Seat::connected(&self.udp, remote, count)?;
+        let host = address.to_string();
+        self.connect_any_blocking(&host, resolve_all(&host)?, count)
+    }
+
+    /// To the first of a host's addresses that answers.
+    fn connect_any_blocking(
+        self,
+        host: &str,
+        addresses: Vec<SocketAddr>,
+        count: u16,
+    ) -> Result<Shards<blocking::Client>, OpenError> {
         let basis = self.basis(false)?;
-        let clients = seats.into_iter();
-        let clients =
-            clients.map(|seat| self.blocking_client(&basis, seat, (remote, name.clone())));
-        clients.collect::<Result<_, _>>().map(Shards::new)
+        let mut candidates = Candidates::new(addresses, self.deadline());
+        loop {
+            let remote = self.remote(host, candidates.take());
+            match self.blocking_clients(&basis, &remote, count) {
+                Err(error) => candidates.failed(error)?,
+                Ok(clients) => return Ok(Shards::new(clients)),
+            }
+        }
     }
 
     /// Opens a server for threads over any carrier.
@@ -97,8 +112,8 @@ impl Builder {
         carrier: Arc<dyn Carrier>,
         remote: SocketAddr,
     ) -> Result<blocking::Client, OpenError> {
-        let target = self.remote(&remote.to_string(), remote);
-        self.blocking_client(&self.basis(false)?, Seat::over(carrier), target)
+        let remote = self.remote(&remote.to_string(), (remote, self.deadline()));
+        self.blocking_client(&self.basis(false)?, Seat::over(carrier), &remote)
     }
 
     /// Opens a server on the current tokio runtime.
@@ -107,7 +122,7 @@ impl Builder {
     /// See [`OpenError`].
     #[cfg(feature = "tokio")]
     pub async fn bind(self, address: impl Display) -> Result<crate::Server, OpenError> {
-        let address = resolve_async(address.to_string()).await?;
+        let address = resolve_all_async(&address.to_string()).await?[0];
         let seat = Seat::socket(self.udp.bind(address)?);
         self.task_server(&self.basis(true)?, seat)
     }
@@ -123,7 +138,7 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<crate::Server>, OpenError> {
-        let address = resolve_async(address.to_string()).await?;
+        let address = resolve_all_async(&address.to_string()).await?[0];
         let seats = Seat::bound(&self.udp, address, count)?;
         let basis = self.basis(true)?;
         let servers = seats.into_iter();
@@ -131,17 +146,15 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client on the current tokio runtime, and waits until its session is live.
+    /// Opens a client on the current tokio runtime, and waits until its session is live. Of several addresses as
+    /// [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
     #[cfg(feature = "tokio")]
     pub async fn connect(self, address: impl Display) -> Result<crate::Client, OpenError> {
-        let text = address.to_string();
-        let (remote, name) = self.remote(&text, resolve_async(text.clone()).await?);
-        let seat = Seat::socket(self.udp.connect(remote)?);
-        self.task_client(&self.basis(false)?, seat, (remote, name))
-            .await
+        let clients = self.connect_shards(address, 1).await?;
+        Ok(clients.into_iter().next().expect("one shard"))
     }
 
     /// Opens a client on the current tokio runtime as `count` shards, see [`Self::connect_shards_blocking`].
@@ -154,22 +167,41 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<crate::Client>, OpenError> {
-        let text = address.to_string();
-        let (remote, name) = self.remote(&text, resolve_async(text.clone()).await?);
-        let seats = Seat::connected(&self.udp, remote, count)?;
-        let basis = self.basis(false)?;
-        let mut clients = Vec::with_capacity(seats.len());
-        for seat in seats {
-            let target = (remote, name.clone());
-            clients.push(self.task_client(&basis, seat, target).await?);
-        }
-        Ok(Shards::new(clients))
+        let host = address.to_string();
+        let addresses = resolve_all_async(&host).await?;
+        self.connect_any(&host, addresses, count).await
     }
 
-    /// The address of a client's server, and the name it must prove.
-    fn remote(&self, text: &str, address: SocketAddr) -> (SocketAddr, String) {
-        let host = || host_of(text).to_owned();
-        (address, self.server_name.clone().unwrap_or_else(host))
+    #[cfg(feature = "tokio")]
+    async fn connect_any(
+        self,
+        host: &str,
+        addresses: Vec<SocketAddr>,
+        count: u16,
+    ) -> Result<Shards<crate::Client>, OpenError> {
+        let basis = self.basis(false)?;
+        let mut candidates = Candidates::new(addresses, self.deadline());
+        loop {
+            let remote = self.remote(host, candidates.take());
+            match self.task_clients(&basis, &remote, count).await {
+                Err(error) => candidates.failed(error)?,
+                Ok(clients) => return Ok(Shards::new(clients)),
+            }
+        }
+    }
+
+    fn deadline(&self) -> Duration {
+        self.connect_deadline.unwrap_or(CONNECT_DEADLINE)
+    }
+
+    /// The server at an address of a host, to be reached within so long.
+    fn remote(&self, host: &str, (address, within): (SocketAddr, Duration)) -> Remote {
+        let host = || host_of(host).to_owned();
+        Remote {
+            address,
+            within,
+            name: self.server_name.clone().unwrap_or_else(host),
+        }
     }
 
     fn blocking_server(&self, basis: &Basis, seat: Seat) -> Result<blocking::Server, OpenError> {
@@ -177,14 +209,25 @@ impl Builder {
         Ok(blocking::Server::new(guard))
     }
 
+    fn blocking_clients(
+        &self,
+        basis: &Basis,
+        remote: &Remote,
+        count: u16,
+    ) -> Result<Vec<blocking::Client>, OpenError> {
+        let seats = Seat::connected(&self.udp, remote.address, count)?.into_iter();
+        let clients = seats.map(|seat| self.blocking_client(basis, seat, remote));
+        clients.collect()
+    }
+
     fn blocking_client(
         &self,
         basis: &Basis,
         seat: Seat,
-        target: (SocketAddr, String),
+        remote: &Remote,
     ) -> Result<blocking::Client, OpenError> {
-        let remote = target.0;
-        let client = blocking::Client::new(self.client(basis, seat, target, false)?, remote);
+        let guard = self.client(basis, seat, remote, false)?;
+        let client = blocking::Client::new(guard, remote.address);
         client.connect()?;
         Ok(client)
     }
@@ -198,16 +241,31 @@ impl Builder {
     }
 
     #[cfg(feature = "tokio")]
+    async fn task_clients(
+        &self,
+        basis: &Basis,
+        remote: &Remote,
+        count: u16,
+    ) -> Result<Vec<crate::Client>, OpenError> {
+        let seats = Seat::connected(&self.udp, remote.address, count)?;
+        let mut clients = Vec::with_capacity(seats.len());
+        for seat in seats {
+            clients.push(self.task_client(basis, seat, remote).await?);
+        }
+        Ok(clients)
+    }
+
+    #[cfg(feature = "tokio")]
     async fn task_client(
         &self,
         basis: &Basis,
         seat: Seat,
-        target: (SocketAddr, String),
+        remote: &Remote,
     ) -> Result<crate::Client, OpenError> {
-        let (remote, udp) = (target.0, seat.udp.clone());
-        let guard = self.client(basis, seat, target, true)?;
+        let udp = seat.udp.clone();
+        let guard = self.client(basis, seat, remote, true)?;
         spawn(&guard, udp.as_deref())?;
-        let client = crate::Client::new(guard, remote);
+        let client = crate::Client::new(guard, remote.address);
         client.connect().await?;
         Ok(client)
     }
@@ -225,15 +283,16 @@ impl Builder {
         &self,
         basis: &Basis,
         seat: Seat,
-        (remote, name): (SocketAddr, String),
+        remote: &Remote,
         is_task: bool,
     ) -> Result<Arc<Guard>, OpenError> {
-        let deadline = self.connect_deadline.unwrap_or(CONNECT_DEADLINE);
+        let server = remote.address;
         let span = match seat.shard.count() {
-            1 => tracing::info_span!("client", server = %remote),
-            _ => tracing::info_span!("client", server = %remote, shard = seat.shard.number()),
+            1 => tracing::info_span!("client", %server),
+            _ => tracing::info_span!("client", %server, shard = seat.shard.number()),
         };
-        let target = Target::new(Path::to(remote), name, deadline);
+        let deadlines = (remote.within, self.deadline());
+        let target = Target::new(Path::to(server), remote.name.clone(), deadlines);
         self.open(basis, seat, is_task, (span, Some(target)))
     }
 
@@ -257,6 +316,15 @@ impl Builder {
     }
 }
 
+/// A client's server.
+struct Remote {
+    address: SocketAddr,
+    /// The first session with it is to be live after so long.
+    within: Duration,
+    /// What its certificate must prove.
+    name: String,
+}
+
 #[cfg(feature = "tokio")]
 fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> {
     let udp = udp.expect("tasks are driven over sockets");
@@ -270,3 +338,6 @@ fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Default of [`Builder::spin`]: two unloaded round trips of 64 B (docs/PERF.md).
 const SPIN: Duration = Duration::from_micros(50);
+
+#[cfg(test)]
+mod tests;
