@@ -14,7 +14,7 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_handshake::HmacTokens;
 use smt_io::{UdpCarrier, UdpOptions};
-use smt_proto::{CloseCode, Config, Endpoint, Event, Time};
+use smt_proto::{CloseCode, Config, Endpoint, Event, Time, TransmitBuffer};
 use smt_sim::crypto::NullCipher;
 
 use super::smt_calls::{SmtCall, SmtCalls};
@@ -110,7 +110,7 @@ struct Driver {
     carrier: UdpCarrier,
     began: Instant,
     receive: Vec<u8>,
-    transmit: Vec<u8>,
+    transmit: TransmitBuffer,
     unsent: Option<(Transmit, usize)>,
     is_spinning_worthwhile: bool,
 }
@@ -140,7 +140,7 @@ impl Driver {
             carrier,
             began: Instant::now(),
             receive: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: Vec::new(),
+            transmit: TransmitBuffer::default(),
             unsent: None,
             is_spinning_worthwhile: true,
         })

@@ -11,7 +11,7 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, Wait};
 use smt_handshake::{HmacTokens, TlsProvider};
 use smt_io::MemoryCarrier;
-use smt_proto::{Config, Endpoint, Event, Time};
+use smt_proto::{Config, Endpoint, Event, Time, TransmitBuffer};
 use smt_wire::{SessionIndex, Shard};
 
 use crate::certificates::SERVER_NAME;
@@ -141,7 +141,7 @@ struct End {
     endpoint: Endpoint,
     carrier: MemoryCarrier,
     received: Vec<u8>,
-    transmit: Vec<u8>,
+    transmit: TransmitBuffer,
 }
 
 impl End {
@@ -150,7 +150,7 @@ impl End {
             endpoint,
             carrier,
             received: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: Vec::new(),
+            transmit: TransmitBuffer::default(),
         }
     }
 

@@ -3,11 +3,12 @@
 
 use crate::leaving::Room;
 use crate::limits::SEGMENTS_MAX;
+use crate::transmit_buffer::TransmitBuffer;
 
 /// A batch under construction, in a buffer that the caller owns.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
-    pub(crate) bytes: &'a mut Vec<u8>,
+    pub(crate) bytes: &'a mut TransmitBuffer,
     /// Size of all datagrams but the last; 0 while empty.
     segment_size: usize,
     segments: usize,
@@ -19,7 +20,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(bytes: &'a mut Vec<u8>, bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes: &'a mut TransmitBuffer, bytes_max: usize) -> Self {
         bytes.clear();
         Self {
             bytes,
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_shorter_datagram_ends_the_batch_and_a_longer_never_fits() {
-        let mut bytes = Vec::new();
+        let mut bytes = TransmitBuffer::default();
         let mut batch = Batch::new(&mut bytes, 65_507);
         assert!(batch.fits(60_000));
         batch.close_datagram(100);
@@ -94,11 +95,11 @@ mod tests {
 
     #[test]
     fn the_kernels_limits_hold() {
-        let mut bytes = Vec::new();
+        let mut bytes = TransmitBuffer::default();
         let mut batch = Batch::new(&mut bytes, 65_507);
         let mut segments = 0;
         while batch.fits(1_472) {
-            batch.bytes.resize(batch.bytes.len() + 1_472, 0);
+            batch.bytes.grow(1_472);
             batch.close_datagram(1_472);
             segments += 1;
         }

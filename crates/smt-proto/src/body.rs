@@ -20,9 +20,17 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// A body that begins so.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self::Own(bytes.to_vec())
+    /// A body of at most `whole` bytes that begins so. A long one has a spare buffer for all of it from the beginning, if
+    /// there is one; a new one is small until more has come.
+    pub(crate) fn beginning(bytes: &[u8], whole: usize, spares: &Spares) -> Self {
+        if whole <= OWN_MAX {
+            let mut own = Vec::with_capacity(whole);
+            own.extend_from_slice(bytes);
+            return Self::Own(own);
+        }
+        let mut buffer = spares.take(bytes.len(), whole);
+        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        Self::Lent(buffer, bytes.len())
     }
 
     /// What the body holds or may come to hold without growing.

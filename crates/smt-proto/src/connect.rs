@@ -28,6 +28,7 @@ use crate::question::Question;
 use crate::session::{Indices, Session, Shared};
 use crate::setup::Maker;
 use crate::time::Time;
+use crate::transmit_buffer::TransmitBuffer;
 
 /// A wish for a session, over all its attempts.
 pub(crate) struct Connect {
@@ -256,7 +257,7 @@ impl Connect {
     pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
         let attempt = &mut self.attempt;
         attempt.must_send = false;
-        let mut tail = Vec::new();
+        let mut tail = TransmitBuffer::default();
         if let Some((session, _)) = attempt.session.as_mut() {
             session.write_confirm(version, &mut tail);
         }

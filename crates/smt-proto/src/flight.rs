@@ -106,16 +106,19 @@ impl FlightOut {
                 fragment,
             };
             let start = batch.bytes.len();
-            batch.bytes.resize(start + DATAGRAM_FLOOR, 0);
             // All but the last are full anyway; the floor makes them equal, as one segmented send needs.
             let padded_to = if route.is_padded || !is_last {
                 DATAGRAM_FLOOR - tail.len()
             } else {
                 0
             };
-            let length = packet.emit(route.version, padded_to, &mut batch.bytes[start..]);
+            let length = packet.emit(
+                route.version,
+                padded_to,
+                batch.bytes.grow_zeroed(DATAGRAM_FLOOR),
+            );
             batch.bytes.truncate(start + length);
-            batch.bytes.extend_from_slice(tail);
+            batch.bytes.append(tail);
             batch.close_datagram(length + tail.len());
             offset += fragment.len();
             if is_last {
@@ -131,6 +134,7 @@ const FRAGMENT_MAX: usize = DATAGRAM_FLOOR - Handshake::HEADER_LEN - 60;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transmit_buffer::TransmitBuffer;
     use smt_wire::{Packet, VERSION, parse};
 
     fn route(cookie: &[u8]) -> FlightRoute<'_> {
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn a_flight_comes_together_in_any_order_and_each_datagram_is_padded() {
         let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]);
-        let mut bytes = Vec::new();
+        let mut bytes = TransmitBuffer::default();
         let mut batch = Batch::new(&mut bytes, 65_507);
         flight.write(route(&[9; 24]), &[], &mut batch);
         let datagrams: Vec<&[u8]> = bytes.chunks(DATAGRAM_FLOOR).collect();
@@ -178,7 +182,7 @@ mod tests {
     fn the_length_on_the_wire_is_what_is_written() {
         for length in [0, 1, 1_097, 1_098, 1_099, 5_000] {
             let flight = FlightOut::new(2, &[], &vec![7; length]);
-            let mut bytes = Vec::new();
+            let mut bytes = TransmitBuffer::default();
             let unpadded = FlightRoute {
                 is_padded: false,
                 ..route(&[])

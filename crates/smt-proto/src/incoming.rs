@@ -74,7 +74,13 @@ pub(crate) struct Piece<'a> {
 
 impl Incoming {
     /// A message of several records, of which the first has opened: so many bytes of the record stream, and of the body.
-    fn new(header: InnerHeader, geometry: Geometry, arrived: u32, body: &[u8]) -> Self {
+    fn new(
+        header: InnerHeader,
+        geometry: Geometry,
+        arrived: u32,
+        body: &[u8],
+        spares: &Spares,
+    ) -> Self {
         let mut opened = RecordSet::default();
         opened.insert(0);
         Self {
@@ -83,7 +89,7 @@ impl Incoming {
             length: geometry.stream_length(header.padded_length),
             records: geometry.records(header.padded_length),
             opened,
-            body: Body::of(body),
+            body: Body::beginning(body, body_room(&header), spares),
             assemblies: Assemblies::default(),
             allowed: 0,
             priority: 0,
@@ -255,7 +261,7 @@ impl Incoming {
         let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
         // One byte more: `open_rest` borrows it and saves a copy of the record.
         let end = start + content + 1;
-        let (promised, whole) = (self.promised(), self.header.true_length as usize + 1);
+        let (promised, whole) = (self.promised(), body_room(&self.header));
         let body = self.body.up_to(end, (promised, whole), opener.spares);
         if open_rest(
             aead,
@@ -290,6 +296,11 @@ impl Incoming {
     fn place(&self, index: u32) -> Record {
         self.geometry.record(self.header.padded_length, index)
     }
+}
+
+/// Bytes in which a whole body is opened: one more than it has, see [`Incoming::open`].
+fn body_room(header: &InnerHeader) -> usize {
+    header.true_length as usize + 1
 }
 
 /// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a record and at

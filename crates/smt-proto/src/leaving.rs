@@ -9,6 +9,7 @@ use smt_wire::{DataHeader, Geometry, Grant, MessageId, Record, SessionIndex};
 
 use crate::incoming::record_end;
 use crate::ranges::{Range, Ranges};
+use crate::transmit_buffer::TransmitBuffer;
 
 mod packets;
 
@@ -50,7 +51,7 @@ pub(crate) struct PacketWriter<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
     record: Option<(SessionIndex, MessageId, u32)>,
-    bytes: Vec<u8>,
+    bytes: TransmitBuffer,
 }
 
 impl Leaving {
@@ -193,10 +194,10 @@ impl Leaving {
         &mut self,
         NextPacket { range, is_again }: NextPacket,
         writer: &mut PacketWriter<'_>,
-        out: &mut Vec<u8>,
+        out: &mut TransmitBuffer,
     ) -> Result<(), SealError> {
         let start = out.len();
-        out.resize(start + DataHeader::LEN, 0);
+        out.grow_zeroed(DataHeader::LEN);
         let mut offset = range.start;
         let mut epoch = None;
         while offset < range.end {
@@ -249,27 +250,25 @@ fn append_record_part(
     place: &Record,
     part: Range,
     writer: &mut PacketWriter<'_>,
-    out: &mut Vec<u8>,
+    out: &mut TransmitBuffer,
 ) -> Result<u32, SealError> {
     let index = place.index;
     let length = place.stream_len() as u32;
     let from = part.start - place.stream_start;
     let to = (part.end - place.stream_start).min(length);
     if from == 0 && to == length {
-        let at = out.len();
-        out.resize(at + length as usize, 0);
-        frozen.seal(index, writer.keys, &mut out[at..])?;
+        frozen.seal(index, writer.keys, out.grow(length as usize))?;
         return Ok(length);
     }
     let name = (writer.own, frozen.id(), index);
     let scratch = &mut *writer.scratch;
     if scratch.record != Some(name) {
         scratch.record = None;
-        scratch.bytes.resize(length as usize, 0);
-        frozen.seal(index, writer.keys, &mut scratch.bytes)?;
+        scratch.bytes.clear();
+        frozen.seal(index, writer.keys, scratch.bytes.grow(length as usize))?;
         scratch.record = Some(name);
     }
-    out.extend_from_slice(&scratch.bytes[from as usize..to as usize]);
+    out.append(&scratch.bytes[from as usize..to as usize]);
     Ok(to - from)
 }
 

@@ -65,6 +65,7 @@ mod stateless;
 mod statistics;
 mod table;
 mod time;
+mod transmit_buffer;
 mod warm;
 mod work;
 
@@ -80,3 +81,4 @@ pub use pull::{Pull, PullOrder};
 pub use shortest_remaining::ShortestRemainingFirst;
 pub use statistics::Statistics;
 pub use time::Time;
+pub use transmit_buffer::TransmitBuffer;

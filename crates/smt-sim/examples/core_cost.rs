@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_handshake::HmacTokens;
-use smt_proto::{Config, Endpoint, Event, Time};
+use smt_proto::{Config, Endpoint, Event, Time, TransmitBuffer};
 use smt_sim::crypto::{FastExchange, NullCipher};
 use smt_wire::SessionIndex;
 
@@ -45,7 +45,7 @@ struct Pair {
     server: Endpoint,
     sessions: Vec<SessionIndex>,
     now: Time,
-    buffer: Vec<u8>,
+    buffer: TransmitBuffer,
     datagrams: usize,
 }
 
@@ -68,7 +68,7 @@ impl Pair {
             sessions: Vec::new(),
             // Cookies are valid for seconds since the beginning.
             now: Time::default() + Duration::from_secs(60),
-            buffer: Vec::new(),
+            buffer: TransmitBuffer::default(),
             datagrams: 0,
         }
     }
@@ -143,7 +143,7 @@ fn deliver(
     from: &mut Endpoint,
     to: &mut Endpoint,
     path: Path,
-    buffer: &mut Vec<u8>,
+    buffer: &mut TransmitBuffer,
 ) -> usize {
     let mut datagrams = 0;
     while let Some(transmit) = from.poll_transmit(now, buffer) {

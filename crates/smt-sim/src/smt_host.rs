@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use smt_carrier::{Path, Transmit};
-use smt_proto::{Endpoint, Event, Time};
+use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
 use smt_wire::DataHeader;
 
 use crate::chunk::Chunk;
@@ -36,7 +36,7 @@ pub struct SmtHost<A> {
     pub is_up: bool,
     /// What stands between the endpoint and the cable.
     pub socket: Socket,
-    buffer: Vec<u8>,
+    buffer: TransmitBuffer,
     chunk: Chunk,
 }
 
@@ -50,7 +50,7 @@ impl<A: Application> SmtHost<A> {
             clock: Clock::default(),
             is_up: true,
             socket: Socket::default(),
-            buffer: Vec::new(),
+            buffer: TransmitBuffer::default(),
             chunk: Chunk::default(),
         }
     }

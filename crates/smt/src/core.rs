@@ -15,7 +15,7 @@ use smt_carrier::{Carrier, SendError, Transmit};
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
     CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
-    Time,
+    Time, TransmitBuffer,
 };
 use smt_wire::SessionIndex;
 
@@ -29,7 +29,7 @@ pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
     carrier: Arc<dyn Carrier>,
     has_dscp: bool,
-    transmit: Vec<u8>,
+    transmit: TransmitBuffer,
     /// What the socket had no room for: from this byte on.
     unsent: Option<(Transmit, usize)>,
     /// Until then what is to be sent waits for what else is about to be, by [`Core::cork`].
@@ -62,7 +62,7 @@ impl Core {
             endpoint,
             carrier,
             has_dscp,
-            transmit: Vec::with_capacity(TRANSMIT_BYTES),
+            transmit: TransmitBuffer::default(),
             unsent: None,
             corked_until: None,
             told: 0,
@@ -433,8 +433,6 @@ impl Core {
     }
 }
 
-/// The largest transmit.
-const TRANSMIT_BYTES: usize = 65_536;
 /// What is corked waits for tasks that are ready to run: so long, if the endpoint is used meanwhile.
 const CORKED_MAX: Duration = Duration::from_micros(50);
 /// So late are questions at most because something comes all the time.

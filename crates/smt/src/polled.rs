@@ -18,7 +18,7 @@ use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
 use smt_io::{PollDescriptor, UdpCarrier};
-use smt_proto::{CloseCode, ConnectError, Refused, Time};
+use smt_proto::{CloseCode, ConnectError, Refused, Time, TransmitBuffer};
 use smt_wire::{AbortCode, Shard};
 
 use crate::builder::Builder;
@@ -40,7 +40,7 @@ pub struct Endpoint {
     descriptor: PollDescriptor,
     clock: Clock,
     receive: Vec<u8>,
-    transmit: Vec<u8>,
+    transmit: TransmitBuffer,
     unsent: Option<(Transmit, usize)>,
     has_dscp: bool,
     /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
@@ -110,7 +110,7 @@ impl Endpoint {
             descriptor,
             clock: basis.clock,
             receive: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: Vec::new(),
+            transmit: TransmitBuffer::default(),
             unsent: None,
             has_dscp: basis.has_dscp,
             timer: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smt_carrier::Path;
 use smt_proto::handshake::KeyExchangeProvider;
-use smt_proto::{Config, Endpoint, Time};
+use smt_proto::{Config, Endpoint, Time, TransmitBuffer};
 
 use super::exchange::tokens;
 
@@ -22,7 +22,7 @@ pub(crate) struct Datagram {
 pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     number: usize,
-    buffer: Vec<u8>,
+    buffer: TransmitBuffer,
 }
 
 impl Node {
@@ -34,7 +34,7 @@ impl Node {
         Self {
             endpoint: Endpoint::new(config, provider, tokens(number)),
             number,
-            buffer: Vec::new(),
+            buffer: TransmitBuffer::default(),
         }
     }
 

@@ -9,17 +9,18 @@ use crate::batch::Batch;
 use crate::event::{ConnectId, RpcId};
 use crate::ready::Place;
 use crate::time::Time;
+use crate::transmit_buffer::TransmitBuffer;
 
 impl Endpoint {
     /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut TransmitBuffer) -> Option<Transmit> {
         if self.is_quiet(now) {
             buffer.clear();
             return None;
         }
         if let Some((path, bytes)) = self.stateless.pop() {
             buffer.clear();
-            buffer.extend_from_slice(&bytes);
+            buffer.append(&bytes);
             return Some(Transmit {
                 path,
                 segment_size: bytes.len(),

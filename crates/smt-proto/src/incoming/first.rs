@@ -59,7 +59,11 @@ impl First {
         let message = match geometry.records(piece.message_length) {
             1 => Message::Whole(opener.bodies.of(plaintext)),
             _ => Message::Part(Box::new(Incoming::new(
-                header, geometry, arrived, plaintext,
+                header,
+                geometry,
+                arrived,
+                plaintext,
+                opener.spares,
             ))),
         };
         Some(Self {

@@ -17,6 +17,7 @@ use crate::resend_credit::ResendCredit;
 use crate::served::{Served, ServedState};
 use crate::statistics::Statistics;
 use crate::time::Time;
+use crate::transmit_buffer::TransmitBuffer;
 
 impl Session {
     /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
@@ -129,7 +130,7 @@ impl Session {
     }
 
     /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.
-    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut Vec<u8>) {
+    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
         self.write_control_packet(version, (0, &Body::Confirm), out);
     }
 
@@ -141,7 +142,7 @@ impl Session {
     }
 
     /// One datagram with as many control packets as fit.
-    fn write_control(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+    fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) {
         let limit = self.discovery.size().min(CONTROL_DATAGRAM_MAX);
         let shift = self.agreement.stripes_log2;
         let stripe_of = move |id: MessageId| (id.0 & ((1 << shift) - 1)) as u16;
@@ -187,7 +188,7 @@ impl Session {
         &mut self,
         version: u8,
         (stripe, body): (u16, &Body<'_>),
-        out: &mut Vec<u8>,
+        out: &mut TransmitBuffer,
     ) {
         if self.seal.count_control().is_err() {
             // The key's hard limit. Nothing more leaves under it; the peer will find the session silent.
@@ -205,13 +206,9 @@ impl Session {
             session: self.remote_index,
             number,
         };
-        let start = out.len();
-        out.resize(start + ControlHeader::packet_len(body), 0);
-        let (aad, sealed) = {
-            let packet = &mut out[start..];
-            let length = header.emit(version, body, packet);
-            packet.split_at_mut(length)
-        };
+        let packet = out.grow_zeroed(ControlHeader::packet_len(body));
+        let length = header.emit(version, body, packet);
+        let (aad, sealed) = packet.split_at_mut(length);
         let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
         if *body == Body::Confirm {
             plaintext.copy_from_slice(&self.own_token);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind them.
 
-use smt_proto::{Endpoint, Time};
+use smt_proto::{Endpoint, Time, TransmitBuffer};
 
 use super::support::configs::ethernet;
 use super::support::{Random, Verdict, World, body, ms};
 
 /// The lengths of the datagrams of the next batch.
 fn next_batch(endpoint: &mut Endpoint, now: Time) -> Option<Vec<usize>> {
-    let mut buffer = Vec::new();
+    let mut buffer = TransmitBuffer::default();
     let transmit = endpoint.poll_transmit(now, &mut buffer)?;
     Some(transmit.segments(&buffer).map(<[u8]>::len).collect())
 }
@@ -17,7 +17,10 @@ fn with_calls(lengths: &[usize]) -> World {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     let now = world.now;
     let endpoint = &mut world.nodes[0].endpoint;
-    while endpoint.poll_transmit(now, &mut Vec::new()).is_some() {}
+    while endpoint
+        .poll_transmit(now, &mut TransmitBuffer::default())
+        .is_some()
+    {}
     for (number, length) in (0..).zip(lengths) {
         endpoint
             .call(now, session, body(number, *length), None)
@@ -101,7 +104,7 @@ fn and_sessions_still_take_turns() {
         }
         let mut indices = std::collections::BTreeSet::new();
         for _ in 0..2 * sessions {
-            let mut buffer = Vec::new();
+            let mut buffer = TransmitBuffer::default();
             let transmit = endpoint.poll_transmit(now, &mut buffer).unwrap();
             let of = |packet: &[u8]| packet[12..20].to_vec();
             indices.extend(transmit.segments(&buffer).map(of));

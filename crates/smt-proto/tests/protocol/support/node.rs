@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use smt_proto::{Config, Endpoint, Event, RpcId, Time};
+use smt_proto::{Config, Endpoint, Event, RpcId, Time, TransmitBuffer};
 use smt_wire::AbortCode;
 
 use super::exchange::tokens;
@@ -34,7 +34,7 @@ pub struct Node {
     pub delivered: Vec<(RpcId, Bytes)>,
     /// The deadlines of those that were requests.
     pub deadlines: Vec<Option<Time>>,
-    pub buffer: Vec<u8>,
+    pub buffer: TransmitBuffer,
 }
 
 impl Node {
@@ -51,7 +51,7 @@ impl Node {
             events: VecDeque::new(),
             delivered: Vec::new(),
             deadlines: Vec::new(),
-            buffer: Vec::new(),
+            buffer: TransmitBuffer::default(),
         }
     }
 
