@@ -61,6 +61,10 @@ impl Assembly {
             self.bytes[within as usize..end as usize].copy_from_slice(bytes);
             return;
         }
+        if self.filled.len() >= PIECES_MAX && !self.filled.touches(part) {
+            // Scattered so by who forges: each packet would cost a look at all pieces. What comes again finds them merged.
+            return;
+        }
         if within as usize == self.bytes.len() {
             // In order, as almost always: nothing is cleared to be written over.
             self.bytes.extend_from_slice(bytes);
@@ -97,6 +101,8 @@ impl Assembly {
 
 /// Openings of a record whose parts are being replaced: four times as many as the datagrams of a record.
 const TRIES_MAX: u32 = 64;
+/// Pieces of a record with gaps between them: some nine times its datagrams.
+const PIECES_MAX: usize = 128;
 
 #[cfg(test)]
 mod tests {
@@ -143,5 +149,22 @@ mod tests {
         assembly.write(0, b"abc");
         assembly.write(0, b"XXXX");
         assert_eq!(assembly.bytes, b"abcX");
+    }
+
+    #[test]
+    fn scattered_pieces_are_bounded_and_do_not_keep_the_record_out() {
+        let length = 16_406;
+        let mut assembly = Assembly::new(length, &mut Vec::new());
+        for within in (1..length as u32).step_by(2) {
+            assembly.write(within, &[0]);
+            assert!(assembly.filled.len() <= PIECES_MAX);
+        }
+        let genuine = vec![7; 1_400];
+        for _ in 0..2 {
+            for within in (0..length).step_by(1_400) {
+                assembly.write(within as u32, &genuine[..1_400.min(length - within)]);
+            }
+        }
+        assert!(assembly.take_whole().is_some());
     }
 }

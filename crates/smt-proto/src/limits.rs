@@ -38,8 +38,11 @@ pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
 pub(crate) const COOKIE_KEY_LIFE_SECS: u64 = 64;
 /// Bytes that a server may send to an unvalidated address per byte received (RFC 9000 §8.1 uses 3 too).
 pub(crate) const AMPLIFICATION: usize = 3;
-/// Answers to packets of no session (RESET, VERSION, COOKIE, UNAVAILABLE), and to questions about unknown ids, a second.
+/// Answers to packets of no session (RESET, VERSION, UNAVAILABLE), and to questions about unknown ids, a second.
 pub(crate) const ANSWERS_PER_SECOND: u32 = 1_000;
+/// COOKIEs a second: more than who spoofs addresses can cause with a gigabit a second, since nobody gets in without one
+/// meanwhile. Each is an HMAC.
+pub(crate) const COOKIES_PER_SECOND: u32 = 100_000;
 /// Stateless answers waiting to be sent.
 pub(crate) const ANSWERS_QUEUED: usize = 64;
 

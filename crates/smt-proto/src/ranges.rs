@@ -49,6 +49,12 @@ impl Ranges {
         grows
     }
 
+    /// Whether a range overlaps or adjoins one of the set: then adding it makes no further one.
+    pub(crate) fn touches(&self, range: Range) -> bool {
+        let from = self.0.partition_point(|old| old.end < range.start);
+        self.0.get(from).is_some_and(|old| old.start <= range.end)
+    }
+
     /// Takes up to `length` bytes from the lowest range.
     pub(crate) fn take_first(&mut self, length: u32) -> Option<Range> {
         let first = self.0.first_mut()?;

@@ -12,7 +12,9 @@ use smt_wire::{Cookie, Reset, SessionIndex, Unavailable, VersionAnswer};
 
 use crate::error::Unavailability;
 use crate::handshake::{MacPurpose, TokenMac};
-use crate::limits::{ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS};
+use crate::limits::{
+    ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS, COOKIES_PER_SECOND,
+};
 use crate::rate::Rate;
 use crate::table::Salt;
 use crate::time::Time;
@@ -33,7 +35,7 @@ impl Stateless {
         Self {
             version,
             mac,
-            cookies: Rate::new(ANSWERS_PER_SECOND),
+            cookies: Rate::new(COOKIES_PER_SECOND),
             resets: Rate::new(ANSWERS_PER_SECOND),
             versions: Rate::new(ANSWERS_PER_SECOND),
             refusals: Rate::new(ANSWERS_PER_SECOND),

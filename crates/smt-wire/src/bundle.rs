@@ -69,7 +69,7 @@ impl MemberHeader {
 pub struct Members<'a> {
     bytes: &'a [u8],
     at: usize,
-    requests: usize,
+    newcomers: usize,
 }
 
 impl<'a> Members<'a> {
@@ -82,7 +82,7 @@ impl<'a> Members<'a> {
         let mut members = Self {
             bytes,
             at: 0,
-            requests: 0,
+            newcomers: 0,
         };
         if bytes.is_empty() {
             return Err(ParseError::Malformed("bundle without a member"));
@@ -90,14 +90,14 @@ impl<'a> Members<'a> {
         let mut rest = members;
         while rest.at < bytes.len() {
             let (member, _) = rest.split_first()?;
-            members.requests += usize::from(member.kind == Kind::Request);
+            members.newcomers += usize::from(member.kind != Kind::Reply);
         }
         Ok(members)
     }
 
-    /// How many of all its members are requests.
-    pub fn requests(&self) -> usize {
-        self.requests
+    /// How many of all its members the receiver must have room for: requests and one-way messages.
+    pub fn newcomers(&self) -> usize {
+        self.newcomers
     }
 
     fn split_first(&mut self) -> Result<(MemberHeader, core::ops::Range<usize>), ParseError> {
@@ -168,7 +168,7 @@ mod tests {
         let members: Vec<_> = Members::parse(&bytes).unwrap().collect();
         let ids: Vec<_> = members.iter().map(|(header, _)| header.id.0).collect();
         assert_eq!(ids, [5, 6, 7]);
-        assert_eq!(Members::parse(&bytes).unwrap().requests(), 1);
+        assert_eq!(Members::parse(&bytes).unwrap().newcomers(), 2);
         let (ask, place) = members[0].clone();
         assert_eq!((ask.deadline_us, ask.reply_unscheduled), (7, 9));
         assert_eq!(&bytes[place], b"ask");

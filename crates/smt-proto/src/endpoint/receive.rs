@@ -19,7 +19,7 @@ use crate::error::{SessionEnd, Unavailability};
 use crate::event::{ConnectId, Event};
 use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
 use crate::setup::Maker;
-use crate::stateless::{COOKIE_PACKET_MAX, is_equal};
+use crate::stateless::is_equal;
 use crate::time::Time;
 
 impl Endpoint {
@@ -32,6 +32,10 @@ impl Endpoint {
                 Ok((packet, further)) => {
                     let length = rest.len() - further.len();
                     self.handle_packet(now, path, &packet, length);
+                    if matches!(packet, Packet::VersionAnswer(_)) {
+                        // It speaks to all connects at once, and is alone: thousands in a datagram are an attack.
+                        return;
+                    }
                     rest = further;
                 }
                 Err(error) => {
@@ -89,7 +93,8 @@ impl Endpoint {
             let progress = connect.handle_unreachable(now);
             self.progress(now, id, progress);
         }
-        for index in self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX)) {
+        let with_host = self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX));
+        for index in with_host.collect::<Vec<_>>() {
             if let Some(session) = self.sessions.get_mut(index.0) {
                 session.suspect(now);
                 self.settle(index);
@@ -212,6 +217,8 @@ impl Endpoint {
 
     fn handle_reset(&mut self, path: Path, reset: &Reset) {
         let named = self.sessions_with(path.remote, reset.index..=reset.index);
+        // A peer that numbers its sessions has one of this index. Of one that does not, the newest: anybody can make us look.
+        let named: Vec<_> = named.rev().take(RESETTABLE).collect();
         if named.is_empty() {
             self.shared.statistics.packets_alien += 1;
         }
@@ -231,16 +238,16 @@ impl Endpoint {
         }
     }
 
-    /// Live sessions with this host whose remote index is one of these.
+    /// Live sessions with this host whose remote index is one of these; of one remote index the oldest first.
     fn sessions_with(
         &self,
         remote: SocketAddr,
         indices: RangeInclusive<SessionIndex>,
-    ) -> Vec<SessionIndex> {
+    ) -> impl DoubleEndedIterator<Item = SessionIndex> {
         let first = (remote, *indices.start(), SessionIndex(0));
         let last = (remote, *indices.end(), SessionIndex(u64::MAX));
         let found = self.by_remote.range(first..=last);
-        found.map(|(_, _, index)| *index).collect()
+        found.map(|(_, _, index)| *index)
     }
 
     fn handle_handshake(&mut self, now: Time, path: Path, packet: &Handshake<'_>, length: usize) {
@@ -297,7 +304,9 @@ impl Endpoint {
         let is_loaded = self.accepts_without_cookie >= self.shared.config.accepts_without_cookie
             || of_prefix >= ACCEPTS_PER_PREFIX;
         if !has_cookie && is_loaded {
-            if length > COOKIE_PACKET_MAX && self.stateless.cookie(now, path, packet.source) {
+            // Others are cheap to send, and would use up the rate.
+            let is_first = packet.offset == 0 && length >= DATAGRAM_FLOOR;
+            if is_first && self.stateless.cookie(now, path, packet.source) {
                 self.shared.statistics.cookies_sent += 1;
             }
             return;
@@ -387,3 +396,6 @@ pub(super) fn prefix_of(address: IpAddr) -> IpAddr {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
     }
 }
+
+/// Sessions of one remote index that a RESET may be for.
+const RESETTABLE: usize = 8;

@@ -232,6 +232,29 @@ fn whole_messages_that_nobody_takes_keep_others_out() {
     }
 }
 
+/// In a bundle as alone.
+#[test]
+fn and_one_way_messages_that_come_together() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    fill_with_untaken(&mut world, 1024 * KIB);
+    let now = world.now;
+    let mut send = |number| {
+        let endpoint = &mut world.nodes[0].endpoint;
+        endpoint
+            .send_one_way(now, session, body(number, 100), None)
+            .unwrap()
+    };
+    let together: Vec<_> = (0..8).map(&mut send).collect();
+    world.run_for(ms(1_000));
+    assert_eq!(world.nodes[1].endpoint.statistics().messages_delivered, 0);
+    fill_with_untaken(&mut world, 0);
+    for rpc in together {
+        assert_eq!(world.one_way_outcome(0, rpc), OneWayOutcome::Delivered);
+    }
+}
+
 #[test]
 fn replies_arrive_although_nobody_takes_messages() {
     let mut server = ethernet();

@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for its requests its
+    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for what is new its
     /// replies are, since they make room: then it is as if it had not come, and comes again.
     pub(in crate::session) fn open_bundle(
         &mut self,
@@ -111,8 +111,8 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         };
-        let requests = members.requests();
-        if requests > 0 && !self.has_room_for(requests, shared) {
+        let newcomers = members.newcomers();
+        if newcomers > 0 && !self.has_room_for(newcomers, shared) {
             shared.statistics.memory_refusals += 1;
             self.heard(now);
             let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
