@@ -48,6 +48,8 @@ pub(crate) struct LiveCall {
     pub(crate) reply_unscheduled: u32,
     /// Whether the peer is known to have marked the id as seen.
     pub(crate) is_seen: bool,
+    /// Whether it has left again ahead of an early question, which it does once.
+    pub(crate) went_again: bool,
     /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
     pub(crate) bundle: Option<MessageId>,
     /// What has left in it, if it is a bundle itself.
@@ -92,6 +94,7 @@ impl LiveCall {
             deadline: None,
             reply_unscheduled: 0,
             is_seen: false,
+            went_again: false,
             bundle: None,
             members: None,
         }

@@ -132,9 +132,9 @@ pub(crate) const QUESTIONS_UNTIL_UNGRANTED: u32 = 3;
 /// Questions of one kind in one pass of a session's timers; the others follow in the next. Each has at most 16
 /// entries, and the queue of control packets takes 4,096: what is dropped every time would never be asked.
 pub(crate) const QUESTIONS_PER_PASS: usize = 256;
-/// Requests that leave again with early questions in one pass: a loss takes few, and many calls that are silent at once
-/// wait for a peer that is held up.
-pub(crate) const REQUESTS_AGAIN_PER_PASS: usize = 4;
+/// Datagrams of requests that leave again with early questions before anything of the peer opens: a loss takes few, and
+/// many calls that fall silent wait for a peer that is held up.
+pub(crate) const REQUESTS_AGAIN: u8 = 4;
 /// Share of the granted bytes that goes to the oldest message, in thousandths (Homa: `grant_fifo_fraction`).
 pub(crate) const OLDEST_SHARE: u32 = 50;
 /// Entries of one kind that wait in a session's control queue; further ones are dropped, all are asked again.

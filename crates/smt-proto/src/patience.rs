@@ -24,6 +24,8 @@ pub(crate) struct Patience {
     grown: Time,
     /// How long replies take.
     replies: Option<Spread>,
+    /// What the last ones took that were asked about, until one comes that was not.
+    asked: u64,
 }
 
 /// What times are like, of late: their mean over some eight, and how far from it they are, over some four.
@@ -61,6 +63,7 @@ impl Patience {
             interval: nanos(least),
             grown: Time::default(),
             replies: None,
+            asked: 0,
         }
     }
 
@@ -74,7 +77,8 @@ impl Patience {
         match self.replies {
             Some(replies) => {
                 let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
-                Duration::from_nanos(replies.most().clamp(least, self.interval))
+                let wait = replies.most().max(self.asked);
+                Duration::from_nanos(wait.clamp(least, self.interval))
             }
             None => self.interval(),
         }
@@ -87,6 +91,15 @@ impl Patience {
             Some(replies) => replies.and(after),
             None => Spread::first(after),
         });
+        self.asked = 0;
+    }
+
+    /// The same of a reply that was asked about: what it has taken does not count, since some of it may have been the wait
+    /// for the question (Karn; RFC 6298 §3). But the next one is given longer than that (§5.5 there): if replies take so
+    /// long now, one comes unasked, and counts.
+    pub(crate) fn asked_after(&mut self, after: Duration) {
+        let after = nanos(after);
+        self.asked = self.asked.max(after.saturating_add(after / 4));
     }
 
     /// Something came that had been asked for: again, or at last.

@@ -17,6 +17,8 @@ pub(crate) struct Question {
     pub(crate) asked: u32,
     /// Questions since the last progress.
     pub(crate) asked_in_vain: u32,
+    /// The next question comes before the interval has passed.
+    is_early: bool,
     /// When waiting began, or the peer was last heard about it.
     pub(crate) since: Time,
     /// When the peer last asked about the same message, or waiting began: it still wants it.
@@ -31,6 +33,7 @@ impl Question {
             interval_us: micros(interval),
             asked: 0,
             asked_in_vain: 0,
+            is_early: false,
             since: now,
             wanted_at: now,
         }
@@ -38,8 +41,12 @@ impl Question {
 
     /// First asked after `early`, then after `interval`, as if that were the first.
     pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
+        if early >= interval {
+            return Self::new(now, interval);
+        }
         Self {
             due: now + early,
+            is_early: true,
             ..Self::new(now, interval / 2)
         }
     }
@@ -49,17 +56,22 @@ impl Question {
         *self = Self::new(now, interval);
     }
 
-    /// Whether what was asked just now was asked for the first time, and before the interval had passed.
-    pub(crate) fn is_early(&self, now: Time, patience: &Patience) -> bool {
-        self.asked_in_vain == 1 && now.since(self.since) < patience.interval()
-    }
-
     /// What was waited for came: first-hand, or again.
     pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
         if self.is_telling(now, patience, is_again) {
             patience.answered(now, is_again);
         }
         self.progressed(now, patience.interval());
+    }
+
+    /// A reply has begun, not for the second time.
+    pub(crate) fn replied(&self, now: Time, patience: &mut Patience) {
+        let after = now.since(self.since);
+        match self.asked {
+            0 => patience.replied(after),
+            // The request may have left again with the question: nobody knows to which of the two this is the reply.
+            _ => patience.asked_after(after),
+        }
     }
 
     /// Whether what comes now tells of the interval: not if it was asked for early and comes late.
@@ -73,6 +85,7 @@ impl Question {
         self.since = now;
         self.wanted_at = now;
         self.asked = 0;
+        self.is_early = false;
     }
 
     /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of it.
@@ -96,13 +109,14 @@ impl Question {
         self.asked_in_vain = 0;
     }
 
-    /// It is asked now; next time after twice the interval, at most `longest`.
-    pub(crate) fn ask(&mut self, now: Time, longest: Duration) {
+    /// It is asked now; next time after twice the interval, at most `longest`. Whether that was early.
+    pub(crate) fn ask(&mut self, now: Time, longest: Duration) -> bool {
         self.asked += 1;
         self.asked_in_vain += 1;
         let twice = self.interval_us.saturating_add(self.interval_us.get());
         self.interval_us = twice.min(micros(longest));
         self.due = now + Duration::from_micros(self.interval_us.get().into());
+        std::mem::take(&mut self.is_early)
     }
 }
 

@@ -188,6 +188,8 @@ pub(crate) struct Session {
     sendable: SendQueue,
     /// The next batch is of messages, although control packets wait: they ask for what those are to bring.
     messages_first: bool,
+    /// Datagrams of requests that have left again early since something of the peer has opened.
+    requests_again: u8,
     discovery: Discovery,
     /// Earliest moment that the timers may have something to do.
     due: Option<Time>,
@@ -289,6 +291,7 @@ impl Session {
             control: ControlQueue::default(),
             sendable: SendQueue::default(),
             messages_first: false,
+            requests_again: 0,
             due: Some(now),
             earliest: now,
             discovery,
@@ -332,6 +335,7 @@ impl Session {
     /// Something of the peer has opened.
     fn heard(&mut self, now: Time) {
         self.asked_since = None;
+        self.requests_again = 0;
         self.suspicion = None;
         self.last_active = now;
     }

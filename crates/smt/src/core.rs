@@ -127,8 +127,8 @@ impl Core {
         }
     }
 
-    /// Does what is due. What `has_come` just now may not be all that the carrier has: then questions wait until a look
-    /// has found nothing, so that who was held up does not ask for what lies in its socket; but not for long.
+    /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
+    /// a look has found nothing, so that who was held up does not ask for what lies in its socket; but not for long.
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
         if self
@@ -435,7 +435,7 @@ impl Core {
 
 /// What is corked waits for tasks that are ready to run: so long, if the endpoint is used meanwhile.
 const CORKED_MAX: Duration = Duration::from_micros(50);
-/// So late are questions at most because something comes all the time.
+/// So late are the protocol's timers at most because something comes all the time.
 const PUT_OFF: Duration = Duration::from_millis(1);
 /// A full socket is tried again after this time.
 const SEND_AGAIN: Duration = Duration::from_millis(1);

@@ -260,6 +260,10 @@ impl Session {
             live.is_seen = true;
             live.question.busy();
             live.outgoing = None;
+            let bundle = live.bundle;
+            if let Some(Call::Live(bundle)) = bundle.and_then(|id| self.calls.get_mut(id.0)) {
+                bundle.is_seen = true;
+            }
         }
     }
 

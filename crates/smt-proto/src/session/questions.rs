@@ -10,13 +10,13 @@ use super::{Session, Shared};
 use crate::call::Call;
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
-    RESEND_INTERVAL_MAX,
+    REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
 };
 use crate::served::{Served, ServedState};
 use crate::time::Time;
 
 impl Session {
-    /// Nothing came for a call: ask for what is missing. Whether it was asked early for the whole reply.
+    /// Nothing came for a call: ask for what is missing. Whether that is the whole reply.
     pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
         let rpc = self.rpc(id);
         let has_left = match self.calls.get(id.0) {
@@ -47,39 +47,38 @@ impl Session {
             incoming => self.control.reply_progress(id, incoming.as_deref(), false),
         }
         let waits_for_all = live.incoming.is_none() && !live.is_one_way;
-        let is_early = waits_for_all && live.question.is_early(now, &self.patience);
         if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.remove(rpc);
         }
         self.asked_since.get_or_insert(now);
         shared.statistics.resends_asked += 1;
-        is_early
+        waits_for_all
     }
 
-    /// The request may be lost, not the reply: a short one leaves again ahead of the question, which then asks for what
-    /// it has brought about, not whether it is there (SPEC §9.3). Whether there is one more to send.
-    pub(super) fn send_request_again(&mut self, id: MessageId) -> bool {
+    /// The request may be lost, not the reply: a short one leaves once more ahead of the question, which then asks for
+    /// what it has brought about, not whether it is there (SPEC §9.3).
+    pub(super) fn send_request_again(&mut self, id: MessageId) {
         let id = match self.calls.get(id.0) {
             Some(Call::Live(live)) => live.bundle.unwrap_or(id),
-            _ => return false,
+            _ => return,
         };
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
-            return false;
+            return;
         };
         let Some(outgoing) = live.outgoing.as_mut() else {
-            return false;
+            return;
         };
-        if live.is_seen || outgoing.is_large() {
-            return false;
+        if live.is_seen || live.went_again || outgoing.is_large() || !outgoing.is_sent() {
+            return;
         }
-        self.messages_first = true;
-        if !outgoing.is_sent() {
-            // It is about to leave, for another member of the bundle.
-            return false;
+        if self.requests_again >= REQUESTS_AGAIN {
+            return;
         }
+        self.requests_again += 1;
+        live.went_again = true;
         outgoing.ask_all_again();
+        self.messages_first = true;
         self.queue_sendable(id);
-        true
     }
 
     /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.

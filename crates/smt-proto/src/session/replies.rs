@@ -55,7 +55,7 @@ impl Session {
         live.is_seen = true;
         let retransmit = data.header.retransmit;
         if !retransmit {
-            self.patience.replied(now.since(live.question.since));
+            live.question.replied(now, &mut self.patience);
         }
         live.question.came(now, &mut self.patience, retransmit);
         self.first_came(&first, data, shared);

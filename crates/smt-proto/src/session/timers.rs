@@ -12,8 +12,8 @@ use super::{Session, Shared};
 use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
-    PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, REQUESTS_AGAIN_PER_PASS, RESEND_INTERVAL_MAX,
-    TIMER_GRAIN_EACH, TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
+    PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
+    TIMER_GRAIN_MIN,
 };
 use crate::question::Question;
 use crate::served::ServedState;
@@ -155,8 +155,8 @@ impl Session {
                         continue;
                     }
                     if live.question.due <= now && silent.len() < QUESTIONS_PER_PASS {
-                        live.question.ask(now, RESEND_INTERVAL_MAX);
-                        silent.push(MessageId(number));
+                        let is_early = live.question.ask(now, RESEND_INTERVAL_MAX);
+                        silent.push((MessageId(number), is_early));
                     }
                     live.due()
                 }
@@ -177,11 +177,10 @@ impl Session {
         for id in expired {
             self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
         }
-        let mut again = REQUESTS_AGAIN_PER_PASS;
-        for id in silent {
-            let is_early = self.ask_about_call(now, id, shared);
-            if is_early && again > 0 && self.send_request_again(id) {
-                again -= 1;
+        for (id, is_early) in silent {
+            let waits_for_all = self.ask_about_call(now, id, shared);
+            if is_early && waits_for_all {
+                self.send_request_again(id);
             }
         }
     }

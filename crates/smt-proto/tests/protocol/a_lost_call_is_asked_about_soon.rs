@@ -245,17 +245,84 @@ fn nor_one_of_a_bundle_that_was_answered_in_part() {
     assert_eq!(said_by_client(&world, from), "R?");
 }
 
-/// Many that are silent at once wait for a peer that is held up; what they asked for would come twice.
+/// Many that fall silent wait for a peer that is held up; what they asked for would come twice.
 #[test]
 fn and_few_of_many() {
     let (mut world, session) = with_fast_replies();
-    world.nodes[1].application = Box::new(|_| Answer::Hold);
-    let before = world.nodes[0].endpoint.statistics().packets_resent;
+    let before = resent_by_client(&world);
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        1 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
     for number in 0..50 {
         world.call(0, session, body(number, 64));
+        world.run_for(us(60));
+    }
+    world.run_for(us(500));
+    assert_eq!(resent_by_client(&world) - before, 4);
+    assert_eq!(world.nodes[1].delivered.len(), 10 + 50);
+}
+
+/// Also if its members, which wait for different times, ask at different times.
+#[test]
+fn and_once_whatever_it_travels_in() {
+    let (mut world, session) = with_fast_replies();
+    world.is_recording = true;
+    let from = world.sent.len();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    for number in 0..4 {
+        world.begin_calls(0, session, [body(number, 64)]);
+        world.now = world.now + us(60);
     }
     world.run_for(ms(2));
-    let statistics = world.nodes[0].endpoint.statistics();
-    assert_eq!(statistics.packets_resent - before, 4);
-    assert_eq!(world.nodes[1].delivered.len(), 10 + 50);
+    let said = said_by_client(&world, from);
+    assert!(said.matches('?').count() > 1, "{said}");
+    assert_eq!(said.matches('R').count(), 2, "{said}");
+}
+
+/// What is late and asked about after the whole interval is no reason to send it twice.
+#[test]
+fn nor_one_that_is_late() {
+    let (mut world, session, _) = World::connected();
+    world.latency = ms(4);
+    for number in 0..40 {
+        world.call(0, session, body(number, 64));
+        world.run_for(us(500));
+    }
+    world.run_for(ms(20));
+    assert!(world.nodes[0].endpoint.statistics().resends_asked > 0);
+    assert_eq!(resent_by_client(&world), 0);
+}
+
+/// A reply that was asked about says little of how long replies take.
+#[test]
+fn and_one_loss_does_not_make_the_next_one_late() {
+    let (mut world, session) = with_fast_replies();
+    for _ in 0..20 {
+        let taken = time_of_a_lost_call(&mut world, session, 0);
+        assert!(taken < us(200), "{taken:?}");
+        let rpc = world.call(0, session, body(1, 64));
+        world.outcome(0, rpc).unwrap();
+    }
+}
+
+/// But if replies take longer from now on, that is found out.
+#[test]
+fn nor_on_a_way_that_has_become_longer() {
+    let (mut world, session) = with_fast_replies();
+    world.latency = us(150);
+    for number in 0..20 {
+        let rpc = world.call(0, session, body(number, 64));
+        world.outcome(0, rpc).unwrap();
+    }
+    let before = world.nodes[0].endpoint.statistics().resends_asked;
+    for number in 0..200 {
+        let rpc = world.call(0, session, body(number, 64));
+        world.outcome(0, rpc).unwrap();
+    }
+    assert_eq!(world.nodes[0].endpoint.statistics().resends_asked, before);
+}
+
+fn resent_by_client(world: &World) -> u64 {
+    world.nodes[0].endpoint.statistics().packets_resent
 }

@@ -5,9 +5,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use smt_proto::ConnectError;
+use smt_proto::handshake::Fault;
 
 use super::DEFAULT_PORT;
-use crate::error::{ErrorKind, OpenError};
+use crate::error::{Error, ErrorKind, OpenError};
 
 /// The host part of `host:port`, without brackets.
 pub(super) fn host_of(text: &str) -> &str {
@@ -74,56 +75,105 @@ fn at_least_one(
 /// The addresses of a client's server, tried one after the other within one deadline.
 pub(super) struct Candidates {
     left: std::vec::IntoIter<SocketAddr>,
-    deadline: Duration,
-    began: Option<Instant>,
+    time: TimeLeft,
+    /// The failure so far that says most.
+    failure: Option<OpenError>,
 }
 
 impl Candidates {
     pub(super) fn new(addresses: Vec<SocketAddr>, deadline: Duration) -> Self {
         Self {
             left: addresses.into_iter(),
-            deadline,
-            began: None,
+            time: TimeLeft::of(deadline),
+            failure: None,
         }
     }
 
     /// The next address, and how long it may take: of the time that is left the same share for each.
     pub(super) fn take(&mut self) -> (SocketAddr, Duration) {
-        let count = self.left.len() as u32;
-        let passed = self.began.map_or(Duration::ZERO, |began| began.elapsed());
-        self.began.get_or_insert_with(Instant::now);
+        let share = self.time.left() / self.left.len() as u32;
         let address = self.left.next();
         let address = address.expect("the last one's failure ends the attempt");
-        (address, self.deadline.saturating_sub(passed) / count)
+        (address, share)
     }
 
     /// What became of the last address that was tried.
     ///
     /// # Errors
-    /// The failure, if another address would not help, or there is none.
-    pub(super) fn failed(&self, error: OpenError) -> Result<(), OpenError> {
-        if self.left.len() == 0 || !is_of_address(&error) {
-            return Err(error);
+    /// The failure that says most, if another address would not help, or there is none, or no time.
+    pub(super) fn failed(&mut self, error: OpenError) -> Result<(), OpenError> {
+        let may_go_on = says(&error) != Says::All && self.left.len() > 0;
+        tracing::debug!(%error, "an address of the server does not do");
+        let before = self.failure.take();
+        let failure = match before {
+            Some(before) if says(&before) > says(&error) => before,
+            _ => error,
+        };
+        if !may_go_on || self.time.left().is_zero() {
+            return Err(failure);
         }
-        tracing::debug!(%error, "the host has another address");
+        self.failure = Some(failure);
         Ok(())
     }
 }
 
-/// Whether another address may do: of an error in the caller's choices it will say the same.
-fn is_of_address(error: &OpenError) -> bool {
+/// What is left of a time that begins with the first look at it.
+pub(super) struct TimeLeft {
+    whole: Duration,
+    began: Option<Instant>,
+}
+
+impl TimeLeft {
+    pub(super) fn of(whole: Duration) -> Self {
+        Self { whole, began: None }
+    }
+
+    pub(super) fn left(&mut self) -> Duration {
+        match self.began {
+            Some(began) => self.whole.saturating_sub(began.elapsed()),
+            None => {
+                self.began = Some(Instant::now());
+                self.whole
+            }
+        }
+    }
+}
+
+/// What a failure says of the server, the least first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Says {
+    /// Nothing: this host does not reach such addresses.
+    Nothing,
+    NoAnswer,
+    NoServer,
+    /// One is there that did not answer in time, or speaks something else, or has another certificate.
+    OfServer,
+    /// Nothing of this address alone: it is the caller's, and holds for all.
+    All,
+}
+
+fn says(error: &OpenError) -> Says {
+    let OpenError::Connect(Error {
+        kind: ErrorKind::Connect(error),
+        ..
+    }) = error
+    else {
+        return match error {
+            OpenError::Carrier(_) => Says::Nothing,
+            _ => Says::All,
+        };
+    };
     match error {
-        OpenError::Carrier(_) => true,
-        OpenError::Connect(error) => matches!(
-            error.kind,
-            ErrorKind::Connect(
-                ConnectError::NoAnswer(_)
-                    | ConnectError::NoServer
-                    | ConnectError::Unavailable(_)
-                    | ConnectError::Unfinished { .. }
-            )
-        ),
-        _ => false,
+        ConnectError::NoAnswer(_) => Says::NoAnswer,
+        ConnectError::NoServer => Says::NoServer,
+        ConnectError::Unavailable(_)
+        | ConnectError::Unfinished { .. }
+        | ConnectError::Version { .. }
+        | ConnectError::Handshake {
+            fault: Fault::Peer | Fault::Environment,
+            ..
+        } => Says::OfServer,
+        _ => Says::All,
     }
 }
 

@@ -13,7 +13,7 @@ use smt_io::UdpCarrier;
 use super::Builder;
 #[cfg(feature = "tokio")]
 use super::address::resolve_all_async;
-use super::address::{Candidates, host_of, resolve, resolve_all};
+use super::address::{Candidates, TimeLeft, host_of, resolve, resolve_all};
 use super::basis::Basis;
 use super::seat::Seat;
 use crate::blocking;
@@ -56,7 +56,7 @@ impl Builder {
     /// those that are left.
     ///
     /// # Errors
-    /// See [`OpenError`]; that of the last address that was tried.
+    /// See [`OpenError`]; of several addresses that which says most of the server.
     pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
         let clients = self.connect_shards_blocking(address, 1)?;
         Ok(clients.into_iter().next().expect("one shard"))
@@ -215,8 +215,11 @@ impl Builder {
         remote: &Remote,
         count: u16,
     ) -> Result<Vec<blocking::Client>, OpenError> {
-        let seats = Seat::connected(&self.udp, remote.address, count)?.into_iter();
-        let clients = seats.map(|seat| self.blocking_client(basis, seat, remote));
+        let seats = Seat::connected(&self.udp, remote.address, count)?;
+        let mut time = TimeLeft::of(remote.within);
+        let clients = seats.into_iter();
+        let clients =
+            clients.map(|seat| self.blocking_client(basis, seat, &remote.within(time.left())));
         clients.collect()
     }
 
@@ -248,9 +251,11 @@ impl Builder {
         count: u16,
     ) -> Result<Vec<crate::Client>, OpenError> {
         let seats = Seat::connected(&self.udp, remote.address, count)?;
+        let mut time = TimeLeft::of(remote.within);
         let mut clients = Vec::with_capacity(seats.len());
         for seat in seats {
-            clients.push(self.task_client(basis, seat, remote).await?);
+            let remote = remote.within(time.left());
+            clients.push(self.task_client(basis, seat, &remote).await?);
         }
         Ok(clients)
     }
@@ -317,12 +322,23 @@ impl Builder {
 }
 
 /// A client's server.
+#[derive(Clone)]
 struct Remote {
     address: SocketAddr,
     /// The first session with it is to be live after so long.
     within: Duration,
     /// What its certificate must prove.
     name: String,
+}
+
+impl Remote {
+    /// The same, in this time.
+    fn within(&self, within: Duration) -> Self {
+        Self {
+            within,
+            ..self.clone()
+        }
+    }
 }
 
 #[cfg(feature = "tokio")]

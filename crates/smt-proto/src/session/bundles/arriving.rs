@@ -235,7 +235,7 @@ impl Session {
         };
         self.patience.untroubled();
         if !answered.is_again {
-            self.patience.replied(now.since(question.since));
+            question.replied(now, &mut self.patience);
         }
         if let Some(outgoing) = outgoing {
             if outgoing.is_large() {
