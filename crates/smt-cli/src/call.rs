@@ -20,6 +20,7 @@ use crate::credentials::ClientCredentials;
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 use crate::sockets::SocketArguments;
+use crate::standard_error;
 use crate::time_span;
 
 /// Call a server: send a request, and write the reply
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long = "out", value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Give up after this time, connecting included
-    #[arg(long, value_name = "TIME", value_parser = time_span::parse)]
+    #[arg(long, value_name = "TIME", value_parser = time_span::parse_nonzero)]
     deadline: Option<Duration>,
     /// Send a message that has no reply, and wait until the server has accepted it
     #[arg(long)]
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// The largest reply accepted
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message)]
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
     /// Append the session's secrets to this file: whoever reads it reads the session
     #[arg(long, value_name = "FILE")]
@@ -129,28 +130,44 @@ fn tell(times: &mut [Duration], is_wanted: bool) {
         time_span::display(times[times.len() - 1]),
     );
     if is_wanted {
-        eprintln!("{line}");
+        standard_error::tell(line);
     } else {
         tracing::info!("{line}");
     }
 }
 
 fn read(path: &Path) -> Result<Bytes, Failure> {
-    let mut bytes = Vec::new();
     if is_standard(path) {
-        io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .doing("reading standard input")?;
-    } else {
-        bytes = std::fs::read(path).doing(format!("reading {}", path.display()))?;
+        return read_message(io::stdin().lock(), "standard input");
+    }
+    let shown = path.display().to_string();
+    let file = File::open(path).doing(format!("reading {shown}"))?;
+    read_message(file, &shown)
+}
+
+/// All of it, unless no message can be so long: a device may never end.
+fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
+    let mut bytes = Vec::new();
+    let most = u64::from(Size::MESSAGE_MAX);
+    input
+        .take(most + 1)
+        .read_to_end(&mut bytes)
+        .doing(format!("reading {shown}"))?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::new(format!(
+            "{shown} has more than {most} bytes, and no message has"
+        )));
     }
     Ok(bytes.into())
 }
 
 /// Where replies go.
 enum Output {
-    File { file: File, is_begun: bool },
+    File {
+        path: PathBuf,
+        file: File,
+        is_begun: bool,
+    },
     Standard,
 }
 
@@ -163,6 +180,7 @@ impl Output {
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).open(path);
         Ok(Self::File {
+            path: path.to_owned(),
             file: file.doing(format!("writing {}", path.display()))?,
             is_begun: false,
         })
@@ -170,13 +188,22 @@ impl Output {
 
     fn write(&mut self, reply: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::File { file, is_begun } => {
+            Self::File {
+                path,
+                file,
+                is_begun,
+            } => {
                 // A pipe or device has no length to set.
-                if !*is_begun && file.metadata().is_ok_and(|facts| facts.is_file()) {
-                    file.set_len(0)?;
-                }
-                *is_begun = true;
-                Ok(file.write_all(reply)?)
+                let is_new = !std::mem::replace(is_begun, true);
+                let has_length = file.metadata().is_ok_and(|facts| facts.is_file());
+                let emptied = match is_new && has_length {
+                    true => file.set_len(0),
+                    false => Ok(()),
+                };
+                emptied.and_then(|()| file.write_all(reply)).doing(format!(
+                    "the request has run, but writing its reply to {} failed",
+                    path.display()
+                ))
             }
             Self::Standard => {
                 let mut output = io::stdout().lock();

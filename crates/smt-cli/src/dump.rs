@@ -25,6 +25,7 @@ use clap::Args;
 use smt::DEFAULT_PORT;
 
 use crate::failure::{Doing, Failure};
+use crate::standard_error;
 use capture::Capture;
 use dissection::Dissection;
 use key_log::Keys;
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     output.flush()?;
-    eprintln!("{frames} frames: {}", dissection.summary());
+    standard_error::tell(format_args!("{frames} frames: {}", dissection.summary()));
     if dissection.is_empty() {
         let others: Vec<String> = other_ports.iter().map(ToString::to_string).collect();
         let others = if others.is_empty() {
@@ -80,10 +81,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         } else {
             others.join(", ")
         };
-        eprintln!(
+        standard_error::tell(format_args!(
             "nothing is of port {}; other UDP ports in the capture: {others} (choose one with --port)",
             arguments.port
-        );
+        ));
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use crate::standard_error;
+
 /// Why a subcommand failed, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -30,7 +32,7 @@ impl Failure {
         if self.is_reader_gone {
             return ExitCode::SUCCESS;
         }
-        eprintln!("smt: {}", self.text);
+        standard_error::complain(format_args!("smt: {}", self.text));
         ExitCode::FAILURE
     }
 

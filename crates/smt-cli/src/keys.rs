@@ -112,6 +112,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failure> {
+    let (ca, out) = (fs::canonicalize(&leaf.ca), fs::canonicalize(&leaf.out));
+    if file_name(name) == "ca" && ca.is_ok() && ca.ok() == out.ok() {
+        return Err(Failure::new(
+            "the files of this name are the authority's own; choose another directory or name",
+        ));
+    }
     let files = KeyFiles::plan(&leaf.out, &file_name(name), leaf.force)?;
     plan.validity = Validity::days(leaf.days)?;
     let authority = load_authority(&leaf.ca)?;

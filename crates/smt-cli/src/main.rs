@@ -26,6 +26,7 @@ mod serve;
 mod sim;
 mod size;
 mod sockets;
+mod standard_error;
 mod time_span;
 mod verbosity;
 

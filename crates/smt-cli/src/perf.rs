@@ -26,6 +26,7 @@ mod tls_server;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
+use crate::standard_error;
 
 /// Measure: latency, calls per second, throughput and CPU per call
 #[derive(Args, Debug)]
@@ -44,7 +45,9 @@ enum Command {
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if crate::machine::is_debug() {
-        eprintln!("smt: this is a debug build: its numbers mean nothing; build with --release");
+        standard_error::tell(
+            "smt: this is a debug build: its numbers mean nothing; build with --release",
+        );
     }
     match &arguments.command {
         Command::Client(arguments) => client::run(arguments),

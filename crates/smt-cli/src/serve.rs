@@ -28,6 +28,7 @@ use crate::interrupt::Interrupt;
 use crate::own_process::LISTENING;
 use crate::size::Size;
 use crate::sockets::SocketArguments;
+use crate::standard_error;
 use handler::{Handler, HandlerArguments};
 use tally::Tally;
 
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     /// The largest request accepted
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message)]
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
     /// Serve as so many endpoints behind one address, which share no lock, so that as many cores work at once: a power
     /// of two
@@ -76,8 +77,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let began = Instant::now();
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{LISTENING}{}", shards[0].local_address())?;
-    output.flush()?;
+    // Whoever started it may read no more than this line, but it must reach them.
+    let listening = writeln!(output, "{LISTENING}{}", shards[0].local_address());
+    listening
+        .and_then(|()| output.flush())
+        .doing("telling the address on standard output")?;
     drop(output);
 
     let tallies: Vec<Tally> = shards.iter().map(|_| Tally::default()).collect();
@@ -102,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
     tracing::debug!(?statistics, "final counts");
-    eprintln!("{}", tally::summary(&tallies, began.elapsed(), &statistics));
+    standard_error::tell(tally::summary(&tallies, began.elapsed(), &statistics));
     Ok(())
 }
 

@@ -9,10 +9,23 @@ use std::str::FromStr;
 pub(crate) struct Size(pub(crate) u64);
 
 impl Size {
-    /// As a `u32`, in which SMT counts a message's bytes; clap refuses what is too large.
+    /// Bytes of the longest message that an endpoint can be told to accept.
+    pub(crate) const MESSAGE_MAX: u32 = 1 << 30;
+
+    /// A message's bytes; clap refuses what is too large.
     pub(crate) fn parse_message(text: &str) -> Result<u32, String> {
         let Self(bytes) = text.parse()?;
-        u32::try_from(bytes).map_err(|_| "a message has less than 4G".to_owned())
+        let length = u32::try_from(bytes).ok();
+        let length = length.filter(|length| *length <= Self::MESSAGE_MAX);
+        length.ok_or_else(|| "a message has at most 1G".to_owned())
+    }
+
+    /// The limit of messages' lengths that is given to an endpoint.
+    pub(crate) fn parse_message_limit(text: &str) -> Result<u32, String> {
+        match Self::parse_message(text)? {
+            0 => Err("messages of 0 bytes alone are of no use".to_owned()),
+            limit => Ok(limit),
+        }
     }
 }
 
@@ -98,9 +111,12 @@ mod tests {
         use super::*;
 
         #[test]
-        fn ends_below_4g() {
-            assert_eq!(Size::parse_message("64M"), Ok(64 << 20));
+        fn ends_at_1g() {
+            assert_eq!(Size::parse_message("1G"), Ok(1 << 30));
+            assert!(Size::parse_message("1025M").is_err());
             assert!(Size::parse_message("4G").is_err());
+            assert_eq!(Size::parse_message("0"), Ok(0));
+            assert!(Size::parse_message_limit("0").is_err());
         }
     }
 

@@ -23,6 +23,14 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| "that is too long a time".to_owned())
 }
 
+/// The same for a time in which something is to be done.
+pub(crate) fn parse_nonzero(text: &str) -> Result<Duration, String> {
+    match parse(text)? {
+        Duration::ZERO => Err("nothing is done in no time".to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// With three significant digits and the unit that suits.
 pub(crate) fn display(time: Duration) -> String {
     let us = time.as_secs_f64() * 1e6;

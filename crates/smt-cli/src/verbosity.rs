@@ -3,6 +3,8 @@
 
 use tracing::level_filters::LevelFilter;
 
+use crate::standard_error::Log;
+
 /// Sets the level for the rest of the process.
 pub(crate) fn install(verbose: u8, quiet: bool) {
     let level = match (quiet, verbose) {
@@ -14,7 +16,8 @@ pub(crate) fn install(verbose: u8, quiet: bool) {
     };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Log)
+        .log_internal_errors(false)
         .with_target(verbose > 2)
         .init();
 }

@@ -5,7 +5,7 @@
 //! both are new, and sessions of an earlier run end by silence.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::error::OpenError;
@@ -32,8 +32,13 @@ impl Durable {
 
     /// The run after the one that the file tells of; the file then tells of this one.
     pub(crate) fn next(path: &Path) -> Result<Self, OpenError> {
-        let system = |what| move |reason| OpenError::System { what, reason };
-        let (boot, seed) = match fs::read(path) {
+        let system = |what| {
+            move |reason: io::Error| OpenError::System {
+                what,
+                reason: io::Error::new(reason.kind(), format!("{}: {reason}", path.display())),
+            }
+        };
+        let (boot, seed) = match read(path) {
             Ok(bytes) => {
                 // A process's first random number takes 80 ms, which else the first client would wait for.
                 fill(&mut [0])?;
@@ -56,6 +61,16 @@ impl Durable {
             is_durable: true,
         })
     }
+}
+
+/// The file, and no more than tells that it is another. Of what is no file the first byte may never come.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn parse(bytes: &[u8]) -> io::Result<(u32, [u8; 32])> {
@@ -107,6 +122,8 @@ fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
 }
 
 const MAGIC: &[u8] = b"smt state 1\n";
+/// One more than a state file has.
+const BYTES_MAX: u64 = 12 + 4 + 32 + 1;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One line for each packet, and below it what a key log brings to light.
 
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use smt_record::Purpose;
@@ -24,6 +25,8 @@ pub(super) struct Dissection {
     directory: Option<PathBuf>,
     handshakes: Handshakes,
     messages: Messages,
+    /// Names that were written, and how often: an index is of another session after a restart.
+    written: HashMap<String, u32>,
     counts: Counts,
 }
 
@@ -46,6 +49,7 @@ impl Dissection {
             directory,
             handshakes: Handshakes::default(),
             messages: Messages::default(),
+            written: HashMap::new(),
             counts: Counts::default(),
         }
     }
@@ -267,7 +271,14 @@ impl Dissection {
         );
         Ok(match &self.directory {
             Some(directory) => {
-                let path = write_message(directory, to, id, (kind, body))?;
+                let name = name_of(to, id, kind);
+                let count = self.written.entry(name.clone()).or_default();
+                *count += 1;
+                let path = match *count {
+                    1 => directory.join(name),
+                    count => directory.join(format!("{name}-{count}")),
+                };
+                std::fs::write(&path, body).doing(format!("writing {}", path.display()))?;
                 format!("{whole}, written to {}", path.display())
             }
             None => whole,
@@ -275,20 +286,10 @@ impl Dissection {
     }
 }
 
-fn write_message(
-    directory: &Path,
-    (target, session): Direction,
-    id: MessageId,
-    (kind, body): (Kind, &[u8]),
-) -> Result<PathBuf, Failure> {
-    let name = format!(
-        "{session}-{id}-{}-to-port-{}",
-        kind.name().to_lowercase(),
-        target.port()
-    );
-    let path = directory.join(name);
-    std::fs::write(&path, body).doing(format!("writing {}", path.display()))?;
-    Ok(path)
+/// The file that a message is written to.
+fn name_of((target, session): Direction, id: MessageId, kind: Kind) -> String {
+    let (kind, host) = (kind.name().to_lowercase(), target.ip());
+    format!("{session}-{id}-{kind}-to-{host}-port-{}", target.port())
 }
 
 fn header_line(header: &InnerHeader) -> String {

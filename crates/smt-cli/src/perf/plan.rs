@@ -24,7 +24,7 @@ pub(super) struct Plan {
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,100", value_parser = concurrency)]
     pub(super) concurrency: Vec<usize>,
     /// Time for each combination and repetition
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_span::parse)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_span::parse_nonzero)]
     pub(super) duration: Duration,
     /// Repetitions; the medians over them are told
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

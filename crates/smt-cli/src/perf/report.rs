@@ -15,6 +15,7 @@ use super::plan::{Case, Plan};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::size::Size;
+use crate::standard_error;
 
 /// Measures everything. `setting` says in words what is not in the plan; the first transport is compared with the others.
 pub(super) fn run(
@@ -61,20 +62,20 @@ fn measure(
     for repetition in 1..=plan.repeat {
         for (transport, parts) in transports.iter().zip(&mut parts) {
             if is_watched {
-                eprint!(
+                standard_error::tell_part(format_args!(
                     "\r[{}/{places}] {} {} x{} ({repetition}/{})   ",
                     place + 1,
                     transport.name(),
                     case.size,
                     case.concurrency,
                     plan.repeat
-                );
+                ));
             }
             parts.push(Measurement::take(*transport, case, plan.duration)?);
         }
     }
     if is_watched {
-        eprint!("\r{:60}\r", "");
+        standard_error::tell_part(format_args!("\r{:60}\r", ""));
     }
     Ok(parts
         .iter()

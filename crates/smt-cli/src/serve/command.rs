@@ -6,11 +6,13 @@
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::failure::{Doing, Failure};
 
@@ -45,6 +47,8 @@ impl ExternalCommand {
             .args(&self.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // What it starts is of its group, and ends with it.
+            .process_group(0)
             .spawn()
             .doing(format!("running {}", self.program))?;
         let pipes = (child.stdin.take(), child.stdout.take());
@@ -52,9 +56,11 @@ impl ExternalCommand {
             return Err(Failure::new("the command has no pipes"));
         };
         let reply = self.exchange(&mut child, input, output, request, is_useless);
+        // It may go on although it has closed its output.
+        let reply = reply.and_then(|reply| self.wait_for(&mut child, is_useless).map(|()| reply));
         // Not read to its end, or not wanted: it must not be left behind.
         if reply.is_err() {
-            let _ = child.kill();
+            kill_group(&child);
         }
         let status = child
             .wait()
@@ -91,10 +97,7 @@ impl ExternalCommand {
                 match replies.recv_timeout(LOOK_EVERY) {
                     Ok(reply) => break reply.doing(format!("reading from {}", self.program)),
                     Err(RecvTimeoutError::Timeout) if is_useless() => {
-                        break Err(Failure::new(format!(
-                            "{}: nobody waits any more",
-                            self.program
-                        )));
+                        break Err(self.useless());
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => {
@@ -110,11 +113,34 @@ impl ExternalCommand {
                 _ => Ok(Bytes::from(reply)),
             });
             if reply.is_err() {
-                // Ends both threads too: their pipes break.
-                let _ = child.kill();
+                // Ends both threads too: their pipes break when nobody of the group holds the other ends.
+                kill_group(child);
             }
             reply
         })
+    }
+
+    /// Until it has ended, or nobody waits for it.
+    fn wait_for(&self, child: &mut Child, is_useless: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let mut pause = Duration::from_micros(100);
+        loop {
+            let ended = child.try_wait();
+            if ended
+                .doing(format!("waiting for {}", self.program))?
+                .is_some()
+            {
+                return Ok(());
+            }
+            if is_useless() {
+                return Err(self.useless());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_EVERY);
+        }
+    }
+
+    fn useless(&self) -> Failure {
+        Failure::new(format!("{}: nobody waits any more", self.program))
     }
 
     fn check(&self, status: ExitStatus) -> Result<(), Failure> {
@@ -132,6 +158,14 @@ impl ExternalCommand {
 fn feed(mut input: ChildStdin, request: &[u8]) {
     if let Err(error) = input.write_all(request) {
         tracing::debug!(%error, "the command did not read all of the request");
+    }
+}
+
+/// Ends a command that has not been waited for, and all that it has started and left in its group.
+fn kill_group(child: &Child) {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        // It has ended by itself.
+        let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
@@ -187,6 +221,16 @@ mod tests {
                 "{}",
                 failure.text()
             );
+        }
+
+        #[test]
+        fn so_is_what_it_has_started() {
+            run("sleep 1000; true", "", true).unwrap_err();
+        }
+
+        #[test]
+        fn also_when_it_has_closed_its_output() {
+            run("exec >&-; exec sleep 1000", "", true).unwrap_err();
         }
 
         #[test]

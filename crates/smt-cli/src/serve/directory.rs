@@ -35,6 +35,13 @@ impl Directory {
     pub(super) fn read(&self, request: &[u8]) -> Result<Bytes, Failure> {
         let path = std::str::from_utf8(request)
             .map_err(|_| Failure::new("the request is no path in UTF-8"))?;
+        // What is no path is not quoted: the log would grow by what anybody sends.
+        if path.len() > PATH_MAX {
+            let length = path.len();
+            return Err(Failure::new(format!(
+                "the request has {length} bytes, and a path at most {PATH_MAX}"
+            )));
+        }
         let shown = path.escape_debug();
         let mut file = self.open_beneath(path).doing(&shown)?;
         let facts = file.metadata().doing(&shown)?;
@@ -71,6 +78,9 @@ fn too_large(path: &dyn Display, length: u64, limit: u32) -> Failure {
         "{path}: the file has {length} bytes, and --message-limit is {limit}"
     ))
 }
+
+/// Linux's limit.
+const PATH_MAX: usize = 4_095;
 
 #[cfg(test)]
 mod tests {
@@ -129,6 +139,14 @@ mod tests {
             for path in [&b""[..], b".", b"deep", b"missing", b"\xff", b"deep/file\0"] {
                 assert!(directory.read(path).is_err(), "{path:?}");
             }
+        }
+
+        #[test]
+        fn what_is_too_long_for_a_path_is_not_quoted() {
+            let (_scratch, directory) = tree();
+            let failure = directory.read(&[0; 1 << 20]).unwrap_err();
+            assert!(failure.text().contains("1048576 bytes"));
+            assert!(failure.text().len() < 200);
         }
 
         #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tracing::level_filters::LevelFilter;
 
+use crate::standard_error;
 use crate::time_span;
 
 /// Tells how far a swarm is.
@@ -44,15 +45,15 @@ impl Progress {
         self.told = Instant::now();
         let line = line(done, failed, self.elapsed(), self.bounds);
         match self.is_terminal {
-            true => eprint!("\r{line:WIDTH$}"),
-            false => eprintln!("{line}"),
+            true => standard_error::tell_part(format_args!("\r{line:WIDTH$}")),
+            false => standard_error::tell(line),
         }
     }
 
     /// Makes room for other words.
     pub(super) fn clear(&self) {
         if self.is_terminal && self.is_wanted {
-            eprint!("\r{:WIDTH$}\r", "");
+            standard_error::tell_part(format_args!("\r{:WIDTH$}\r", ""));
         }
     }
 
