@@ -47,6 +47,12 @@ impl Books {
         self.held.max(self.promised) + self.untaken >= most
     }
 
+    /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and
+    /// have never sent does not keep it out.
+    pub(crate) fn have_room(&self, most: usize) -> bool {
+        self.held() < most
+    }
+
     /// Whether delivered messages that nobody has taken are this much alone.
     pub(crate) fn are_untaken(&self, most: usize) -> bool {
         self.untaken >= most

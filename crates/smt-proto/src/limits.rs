@@ -139,6 +139,8 @@ pub(crate) const REQUESTS_AGAIN: u8 = 4;
 pub(crate) const OLDEST_SHARE: u32 = 50;
 /// Entries of one kind that wait in a session's control queue; further ones are dropped, all are asked again.
 pub(crate) const CONTROL_QUEUED: usize = 4_096;
+/// Share of `memory_max` that the unacknowledged replies of one session may have before no more of its requests are taken.
+pub(crate) const REPLIES_SHARE: usize = 4;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;
 /// Bundles of one session that are not acknowledged: beyond it messages leave alone. A peer that cancels what was

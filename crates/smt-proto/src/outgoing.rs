@@ -183,7 +183,7 @@ impl Outgoing {
     }
 
     /// Bytes of the record stream.
-    fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         self.geometry.stream_length(self.padded)
     }
 }

@@ -49,6 +49,7 @@ use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
 use crate::grants::Grants;
 use crate::incoming::Incoming;
+use crate::kept_replies::KeptReplies;
 use crate::leaving::{Leaving, SealScratch};
 use crate::limits;
 use crate::outgoing::Outgoing;
@@ -175,6 +176,7 @@ pub(crate) struct Session {
     /// The last incomplete bundle of the peer that was let in without room for it.
     bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
+    kept_replies: KeptReplies,
     early: EarlyPackets,
     /// Ids whose record 0 was cut, and how many more may be asked about.
     unopened: UnopenedIds,
@@ -283,6 +285,7 @@ impl Session {
             bundles: 0,
             bundle_in_reserve: None,
             served: Table::new(maker.setup.table_salt),
+            kept_replies: KeptReplies::default(),
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),
             unopened_rate: Rate::new(limits::UNOPENED_PER_SECOND),

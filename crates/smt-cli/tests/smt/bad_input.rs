@@ -210,6 +210,15 @@ fn a_reply_over_the_limit_is_said_on_both_sides() {
 }
 
 #[test]
+fn a_reply_that_cannot_be_written_is_said_to_have_run() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    files
+        .run_call(serving.address(), &["--out", "/dev/full"], b"hi")
+        .fails_with(&["has run", "/dev/full", "No space left"]);
+}
+
+#[test]
 fn a_port_in_use_is_said() {
     let files = Files::new();
     let holder = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -241,7 +250,8 @@ fn files_that_are_missing_or_something_else_are_named() {
     serve(&cert, &key, &["--dir", &missing]).fails_with(&["missing", "No such file"]);
     serve(&cert, &key, &["--dir", &cert]).fails_with(&["localhost.pem", "Not a directory"]);
     serve(&cert, &key, &["--echo", "--shards", "3"]).fails_with(&["power of two"]);
-    serve(&cert, &key, &["--echo", "--state", &cert]).fails_with(&["no state file"]);
+    serve(&cert, &key, &["--echo", "--state", &cert]).fails_with(&[&cert, "no state file"]);
+    serve(&cert, &key, &["--echo", "--state", "/dev/zero"]).fails_with(&["/dev/zero: not a file"]);
     serve(&cert, &key, &["--echo", "--key-log", &files.path("")]).fails_with(&["Is a directory"]);
     smt(&["call", "127.0.0.1:1", "--ca", &cert, "--in", &missing])
         .fails_with(&["missing", "No such file"]);

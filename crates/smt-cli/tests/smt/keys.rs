@@ -79,3 +79,15 @@ fn what_cannot_be_made_or_shown_is_one_clear_line() {
         .fails_with(&["no certificate", "1 PRIVATE KEY"]);
     smt(&["keys", "show", &missing]).fails_with(&["missing", "No such file"]);
 }
+
+#[test]
+fn no_certificate_takes_the_place_of_its_authority() {
+    let files = Files::new();
+    let directory = files.path("");
+    let before = fs::read(files.path("ca.key")).unwrap();
+    let words = [
+        "keys", "server", "ca", "--ca", &directory, "--out", &directory,
+    ];
+    smt(&[&words[..], &["--force"]].concat()).fails_with(&["the authority's own"]);
+    assert_eq!(fs::read(files.path("ca.key")).unwrap(), before);
+}

@@ -73,7 +73,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 /// A server process that listens. Killed on drop.
 pub(crate) struct Serving {
     child: Child,
-    errors: BufReader<ChildStderr>,
+    errors: Option<BufReader<ChildStderr>>,
     address: String,
 }
 
@@ -96,7 +96,7 @@ impl Serving {
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let errors = BufReader::new(child.stderr.take().unwrap());
+        let errors = child.stderr.take().map(BufReader::new);
         let address = line.trim_end().strip_prefix("listening on ");
         Self {
             address: address
@@ -120,8 +120,14 @@ impl Serving {
     /// The next line that it says on standard error.
     pub(crate) fn next_words(&mut self) -> String {
         let mut line = String::new();
-        self.errors.read_line(&mut line).unwrap();
+        let errors = self.errors.as_mut().expect("somebody reads them");
+        errors.read_line(&mut line).unwrap();
         line
+    }
+
+    /// Nobody reads what it says on standard error any more.
+    pub(crate) fn close_errors(&mut self) {
+        self.errors = None;
     }
 
     /// Kills it at once.
@@ -139,7 +145,9 @@ impl Serving {
     /// Waits for its end, and gives what it said on standard error.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         let mut words = String::new();
-        self.errors.read_to_string(&mut words).unwrap();
+        if let Some(errors) = &mut self.errors {
+            errors.read_to_string(&mut words).unwrap();
+        }
         (self.child.wait().unwrap(), words)
     }
 }

@@ -40,6 +40,22 @@ fn a_directory_hands_out_its_files_and_no_others() {
 }
 
 #[test]
+fn nobody_reading_its_errors_ends_no_server() {
+    let files = Files::new();
+    files.write("inside/file", "content");
+    let words = ["--dir", &files.path("inside"), "--workers", "1"];
+    let mut serving = Serving::start(&files, &words);
+    serving.close_errors();
+    let read = |path: &str| files.run_call(serving.address(), &[], path.as_bytes());
+    for _ in 0..3 {
+        read("missing").fails_with(&["the server refused the request"]);
+        assert_eq!(read("file").text(), "content");
+    }
+    let (status, _) = serving.end();
+    assert!(status.success());
+}
+
+#[test]
 fn shards_serve_together_and_are_summed_up() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--echo", "--shards", "4"]);

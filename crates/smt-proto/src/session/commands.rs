@@ -79,6 +79,7 @@ impl Session {
         served.question = Question::new(now, outgoing.need_ack_interval(is_hurried));
         let (remaining, due) = (outgoing.remaining(), served.question.due);
         served.state = ServedState::Replying(outgoing.queued());
+        self.kept_replies.add(remaining as usize);
         self.set_due(due);
         self.sendable.push((remaining, id));
         self.last_active = now;

@@ -104,10 +104,12 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let is_full = !self.has_room_for(1, shared);
-        // Record 0 may be that of a bundle with replies, which make room.
-        let may_make_room = data.header.offset == 0 && self.agreement.takes_bundles;
-        if is_full && !may_make_room {
+        let keeps_too_much = self.keeps_too_much(now, shared);
+        let is_full = keeps_too_much || !self.has_room_for(1, shared);
+        let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
+        // It may be all of a message; or of a bundle with replies, which make room.
+        let may_fit = data.header.offset == 0 && (fits_whole || self.agreement.takes_bundles);
+        if is_full && !may_fit {
             shared.statistics.memory_refusals += 1;
             return;
         }
@@ -120,7 +122,9 @@ impl Session {
                 self.handle_new_bundle(now, (first, counter), data, shared);
                 return;
             }
-            Kind::Request | Kind::OneWay if is_full => {
+            Kind::Request | Kind::OneWay
+                if is_full && !(fits_whole && matches!(first.message, Message::Whole(_))) =>
+            {
                 shared.statistics.memory_refusals += 1;
                 return;
             }
@@ -177,6 +181,24 @@ impl Session {
         }
         self.first_opened(now, id, shared);
         self.finish_receiving(now, id, shared);
+    }
+
+    /// Whether the peer has so many replies unacknowledged that it gets no more.
+    pub(super) fn keeps_too_much(&mut self, now: Time, shared: &Shared) -> bool {
+        let served = &self.served;
+        let length_of = |served: &Served| match &served.state {
+            ServedState::Replying(outgoing) => outgoing.length() as usize,
+            _ => 0,
+        };
+        let count = || served.iter().map(|(_, served)| length_of(served)).sum();
+        let most = shared.config.memory_max / limits::REPLIES_SHARE;
+        self.kept_replies.exceed(most, now, count)
+    }
+
+    /// Whether so many more messages of the peer may be taken that have come whole.
+    pub(super) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
+        shared.books.have_room(shared.config.memory_max)
+            && self.served.len() + messages <= limits::SERVED_MAX
     }
 
     /// Whether so many more messages of the peer may begin.

@@ -232,6 +232,33 @@ fn whole_messages_that_nobody_takes_keep_others_out() {
     }
 }
 
+/// What was promised to messages that never come takes up nothing.
+#[test]
+fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
+    let mut server = ethernet();
+    server.accept = true;
+    server.memory_max = 1024 * KIB;
+    let mut world = World::new(vec![ethernet(), server, ethernet()]);
+    let (idler, _) = world.connect(0, 1).unwrap();
+    let (other, _) = world.connect(2, 1).unwrap();
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..20 {
+        world.call(0, idler, body(number, 100_000));
+    }
+    world.run_for(ms(10));
+    let began = world.now;
+    let alone = world.call(2, other, body(1, 100));
+    assert_eq!(world.outcome(2, alone), Ok(body(1, 100)));
+    let together = world.begin_calls(2, other, (0..9).map(|number| body(number, 100)));
+    for (number, rpc) in (0..).zip(together) {
+        assert_eq!(world.outcome(2, rpc), Ok(body(number, 100)));
+    }
+    assert!(world.now.since(began) < ms(1), "none had to come again");
+}
+
 /// In a bundle as alone.
 #[test]
 fn and_one_way_messages_that_come_together() {
@@ -265,4 +292,27 @@ fn replies_arrive_although_nobody_takes_messages() {
     let asked = 2_000_000_u32.to_be_bytes().to_vec();
     let rpc = world.call(1, session, asked.into());
     assert_eq!(world.outcome(1, rpc), Ok(body(2_000_000, 2_000_000)));
+}
+
+/// Who acknowledges nothing gets no more replies.
+#[test]
+fn replies_that_nobody_acknowledges_are_bounded() {
+    let mut server = ethernet();
+    server.memory_max = 4 * 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 100 * KIB)));
+    world.rule = Box::new(|datagram, _| match (datagram.from, datagram.data()) {
+        (1, Some(_)) => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    let calls: Vec<_> = (0..100)
+        .map(|number| world.call(0, session, body(number, 2_000)))
+        .collect();
+    world.run_for(ms(1_000));
+    let taken = world.nodes[1].delivered.len();
+    assert!((10..=11).contains(&taken), "{taken} requests were taken");
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    for rpc in calls {
+        assert_eq!(world.outcome(0, rpc).unwrap().len(), 100 * KIB);
+    }
 }

@@ -112,7 +112,9 @@ impl Session {
             return;
         };
         let newcomers = members.newcomers();
-        if newcomers > 0 && !self.has_room_for(newcomers, shared) {
+        let has_room =
+            !self.keeps_too_much(now, shared) && self.has_room_for_whole(newcomers, shared);
+        if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
             self.heard(now);
             let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
