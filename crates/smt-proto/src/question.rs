@@ -41,12 +41,9 @@ impl Question {
 
     /// First asked after `early`, then after `interval`, as if that were the first.
     pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
-        if early >= interval {
-            return Self::new(now, interval);
-        }
         Self {
             due: now + early,
-            is_early: true,
+            is_early: early < interval,
             ..Self::new(now, interval / 2)
         }
     }
