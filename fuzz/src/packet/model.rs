@@ -103,7 +103,7 @@ fn is_control(ty: u8, packet: &[u8]) -> bool {
         0x21 => is_list_of(24),
         0x22 | 0x24 => is_list_of(16),
         0x23 | 0x25..=0x2A => is_list_of(8),
-        0x2B => body == 16 && packet[36] == 0 && (1..=4).contains(&packet[37]),
+        0x2B => body == 16,
         0x2C | 0x31 | 0x32 | 0x35 => body == 8,
         0x2E..=0x30 | 0x34 => body == 4,
         0x33 => true,
