@@ -141,4 +141,17 @@ mod tests {
         assert!(early.take(MessageId(1)).is_empty());
         assert_eq!(early.take(MessageId(2)).len(), 1);
     }
+
+    #[test]
+    fn the_shortest_are_few() {
+        let mut early = EarlyPackets::default();
+        for offset in 0..5_000 {
+            let tiny = EarlyPacket {
+                payload: vec![0],
+                ..packet(7, offset)
+            };
+            early.keep(tiny, usize::MAX / 2);
+        }
+        assert!(early.take(MessageId(7)).len() <= 1_024);
+    }
 }

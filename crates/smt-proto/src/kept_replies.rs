@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much the replies are that a session keeps until they are acknowledged (SPEC §9.4).
+//! How much the replies are that a session keeps until they are acknowledged (SPEC §9.4, §10).
 //!
 //! A caller decides when that is, so it decides what this side keeps: beyond a bound no more of its requests are taken.
 //! The bytes are added up as replies are given, and counted anew when they seem to be too many: nothing is done where

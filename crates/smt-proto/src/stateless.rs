@@ -195,7 +195,7 @@ fn octets(address: IpAddr) -> [u8; 16] {
 }
 
 /// Header, index and the longest cookie.
-pub(crate) const COOKIE_PACKET_MAX: usize = 12 + 8 + 64;
+const COOKIE_PACKET_MAX: usize = 12 + 8 + 64;
 
 #[cfg(test)]
 mod tests {

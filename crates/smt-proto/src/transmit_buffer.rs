@@ -2,7 +2,7 @@
 //! What is to be sent, in memory that is initialised once and then only written over.
 //!
 //! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record is sealed into the same
-//! bytes: of a message of 64 KB that was 3 % of its time (docs/PERF.md).
+//! bytes: a pass over all that is sent, for nothing (docs/PERF.md).
 
 use std::ops::{Deref, DerefMut};
 

@@ -4,8 +4,6 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use tracing::level_filters::LevelFilter;
-
 use crate::standard_error;
 use crate::time_span;
 
@@ -15,7 +13,6 @@ pub(super) struct Progress {
     began: Instant,
     told: Instant,
     is_terminal: bool,
-    is_wanted: bool,
     /// Seeds to play, and time to play them in.
     bounds: (Option<u64>, Option<Duration>),
 }
@@ -28,7 +25,6 @@ impl Progress {
             began: now,
             told: now,
             is_terminal: std::io::stderr().is_terminal(),
-            is_wanted: LevelFilter::current() >= LevelFilter::WARN,
             bounds: (seeds, time),
         }
     }
@@ -39,7 +35,7 @@ impl Progress {
             true => REWRITE_INTERVAL,
             false => LINE_INTERVAL,
         };
-        if !self.is_wanted || self.told.elapsed() < interval {
+        if self.told.elapsed() < interval {
             return;
         }
         self.told = Instant::now();
@@ -52,7 +48,7 @@ impl Progress {
 
     /// Makes room for other words.
     pub(super) fn clear(&self) {
-        if self.is_terminal && self.is_wanted {
+        if self.is_terminal {
             standard_error::tell_part(format_args!("\r{:WIDTH$}\r", ""));
         }
     }

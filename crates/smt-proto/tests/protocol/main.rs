@@ -36,4 +36,5 @@ mod shards_answer_for_themselves_alone;
 mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
+mod what_anybody_can_send_costs_little;
 mod what_the_network_has_cut_is_asked_for_at_once;

@@ -18,7 +18,7 @@ fn server() -> (blocking::Server, impl Fn() -> Builder) {
     (server.bind_blocking("127.0.0.1:0").unwrap(), client)
 }
 
-/// A port at which nobody listens, and one whose owner never answers.
+/// A port at which nobody listens.
 fn closed() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0")
         .unwrap()
