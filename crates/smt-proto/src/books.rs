@@ -44,7 +44,18 @@ impl Books {
 
     /// Whether nothing more is to be begun with this much memory.
     pub(crate) fn are_full(&self, most: usize) -> bool {
-        self.held.max(self.promised) + self.untaken >= most
+        self.used() >= most
+    }
+
+    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. No peer gets more than
+    /// is left for others then: one alone half of all, of two each a third. So there is always room for one more.
+    pub(crate) fn may_begin(&self, promised: usize, most: usize) -> bool {
+        let used = self.used();
+        used < most && promised <= most - used
+    }
+
+    fn used(&self) -> usize {
+        self.held.max(self.promised) + self.untaken
     }
 
     /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and

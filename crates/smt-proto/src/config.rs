@@ -40,7 +40,8 @@ pub struct Config {
     pub unscheduled: u32,
     /// Bytes granted and not yet received, over all messages. At most a third of the socket's receive buffer.
     pub incoming_max: u32,
-    /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over all sessions.
+    /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over all sessions. The
+    /// unfinished messages of one peer get no more of it than is left for others: half, if only that peer has any.
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,

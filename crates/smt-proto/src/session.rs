@@ -177,6 +177,8 @@ pub(crate) struct Session {
     bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
     kept_replies: KeptReplies,
+    /// Bytes that unfinished messages of the peer may come to hold.
+    promised: usize,
     early: EarlyPackets,
     /// Ids whose record 0 was cut, and how many more may be asked about.
     unopened: UnopenedIds,
@@ -215,6 +217,8 @@ pub(crate) struct Session {
     epoch_question: Option<Question>,
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,
+    /// Whether what is left of the current key is for those who hold the previous one.
+    reserve: Option<keys::Reserve>,
     /// The old epoch of the peer whose keys are kept, and since when.
     old_epoch: Option<(u32, Time)>,
     /// Control packets under the present key.
@@ -286,6 +290,7 @@ impl Session {
             bundle_in_reserve: None,
             served: Table::new(maker.setup.table_salt),
             kept_replies: KeptReplies::default(),
+            promised: 0,
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),
             unopened_rate: Rate::new(limits::UNOPENED_PER_SECOND),
@@ -308,6 +313,7 @@ impl Session {
             rested_since: None,
             epoch_question: None,
             is_epoch_done: false,
+            reserve: None,
             old_epoch: None,
             controls: 0,
             key_request: None,

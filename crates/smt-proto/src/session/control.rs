@@ -285,7 +285,7 @@ impl Session {
             };
             match state {
                 ServedState::Receiving { incoming, .. } => {
-                    shared.forget(self.rpc(id), &incoming);
+                    self.forget_incoming(id, &incoming, shared);
                 }
                 ServedState::Replying(outgoing) => {
                     if outgoing.is_large() {

@@ -105,7 +105,7 @@ impl Session {
             return;
         }
         let keeps_too_much = self.keeps_too_much(now, shared);
-        let is_full = keeps_too_much || !self.has_room_for(1, shared);
+        let is_full = keeps_too_much || !self.may_begin_another(shared);
         let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
         // It may be all of a message; or of a bundle with replies, which make room.
         let may_fit = data.header.offset == 0 && (fits_whole || self.agreement.takes_bundles);
@@ -201,10 +201,10 @@ impl Session {
             && self.served.len() + messages <= limits::SERVED_MAX
     }
 
-    /// Whether so many more messages of the peer may begin.
-    pub(super) fn has_room_for(&self, messages: usize, shared: &Shared) -> bool {
-        !shared.books.are_full(shared.config.memory_max)
-            && self.served.len() + messages <= limits::SERVED_MAX
+    /// Whether one more message of the peer may begin.
+    pub(super) fn may_begin_another(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        shared.books.may_begin(self.promised, most) && self.served.len() < limits::SERVED_MAX
     }
 
     /// A message of the peer that is incomplete. Without a right to reply it is a one-way message, or a bundle.
@@ -217,6 +217,7 @@ impl Session {
         let header = *incoming.header();
         let question = Question::new(now, self.patience.interval());
         self.set_due(question.due);
+        self.promised += incoming.promised();
         let served = Served {
             state: ServedState::Receiving { incoming, right },
             question,

@@ -66,6 +66,7 @@ impl Session {
             shared.seek_grants(rpc, incoming);
             return;
         }
+        self.promised -= incoming.promised();
         shared.forget(rpc, incoming);
         self.patience.untroubled();
         let deadline = served.deadline;

@@ -26,7 +26,7 @@ impl Session {
         if let Some(served) = self.served.remove(id.0) {
             let answer = match served.state {
                 ServedState::Receiving { incoming, .. } => {
-                    shared.forget(rpc, &incoming);
+                    self.forget_incoming(id, &incoming, shared);
                     // The id of an incomplete bundle is not marked yet.
                     let window = &mut self.stripes[usize::from(parts.stripe)].window;
                     window.mark_seen(parts.counter);

@@ -8,6 +8,7 @@ use smt_wire::{MessageId, PacketType};
 
 use super::{Session, Shared};
 use crate::call::Call;
+use crate::incoming::Incoming;
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
     REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
@@ -126,13 +127,24 @@ impl Session {
         self.set_due(due);
     }
 
+    /// A message of the peer is over before it was whole.
+    pub(super) fn forget_incoming(
+        &mut self,
+        id: MessageId,
+        incoming: &Incoming,
+        shared: &mut Shared,
+    ) {
+        self.promised -= incoming.promised();
+        shared.forget(self.rpc(id), incoming);
+    }
+
     /// The peer does not follow up: its id stays marked, its state goes.
     fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
         let Some(served) = self.served.remove(id.0) else {
             return;
         };
         if let ServedState::Receiving { incoming, .. } = served.state {
-            shared.forget(self.rpc(id), &incoming);
+            self.forget_incoming(id, &incoming, shared);
         }
     }
 }

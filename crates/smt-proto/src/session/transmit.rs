@@ -119,12 +119,16 @@ impl Session {
         let Some(incoming) = self.incoming_mut(id) else {
             return 0;
         };
-        let before = incoming.allowed();
+        let (before, promised) = (incoming.allowed(), incoming.promised());
         shared.books.change(incoming, |incoming| {
             incoming.allow(granted.end, granted.priority);
         });
         shared.seek_grants(granted.rpc, incoming);
         let (grant, more) = (incoming.grant(id), incoming.allowed() - before);
+        let promised = incoming.promised() - promised;
+        if !self.is_own(id) {
+            self.promised += promised;
+        }
         self.control.grant(grant);
         more
     }

@@ -259,6 +259,59 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
     assert!(world.now.since(began) < ms(1), "none had to come again");
 }
 
+/// No peer gets more promises than are left for others.
+#[test]
+fn nor_long_ones() {
+    let mut server = ethernet();
+    server.accept = true;
+    server.memory_max = 1024 * KIB;
+    let mut world = World::new(vec![ethernet(), server, ethernet()]);
+    let (idler, _) = world.connect(0, 1).unwrap();
+    let (other, _) = world.connect(2, 1).unwrap();
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..40 {
+        world.call(0, idler, body(number, 100_000));
+    }
+    world.run_for(ms(10));
+    let refused = world.nodes[1].endpoint.statistics().memory_refusals;
+    assert!(refused > 0, "one peer did not take all it could get");
+    let began = world.now;
+    let together = world.begin_calls(2, other, (0..4).map(|number| body(number, 60_000)));
+    for (number, rpc) in (0..).zip(together) {
+        assert_eq!(world.outcome(2, rpc), Ok(body(number, 60_000)));
+    }
+    assert!(world.now.since(began) < ms(1), "none had to come again");
+}
+
+/// What a message was promised is given back however it ends, and the peer may begin others.
+#[test]
+fn what_was_promised_is_given_back() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    for round in 0..20 {
+        world.rule = Box::new(|datagram, _| match datagram.data() {
+            Some(data) if data.header.offset > 0 => Verdict::Drop,
+            _ => Verdict::Deliver,
+        });
+        let cancelled = world.begin_calls(0, session, (0..4).map(|number| body(number, 100_000)));
+        world.run_for(ms(1));
+        let now = world.now;
+        for rpc in cancelled {
+            assert!(world.nodes[0].endpoint.cancel(now, rpc));
+        }
+        world.rule = Box::new(|_, _| Verdict::Deliver);
+        world.run_for(ms(20));
+        let rpc = world.call(0, session, body(round, 200_000));
+        assert_eq!(world.outcome(0, rpc), Ok(body(round, 200_000)));
+    }
+    let refused = world.nodes[1].endpoint.statistics().memory_refusals;
+    assert_eq!(refused, 0);
+}
+
 /// In a bundle as alone.
 #[test]
 fn and_one_way_messages_that_come_together() {

@@ -62,7 +62,7 @@ impl Session {
             return;
         }
         self.heard(now);
-        if self.has_room_for(1, shared) || self.take_reserve(id) {
+        if self.may_begin_another(shared) || self.take_reserve(id) {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
             shared.books.enter(&incoming);
             self.insert_served(now, id, (incoming, None));
