@@ -163,53 +163,67 @@ fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
 
 /// Where replies go.
 enum Output {
-    File {
-        path: PathBuf,
-        file: File,
-        is_begun: bool,
-    },
+    File(ReplyFile),
     Standard,
 }
 
+/// A file for replies. One that exists keeps what it has until there is a reply; one that does not is there only if
+/// there was one.
+struct ReplyFile {
+    path: PathBuf,
+    file: File,
+    is_new: bool,
+    is_begun: bool,
+}
+
 impl Output {
-    /// A file that exists keeps what it has until there is a reply.
     fn open(path: &Path) -> Result<Self, Failure> {
         if is_standard(path) {
             return Ok(Self::Standard);
         }
+        let is_new = !path.exists();
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).open(path);
-        Ok(Self::File {
+        Ok(Self::File(ReplyFile {
             path: path.to_owned(),
             file: file.doing(format!("writing {}", path.display()))?,
+            is_new,
             is_begun: false,
-        })
+        }))
     }
 
     fn write(&mut self, reply: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::File {
-                path,
-                file,
-                is_begun,
-            } => {
-                // A pipe or device has no length to set.
-                let is_new = !std::mem::replace(is_begun, true);
-                let has_length = file.metadata().is_ok_and(|facts| facts.is_file());
-                let emptied = match is_new && has_length {
-                    true => file.set_len(0),
-                    false => Ok(()),
-                };
-                emptied.and_then(|()| file.write_all(reply)).doing(format!(
-                    "the request has run, but writing its reply to {} failed",
-                    path.display()
-                ))
-            }
+            Self::File(file) => file.write(reply).doing(format!(
+                "the request has run, but writing its reply to {} failed",
+                file.path.display()
+            )),
             Self::Standard => {
                 let mut output = io::stdout().lock();
                 output.write_all(reply)?;
                 Ok(output.flush()?)
             }
+        }
+    }
+}
+
+impl ReplyFile {
+    fn write(&mut self, reply: &[u8]) -> io::Result<()> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        // A pipe or device has no length to set.
+        if is_first && self.file.metadata().is_ok_and(|facts| facts.is_file()) {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(reply)
+    }
+}
+
+impl Drop for ReplyFile {
+    fn drop(&mut self) {
+        if self.is_new && !self.is_begun {
+            // Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it stays.
+            let is_empty = self.file.metadata().is_ok_and(|facts| facts.len() == 0);
+            let _ = is_empty.then(|| std::fs::remove_file(&self.path));
         }
     }
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of a long-running subcommand: Ctrl-C, SIGTERM, or the end of standard input.
 //!
-//! The first signal asks for a graceful end; a second one ends the process at once.
+//! The first signal asks for a graceful end; a second one ends the process at once, but for what must not be left behind.
 
 use std::io::Read;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::failure::{Doing, Failure};
@@ -24,21 +21,22 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Takes the signals over from their default, which is to end at once.
     pub(crate) fn on_signals() -> Result<Self, Failure> {
-        let is_second = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal raises the flag that makes the second one fatal.
-            flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(&is_second))
-                .and_then(|_| flag::register(signal, Arc::clone(&is_second)))
-                .doing("catching signals")?;
-        }
+        Self::with_last_act(|| {})
+    }
+
+    /// The same; a second signal does this before it ends the process.
+    pub(crate) fn with_last_act(act: impl FnOnce() + Send + 'static) -> Result<Self, Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM]).doing("catching signals")?;
         let (ask, asked) = sync_channel(1);
         let on_signal = ask.clone();
         std::thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                // Full: the end is asked for already.
-                let _ = on_signal.try_send(());
-            }
+            let mut signals = signals.forever();
+            signals.next();
+            // Full: the end is asked for already.
+            let _ = on_signal.try_send(());
+            signals.next();
+            act();
+            std::process::exit(EXIT_INTERRUPTED);
         });
         Ok(Self { asked, ask })
     }
@@ -62,4 +60,4 @@ impl Interrupt {
 }
 
 /// 128 and the number of SIGINT, as shells say it.
-const EXIT_INTERRUPTED: i32 = 130;
+pub(crate) const EXIT_INTERRUPTED: i32 = 130;

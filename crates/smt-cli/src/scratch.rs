@@ -12,8 +12,9 @@ use smt::ThrowAway;
 use smt::certificates::{CertificatePlan, IssuedCertificate};
 
 use crate::failure::{Doing, Failure};
+use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
 
-/// The directory; removed on drop.
+/// The directory; removed on drop, and by Ctrl-C and SIGTERM, which end the process.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -42,7 +43,7 @@ impl Scratch {
         for attempt in 0..ATTEMPTS_MAX {
             let path = parent.join(format!("smt-{process}-{attempt}"));
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self { path }),
+                Ok(()) => return Self::guarded(path),
                 // Left behind by a process of the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error).doing(format!("making {}", path.display())),
@@ -52,6 +53,20 @@ impl Scratch {
             "there is no free name for a temporary directory in {}",
             parent.display()
         )))
+    }
+
+    /// Keys are not left behind by a user who has seen enough.
+    fn guarded(path: PathBuf) -> Result<Self, Failure> {
+        let scratch = Self { path };
+        let interrupt = Interrupt::on_signals()?;
+        let path = scratch.path.clone();
+        std::thread::spawn(move || {
+            interrupt.wait();
+            // It is gone already if the process was about to end.
+            let _ = fs::remove_dir_all(path);
+            std::process::exit(EXIT_INTERRUPTED);
+        });
+        Ok(scratch)
     }
 
     /// Where it is.

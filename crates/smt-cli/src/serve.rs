@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     message_limit: u32,
     /// Serve as so many endpoints behind one address, which share no lock, so that as many cores work at once: a power
     /// of two
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = shards)]
     shards: u16,
     /// Threads that work on requests, for each shard; by default one for --echo, else one per core over all shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let handler = Handler::new(&arguments.handler, arguments.message_limit)?;
     let shards = open(arguments)?;
-    let interrupt = Interrupt::on_signals()?;
+    let interrupt = Interrupt::with_last_act(command::kill_all)?;
     let interrupt = if arguments.until_input_ends {
         interrupt.or_end_of_input()
     } else {
@@ -159,5 +159,15 @@ fn answer(request: Request, body: Bytes, tally: &Tally) {
     }
 }
 
+/// The bits of an address of a session say whose it is (SPEC §6.6).
+fn shards(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok();
+    let is_one = |number: &u16| number.is_power_of_two() && *number <= SHARDS_MAX;
+    number
+        .filter(is_one)
+        .ok_or_else(|| format!("give a power of two, at most {SHARDS_MAX}"))
+}
+
+const SHARDS_MAX: u16 = 256;
 /// Requests in progress get so long when the server is told to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -50,10 +50,10 @@ impl Capture {
             read_some(&mut input, &mut magic).doing(format!("reading {}", path.display()))?;
         if length == magic.len() {
             if let Some(magic) = Magic::of(magic) {
-                return magic.open(input).map(Self::Pcap).doing(path.display());
+                return begun(magic.open(input).map(Self::Pcap), path);
             }
             if Pcapng::<Input>::is_magic(magic) {
-                return Pcapng::open(input).map(Self::Pcapng).doing(path.display());
+                return begun(Pcapng::open(input).map(Self::Pcapng), path);
             }
         }
         Err(Failure::new(format!(
@@ -76,6 +76,18 @@ impl Capture {
             }
             frame => frame.doing("reading the capture"),
         }
+    }
+}
+
+/// What the file's own header has led to.
+fn begun(capture: io::Result<Capture>, path: &Path) -> Result<Capture, Failure> {
+    let path = path.display();
+    match capture {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let text = format!("{path} is no capture: it ends before the first frame could begin");
+            Err(Failure::new(text))
+        }
+        capture => capture.doing(path),
     }
 }
 

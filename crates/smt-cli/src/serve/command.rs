@@ -5,10 +5,11 @@
 //! 2. Meanwhile the caller looks whether anybody still waits for the reply; if not, the command is killed.
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,14 +44,7 @@ impl ExternalCommand {
         request: &Bytes,
         is_useless: &dyn Fn() -> bool,
     ) -> Result<Bytes, Failure> {
-        let mut child = Command::new(&self.program)
-            .args(&self.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // What it starts is of its group, and ends with it.
-            .process_group(0)
-            .spawn()
-            .doing(format!("running {}", self.program))?;
+        let mut child = self.start().doing(format!("running {}", self.program))?;
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = pipes else {
             return Err(Failure::new("the command has no pipes"));
@@ -60,14 +54,34 @@ impl ExternalCommand {
         let reply = reply.and_then(|reply| self.wait_for(&mut child, is_useless).map(|()| reply));
         // Not read to its end, or not wanted: it must not be left behind.
         if reply.is_err() {
-            kill_group(&child);
+            kill_group(child.id());
         }
         let status = child
             .wait()
             .doing(format!("waiting for {}", self.program))?;
+        if let Some(groups) = running().as_mut() {
+            groups.retain(|group| *group != child.id());
+        }
         let reply = reply?;
         self.check(status)?;
         Ok(reply)
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        // Held until it is among those that run: nobody may miss it.
+        let mut running = running();
+        let Some(groups) = running.as_mut() else {
+            return Err(io::Error::other("the server has ended"));
+        };
+        let child = Command::new(&self.program)
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // What it starts is of its group, and ends with it.
+            .process_group(0)
+            .spawn()?;
+        groups.push(child.id());
+        Ok(child)
     }
 
     #[expect(
@@ -114,7 +128,7 @@ impl ExternalCommand {
             });
             if reply.is_err() {
                 // Ends both threads too: their pipes break when nobody of the group holds the other ends.
-                kill_group(child);
+                kill_group(child.id());
             }
             reply
         })
@@ -162,13 +176,26 @@ fn feed(mut input: ChildStdin, request: &[u8]) {
 }
 
 /// Ends a command that has not been waited for, and all that it has started and left in its group.
-fn kill_group(child: &Child) {
-    if let Some(group) = Pid::from_raw(child.id() as i32) {
+fn kill_group(number: u32) {
+    if let Some(group) = Pid::from_raw(number as i32) {
         // It has ended by itself.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
+/// Ends all commands; no further one starts. For a process that ends at once: in groups of their own, they do not hear
+/// what a terminal tells it.
+pub(super) fn kill_all() {
+    let groups = running().take();
+    groups.into_iter().flatten().for_each(kill_group);
+}
+
+/// The groups of the commands that run; nothing when none may start any more.
+fn running() -> MutexGuard<'static, Option<Vec<u32>>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static RUNNING: Mutex<Option<Vec<u32>>> = Mutex::new(Some(Vec::new()));
 /// How often it is asked whether anybody still waits for the reply.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

@@ -43,6 +43,9 @@ impl Seeds {
             })?;
             listed.push(seed);
         }
+        if listed.is_empty() {
+            return Err(Failure::new(format!("{} has no seed", path.display())));
+        }
         listed.reverse();
         Ok(Self::Listed(listed))
     }
@@ -110,7 +113,14 @@ mod tests {
             "# why\n\n17\n  3 # that one\n18446744073709551615\r\n",
         );
         assert_eq!(seeds, Ok(vec![17, 3, u64::MAX]));
-        assert_eq!(read("empty", "# none\n"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_file_without_seeds_is_a_mistake() {
+        for empty in ["", "# none\n"] {
+            let text = read("empty", empty).unwrap_err();
+            assert!(text.ends_with("-empty has no seed"), "{text}");
+        }
     }
 
     #[test]

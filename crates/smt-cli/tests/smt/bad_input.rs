@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whatever goes wrong is one clear line and exit code 1; wrong usage is exit code 2.
 
+use std::fs;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
@@ -39,6 +41,9 @@ fn wrong_usage_is_exit_code_2() {
             "--echo",
             "--message-limit",
             "much",
+        ],
+        &[
+            "serve", "--cert", "a", "--key", "b", "--echo", "--shards", "3",
         ],
         &["perf", "loopback", "--sizes", "1X"],
         &["dump", "file", "--out", "directory"],
@@ -219,6 +224,20 @@ fn a_reply_that_cannot_be_written_is_said_to_have_run() {
 }
 
 #[test]
+fn without_a_reply_there_is_no_file_for_it() {
+    let files = Files::new();
+    let (missing, old) = (files.path("missing"), files.write("old", "old"));
+    let serving = Serving::start(&files, &["--exec", "false"]);
+    for path in [&missing, &old] {
+        files
+            .run_call(serving.address(), &["--out", path], b"hi")
+            .fails_with(&["may have run"]);
+    }
+    assert!(!Path::new(&missing).exists());
+    assert_eq!(fs::read(&old).unwrap(), b"old");
+}
+
+#[test]
 fn a_port_in_use_is_said() {
     let files = Files::new();
     let holder = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -249,7 +268,6 @@ fn files_that_are_missing_or_something_else_are_named() {
     serve(&key, &cert, &["--echo"]).fails_with(&["no certificate in", "1 PRIVATE KEY"]);
     serve(&cert, &key, &["--dir", &missing]).fails_with(&["missing", "No such file"]);
     serve(&cert, &key, &["--dir", &cert]).fails_with(&["localhost.pem", "Not a directory"]);
-    serve(&cert, &key, &["--echo", "--shards", "3"]).fails_with(&["power of two"]);
     serve(&cert, &key, &["--echo", "--state", &cert]).fails_with(&[&cert, "no state file"]);
     serve(&cert, &key, &["--echo", "--state", "/dev/zero"]).fails_with(&["/dev/zero: not a file"]);
     serve(&cert, &key, &["--echo", "--key-log", &files.path("")]).fails_with(&["Is a directory"]);

@@ -183,6 +183,8 @@ fn files_that_are_something_else_are_said() {
     let capture = files.write("capture", pcap(&[]));
     smt(&["dump", &files.path("missing")]).fails_with(&["missing", "No such file"]);
     smt(&["dump", &empty]).fails_with(&["is no capture", "nothing"]);
+    let begun = files.write("begun", &pcap(&[])[..10]);
+    smt(&["dump", &begun]).fails_with(&["is no capture", "before the first frame"]);
     smt(&["dump", &text]).fails_with(&["is no capture", "68 65 6c 6c"]);
     smt(&["dump", &capture, "--key-log", &text]).fails_with(&["no key log"]);
     smt(&["dump", &capture, "--key-log", &binary]).fails_with(&["no key log"]);

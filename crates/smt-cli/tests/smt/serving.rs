@@ -2,11 +2,13 @@
 //! What servers do beside echoing, and how they end.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::program::{Files, Serving};
+use crate::program::{Files, Serving, command};
 
 #[test]
 fn a_directory_hands_out_its_files_and_no_others() {
@@ -99,6 +101,44 @@ fn sigterm_ends_it_gracefully_with_a_summary() {
     let (status, words) = serving.wait();
     assert!(status.success());
     assert!(words.contains("served 1 requests"), "{words}");
+}
+
+#[test]
+fn a_second_signal_ends_its_commands_with_it() {
+    let files = Files::new();
+    let script = "echo begun >&2; tail -f /dev/null; true";
+    let mut serving = Serving::start(&files, &["--exec", "sh", "-c", script]);
+    let call = files.call(serving.address(), &["--deadline", "60s"]);
+    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+    let mut caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
+    assert_eq!(serving.next_words(), "begun\n");
+    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
+    for signal in [Signal::TERM, Signal::INT] {
+        kill_process(process, signal).unwrap();
+    }
+    // Its standard error ends when nobody writes to it any more: the commands have it too.
+    let (status, _) = serving.wait();
+    assert_eq!(status.code(), Some(130));
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+}
+
+#[test]
+fn an_interrupted_demonstration_leaves_no_keys_behind() {
+    let files = Files::empty();
+    let mut demo = command(&["demo"])
+        .env("TMPDIR", files.path(""))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let output = demo.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut first).unwrap();
+    assert!(first.contains(&files.path("")), "{first}");
+    let process = Pid::from_child(&demo);
+    kill_process(process, Signal::INT).unwrap();
+    assert_eq!(demo.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(files.path("")).unwrap().count(), 0);
 }
 
 #[test]
