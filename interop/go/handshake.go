@@ -227,10 +227,14 @@ func (a *attempt) confirm() []byte {
 func (a *attempt) packet(p *Packet) (bool, error) {
 	switch p.Type {
 	case typeCookie:
-		if p.Destination == a.Own.Index && a.flight == 1 && !bytes.Equal(a.cookie, p.Cookie) {
+		isFirst := len(a.cookie) == 0
+		if p.Destination == a.Own.Index && (isFirst || a.flight == 1) && !bytes.Equal(a.cookie, p.Cookie) {
 			a.cookie = bytes.Clone(p.Cookie)
 			a.Cookies++
-			a.transmit()
+			// Only the first at once (SPEC §6.4): a flight is larger than a cookie.
+			if isFirst {
+				a.transmit()
+			}
 		}
 	case typeVersion:
 		a.config.Trace("the peer speaks versions %v", p.Versions)

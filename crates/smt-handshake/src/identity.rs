@@ -12,6 +12,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::limits::CHAIN_LEN_MAX;
 use crate::pem::{CredentialError, Pem};
 
 /// A certificate chain (leaf first) and the leaf's private key. Cheap to clone.
@@ -87,6 +88,16 @@ impl Identity {
         key: PrivateKeyDer<'static>,
         places: &Places<'_>,
     ) -> Result<Self, CredentialError> {
+        let length: usize = chain.iter().map(|certificate| certificate.len()).sum();
+        if length > CHAIN_LEN_MAX {
+            return Err(CredentialError::BadCertificate {
+                place: places.chain.to_owned(),
+                reason: format!(
+                    "its chain has {length} bytes, and a handshake takes at most {CHAIN_LEN_MAX}; leave out what \
+                     peers have, the roots"
+                ),
+            });
+        }
         let key = aws_lc_rs::default_provider()
             .key_provider
             .load_private_key(key)

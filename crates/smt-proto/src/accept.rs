@@ -2,8 +2,8 @@
 //! The server's way to a session (SPEC §6).
 //!
 //! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens. Nothing is
-//! kept for an address that has not been validated while many handshakes are in progress (`endpoint`), and
-//! at most three times the bytes received are sent to one.
+//! kept for an address that has not been validated while many handshakes are in progress, and at most three
+//! times the bytes received are sent to one; cookies are `endpoint`'s.
 
 use smt_carrier::Path;
 use smt_record::Side;
@@ -27,7 +27,7 @@ pub(crate) struct Accept {
     began: Time,
     /// Whether the address was validated: by a cookie, or by TLS.
     is_validated: bool,
-    /// The cookie that began this handshake, if one did: every packet of it carries the same.
+    /// The cookie that began this handshake, if one did: then every packet of it carries this or a newer one.
     cookie: Vec<u8>,
     bytes_received: usize,
     bytes_sent: usize,
@@ -39,6 +39,8 @@ pub(crate) struct Accept {
     assembly: FlightAssembly,
     flight: Option<FlightOut>,
     must_send: bool,
+    /// How often what came as flight 1 has spoilt the attempt.
+    spoilt: u8,
     session: Option<(Box<Session>, PeerIdentity)>,
     pub(crate) timer: Option<Time>,
 }
@@ -67,6 +69,7 @@ impl Accept {
             assembly: FlightAssembly::default(),
             flight: None,
             must_send: false,
+            spoilt: 0,
             session: None,
             timer: None,
         }
@@ -80,9 +83,6 @@ impl Accept {
         length: usize,
         maker: &Maker<'_>,
     ) -> bool {
-        if self.has_cookie() && packet.cookie != self.cookie {
-            return true;
-        }
         self.bytes_received += length;
         if packet.flight + 2 == self.expected && packet.offset == 0 {
             // The client has not got our answer.
@@ -101,8 +101,10 @@ impl Accept {
         let advanced = FlightBody::parse(&body)
             .ok()
             .and_then(|body| self.advance(now, packet.flight, body, maker));
-        if advanced.is_none() && self.flight.is_none() {
-            // Forged or damaged, and nothing was answered: the genuine flight may still come.
+        if advanced.is_none() && self.flight.is_none() && self.spoilt < SPOILT_MAX {
+            // Forged or damaged, and nothing was answered: the genuine flight may still come. Not for ever: TLS may have
+            // signed before it met what was wrong.
+            self.spoilt += 1;
             self.expected = 1;
         }
         advanced.is_some()
@@ -122,9 +124,34 @@ impl Accept {
         self.session.take()
     }
 
-    /// Whether the client has shown a cookie.
+    /// Whether the handshake began with a cookie.
     pub(crate) fn has_cookie(&self) -> bool {
         !self.cookie.is_empty()
+    }
+
+    /// Whether it began with this cookie.
+    pub(crate) fn began_with(&self, cookie: &[u8]) -> bool {
+        self.has_cookie() && self.cookie == cookie
+    }
+
+    /// Whether the client has shown that it receives at its address.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.is_validated
+    }
+
+    /// The client has shown a cookie.
+    pub(crate) fn validate(&mut self) {
+        self.is_validated = true;
+    }
+
+    /// Whether its flight is due and more than may be sent to an address that has not been validated (SPEC §6.2): then
+    /// the flight is put off, and the client has to show a cookie first.
+    pub(crate) fn needs_cookie(&mut self) -> bool {
+        let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
+        let length = self.flight.as_ref().map_or(0, FlightOut::wire_len);
+        let needs_cookie = self.must_send && !self.is_validated && length > permitted;
+        self.must_send &= !needs_cookie;
+        needs_cookie
     }
 
     /// When it is forgotten.
@@ -136,14 +163,10 @@ impl Accept {
         self.must_send
     }
 
-    /// Writes the flight that is due, as far as the unvalidated address permits.
+    /// Writes the flight that is due.
     pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
         self.must_send = false;
         let Some(flight) = &self.flight else { return };
-        let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
-        if !self.is_validated && flight.wire_len() > permitted {
-            return;
-        }
         self.bytes_sent += flight.wire_len();
         let route = FlightRoute {
             version,
@@ -179,11 +202,8 @@ impl Accept {
             } else {
                 &[]
             };
-            self.flight = Some(FlightOut::new(
-                number + 1,
-                params,
-                &next.unwrap_or_default(),
-            ));
+            self.flight = FlightOut::new(number + 1, params, &next.unwrap_or_default());
+            self.flight.as_ref()?;
             self.must_send = true;
         }
         if let Some(finished) = finished {
@@ -228,3 +248,6 @@ impl Accept {
         Some(())
     }
 }
+
+/// What came as flight 1 may spoil an attempt so often, and be followed by another.
+const SPOILT_MAX: u8 = 2;

@@ -61,6 +61,9 @@ pub(crate) fn agree(
     if !is_within {
         return Err(Disagreement::Exceeds);
     }
+    if server.key_exchange != client.key_exchange {
+        return Err(Disagreement::KeyExchange);
+    }
     if server.versions != [config.version] && side == Side::Client {
         return Err(Disagreement::Version);
     }

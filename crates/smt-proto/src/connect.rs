@@ -18,7 +18,7 @@ use crate::agreement::{agree, client_params};
 use crate::batch::Batch;
 use crate::error::{ConnectError, Unavailability};
 use crate::event::ConnectId;
-use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
+use crate::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX};
 use crate::handshake::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
@@ -62,6 +62,8 @@ struct Attempt {
     asked_before_hint: Option<u32>,
     /// Once TLS has finished; live when the server's CONFIRM has opened.
     session: Option<(Box<Session>, PeerIdentity)>,
+    /// Something of flight 2 has come.
+    has_answer: bool,
     /// The attempt has failed; an alert may still be due, then a new one begins.
     has_failed: bool,
 }
@@ -136,6 +138,7 @@ impl Connect {
             return Progress::Waiting;
         }
         self.has_answered = true;
+        attempt.has_answer = true;
         if matches!(self.last_failure, Some(ConnectError::Unavailable(_))) {
             // It takes clients now.
             (self.last_failure, self.refusals) = (None, 0);
@@ -170,10 +173,12 @@ impl Connect {
         }
     }
 
-    /// Takes the server's cookie: flight 1 goes out again at once.
+    /// Takes the server's cookie: the flight goes out again at once. After flight 1 the server has kept something, and one
+    /// cookie is all that it may ask for, if its answer is long.
     pub(crate) fn handle_cookie(&mut self, now: Time, cookie: &[u8]) {
         let attempt = &mut self.attempt;
-        if attempt.flight.number == 1 && attempt.cookie != cookie {
+        let may_come = attempt.flight.number == 1 || attempt.cookie.is_empty();
+        if may_come && attempt.cookie != cookie {
             self.has_answered = true;
             // Only the first is answered at once: a cookie is small, a flight is not.
             if attempt.cookie.is_empty() {
@@ -217,7 +222,7 @@ impl Connect {
     /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an alert does, unless the
     /// server has begun to answer. The next attempt may reach another shard (SPEC §6.6).
     pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
-        if self.attempt.remote.is_some() || self.attempt.has_failed {
+        if self.attempt.has_answer || self.attempt.has_failed {
             return Progress::Waiting;
         }
         self.attempt.question.hurry(now + STALE_HINTS);
@@ -314,7 +319,7 @@ impl Attempt {
             index,
             remote: None,
             token,
-            flight: FlightOut::new(1, &params, &bytes),
+            flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
             key_exchange,
             params,
             server_params: Vec::new(),
@@ -324,6 +329,7 @@ impl Attempt {
             must_send: true,
             asked_before_hint: None,
             session: None,
+            has_answer: false,
             has_failed: false,
         })
     }
@@ -358,7 +364,8 @@ impl Attempt {
             self.begin_session(now, path, finished, maker)?;
         }
         if next.is_some() || self.session.is_some() && number == 2 {
-            self.flight = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
+            let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
+            self.flight = next.ok_or_else(|| too_long(number + 1))?;
             self.must_send = true;
         }
         received
@@ -400,5 +407,16 @@ fn malformed(error: &dyn std::fmt::Display) -> HandshakeFailure {
         fault: Fault::Peer,
         kind: FailureKind::Malformed,
         text: format!("the server's handshake is not one: {error}"),
+    }
+}
+
+fn too_long(number: u8) -> HandshakeFailure {
+    HandshakeFailure {
+        fault: Fault::Caller,
+        kind: FailureKind::Other,
+        text: format!(
+            "flight {number} of the handshake would have more than {OWN_FLIGHT_MAX} bytes; \
+             use a shorter certificate chain"
+        ),
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! Nothing here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
 
-use smt_wire::{FlightBody, Handshake, SessionIndex};
+use smt_wire::{COOKIE_MAX, FlightBody, Handshake, SessionIndex};
 
 use crate::batch::Batch;
-use crate::limits::{DATAGRAM_FLOOR, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
+use crate::limits::{DATAGRAM_FLOOR, DATAGRAM_LIMIT, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
 use crate::ranges::{Range, Ranges};
 
 /// A flight on its way in.
@@ -71,14 +71,18 @@ pub(crate) struct FlightRoute<'a> {
 }
 
 impl FlightOut {
-    pub(crate) fn new(number: u8, params: &[u8], bytes: &[u8]) -> Self {
+    /// `None`: it is longer than [`OWN_FLIGHT_MAX`].
+    pub(crate) fn new(number: u8, params: &[u8], bytes: &[u8]) -> Option<Self> {
         let flight = FlightBody {
             params,
             key_exchange: bytes,
         };
+        if flight.flight_len() > OWN_FLIGHT_MAX {
+            return None;
+        }
         let mut body = vec![0; flight.flight_len()];
         flight.emit(&mut body);
-        Self { number, body }
+        Some(Self { number, body })
     }
 
     /// Bytes on the wire, without cookie and padding of the last datagram.
@@ -130,6 +134,10 @@ impl FlightOut {
 
 /// Fragment bytes of a datagram of the floor's size, with room for CONFIRM (60 bytes) behind it.
 const FRAGMENT_MAX: usize = DATAGRAM_FLOOR - Handshake::HEADER_LEN - 60;
+/// Bytes of a flight that this side sends: all its datagrams leave at once, 54 of them, the cookie the longest there is.
+/// A peer may send more ([`FLIGHT_BYTES_MAX`]).
+pub(crate) const OWN_FLIGHT_MAX: usize =
+    DATAGRAM_LIMIT as usize / DATAGRAM_FLOOR * (FRAGMENT_MAX - COOKIE_MAX);
 
 #[cfg(test)]
 mod tests {
@@ -149,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_flight_comes_together_in_any_order_and_each_datagram_is_padded() {
-        let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]);
+        let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]).unwrap();
         let mut bytes = TransmitBuffer::default();
         let mut batch = Batch::new(&mut bytes, 65_507);
         flight.write(route(&[9; 24]), &[], &mut batch);
@@ -181,7 +189,7 @@ mod tests {
     #[test]
     fn the_length_on_the_wire_is_what_is_written() {
         for length in [0, 1, 1_097, 1_098, 1_099, 5_000] {
-            let flight = FlightOut::new(2, &[], &vec![7; length]);
+            let flight = FlightOut::new(2, &[], &vec![7; length]).unwrap();
             let mut bytes = TransmitBuffer::default();
             let unpadded = FlightRoute {
                 is_padded: false,

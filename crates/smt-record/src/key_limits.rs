@@ -8,16 +8,15 @@ use crate::limits::{
     FAILED_OPENS_DEFAULT, FAILED_OPENS_MIN, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN,
 };
 
-/// Limits of one key.
+/// Limits of one key; always within their ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct KeyLimits {
     /// Records, or control packets, that may be sealed under one key; hard.
-    pub records: u64,
+    pub(crate) records: u64,
     /// Number of them from which on an update is wanted.
-    pub update_at: u64,
+    pub(crate) update_at: u64,
     /// Failed openings under one key from which on the peer is asked for an update.
-    pub failed_opens: u64,
+    pub(crate) failed_opens: u64,
 }
 
 impl KeyLimits {
@@ -35,7 +34,12 @@ impl KeyLimits {
         Ok(limits)
     }
 
-    pub(crate) fn check(&self) -> Result<(), KeyLimitsError> {
+    /// Records, or control packets, that may be sealed under one key.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn check(&self) -> Result<(), KeyLimitsError> {
         if !(RECORDS_PER_KEY_MIN..=RECORDS_PER_KEY_MAX).contains(&self.records) {
             return Err(KeyLimitsError::Records(self.records));
         }

@@ -58,9 +58,6 @@ impl Candidate {
 
 impl OpenKeys {
     /// Keys of epoch 0.
-    ///
-    /// # Panics
-    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
@@ -71,9 +68,6 @@ impl OpenKeys {
     }
 
     /// As [`Self::new`], with another AEAD library.
-    ///
-    /// # Panics
-    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
@@ -81,7 +75,6 @@ impl OpenKeys {
         log: Option<KeyLogContext>,
         provider: Arc<dyn AeadProvider>,
     ) -> Self {
-        limits.check().expect("documented under Panics");
         let maker = CipherMaker {
             suite,
             provider,

@@ -47,9 +47,6 @@ pub struct SealKeys {
 
 impl SealKeys {
     /// Keys of epoch 0.
-    ///
-    /// # Panics
-    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
@@ -60,9 +57,6 @@ impl SealKeys {
     }
 
     /// As [`Self::new`], with another AEAD library.
-    ///
-    /// # Panics
-    /// If `limits` were changed to values that [`KeyLimits::new`] refuses.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
@@ -70,7 +64,6 @@ impl SealKeys {
         log: Option<KeyLogContext>,
         provider: Arc<dyn AeadProvider>,
     ) -> Self {
-        limits.check().expect("documented under Panics");
         let maker = CipherMaker {
             suite,
             provider,

@@ -296,29 +296,33 @@ impl Endpoint {
             self.advance_accept(now, index, packet, length);
             return;
         }
+        let config = &self.shared.config;
+        let places = config.sessions_max.saturating_sub(self.sessions.len());
+        if places == 0 {
+            self.refuse(now, path, (packet, length), Unavailability::Full);
+            return;
+        }
+        let places = places.min(ACCEPTS_MAX);
         let has_cookie = self
             .stateless
             .is_cookie(now, path.remote, packet.source, packet.cookie);
         let prefix = prefix_of(path.remote.ip());
         let of_prefix = self.prefixes.get(&prefix).copied().unwrap_or_default();
-        let is_loaded = self.accepts_without_cookie >= self.shared.config.accepts_without_cookie
+        // Half of the places are for those who show a cookie: anybody can take the others, in any name.
+        let is_loaded = self.accepts_without_cookie
+            >= config.accepts_without_cookie.min(places / 2)
             || of_prefix >= ACCEPTS_PER_PREFIX;
         if !has_cookie && is_loaded {
-            // Others are cheap to send, and would use up the rate.
-            let is_first = packet.offset == 0 && length >= DATAGRAM_FLOOR;
-            if is_first && self.stateless.cookie(now, path, packet.source) {
-                self.shared.statistics.cookies_sent += 1;
+            if packet.offset == 0 {
+                self.ask_for_cookie(now, path, packet.source, length);
             }
             return;
         }
-        if self.sessions.len() >= self.shared.config.sessions_max {
-            self.refuse(now, path, (packet, length), Unavailability::Full);
+        if of_prefix >= places.saturating_sub(self.accepts.len()) {
             return;
         }
-        let free = ACCEPTS_MAX.saturating_sub(self.accepts.len());
-        let is_full = of_prefix >= free
-            || self.sessions.len() + self.accepts.len() >= self.shared.config.sessions_max;
-        let Some(first) = (!is_full).then(|| self.issue_index(path)).flatten() else {
+        let Some(first) = self.issue_index(path) else {
+            self.refuse(now, path, (packet, length), Unavailability::Full);
             return;
         };
         let cookie = if has_cookie { packet.cookie } else { &[] };
@@ -331,6 +335,13 @@ impl Endpoint {
         self.accept_of.insert(name, index);
         self.accepts.insert(index.0, accept);
         self.advance_accept(now, index, packet, length);
+    }
+
+    /// Asks a client to show that it receives at its address, if its packet is padded as the specification has it
+    /// (§6.2): others are cheap to send, and would use up the rate.
+    fn ask_for_cookie(&mut self, now: Time, path: Path, client: SessionIndex, length: usize) {
+        let is_asked = length >= DATAGRAM_FLOOR && self.stateless.cookie(now, path, client);
+        self.shared.statistics.cookies_sent += u64::from(is_asked);
     }
 
     /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if it is padded as the
@@ -362,15 +373,28 @@ impl Endpoint {
         let Some(accept) = self.accepts.get_mut(index.0) else {
             return;
         };
+        let (path, client) = (accept.path, accept.remote);
+        if accept.has_cookie() || !accept.is_validated() {
+            let is_shown = accept.began_with(packet.cookie)
+                || (self.stateless).is_cookie(now, path.remote, client, packet.cookie);
+            if is_shown {
+                accept.validate();
+            } else if accept.has_cookie() {
+                return;
+            }
+        }
         if !accept.handle_handshake(now, packet, length, &maker) {
             self.shared.statistics.handshakes_failed += 1;
         }
-        let due = accept.due();
+        let (due, needs_cookie) = (accept.due(), accept.needs_cookie());
         let before = accept.timer.replace(due);
         if accept.has_output() {
             self.ready.insert(0, Sender::Accept(index));
         }
         self.move_timer(Sender::Accept(index), before, Some(due));
+        if needs_cookie {
+            self.ask_for_cookie(now, path, client, length);
+        }
     }
 
     fn connect_at(&self, path: Path, index: SessionIndex) -> Option<ConnectId> {

@@ -141,7 +141,7 @@ impl Session {
     /// Whether ordinary control packets may leave: the last ones under a key are for EPOCH_DONE and
     /// EPOCH_ACK, without which there would be no next key.
     fn has_controls(&self, shared: &Shared) -> bool {
-        let most = shared.config.key_limits.records;
+        let most = shared.config.key_limits.records();
         self.controls + (most / 8).max(EPOCH_CONTROLS_MIN) < most
     }
 

@@ -7,6 +7,7 @@
 mod support;
 
 mod a_call_can_be_given_up;
+mod a_cookie_shows_an_address;
 mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;
 mod a_handshake_survives_an_attacker;

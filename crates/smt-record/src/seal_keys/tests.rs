@@ -29,15 +29,6 @@ mod new {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "UpdateAt")]
-    fn limits_changed_by_hand_are_checked_again() {
-        let mut limits = small_limits();
-        limits.update_at = 17;
-        let suite = Suite::Aes128Gcm;
-        let _ = SealKeys::new(secrets(suite, Side::Client), suite, limits, None);
-    }
-
-    #[test]
     fn epoch_0_and_updates_are_logged_by_sender_and_receiver_alike() {
         let lines = [Arc::new(Lines::default()), Arc::new(Lines::default())];
         let context = |log: &Arc<Lines>| {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! When a client must show a cookie, and that it then gets in (SPEC §6.2, §6.4).
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use smt_carrier::Path;
+use smt_proto::Config;
+use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex};
+
+use super::support::node::address_of;
+use super::support::{Exchanges, Node, Verdict, World, body, ms};
+
+fn server() -> Config {
+    let mut config = Config::default();
+    config.accept = true;
+    config
+}
+
+/// A world whose server has flights 2 and 4 of this length.
+fn world_with_a_long_answer(length: usize) -> World {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.filler[1] = length;
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    world
+}
+
+/// A packet of flight 1.
+fn first_flight(source: u64, fragment: &[u8], length: usize) -> Vec<u8> {
+    let packet = Handshake {
+        destination: SessionIndex(0),
+        source: SessionIndex(source),
+        flight: 1,
+        cookie: &[],
+        flight_length: length as u32,
+        offset: 0,
+        fragment,
+    };
+    let mut bytes = vec![0; 1_200];
+    let length = packet.emit(1, 1_200, &mut bytes);
+    bytes.truncate(length);
+    bytes
+}
+
+/// The handshake packets that the client has sent.
+fn flights(world: &World) -> impl Iterator<Item = Handshake<'_>> {
+    let sent = world.sent.iter().filter(|sent| sent.from == 0);
+    sent.filter_map(|sent| match sent.packets().first() {
+        Some(Packet::Handshake(packet)) => Some(*packet),
+        _ => None,
+    })
+}
+
+fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
+    let (now, node) = (world.now, &mut world.nodes[1]);
+    let path = Path::between(remote, address_of(1).ip());
+    node.endpoint.handle_datagram(now, path, bytes);
+    while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
+}
+
+/// A certificate chain may be longer than three times what the client has sent: nothing is waited for.
+#[test]
+fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
+    for length in [8_000, 55_000] {
+        let mut world = world_with_a_long_answer(length);
+        world.is_recording = true;
+        world.connect(0, 1).unwrap();
+        let numbers = flights(&world).map(|packet| packet.flight);
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 1, 3], "{length}");
+        let cookies = world
+            .sent
+            .iter()
+            .filter(|sent| sent.has(PacketType::Cookie));
+        assert_eq!(cookies.count(), 1, "{length}");
+    }
+}
+
+#[test]
+fn an_answer_that_it_may_get_costs_none() {
+    let mut world = world_with_a_long_answer(3_000);
+    world.connect(0, 1).unwrap();
+    assert_eq!(world.nodes[1].endpoint.statistics().cookies_sent, 0);
+}
+
+#[test]
+fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(0);
+    exchanges.filler[2] = 70_000;
+    world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
+    let error = world.connect(0, 1).unwrap_err().to_string();
+    assert!(
+        error.contains("flight 3") && error.contains("55944"),
+        "{error}"
+    );
+    // At the server it ends the attempt, not the program.
+    let mut world = world_with_a_long_answer(70_000);
+    world.connect(0, 1).unwrap_err();
+    assert!(world.nodes[1].endpoint.statistics().handshakes_failed > 0);
+}
+
+/// Flight 1 was repeated before its cookie came, and is answered by another one a second later.
+#[test]
+fn a_newer_cookie_is_as_good_as_the_one_that_began() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    world.latency = ms(30);
+    // So that the first repetition is in the next second of the server's clock.
+    world.run_for(ms(1_000 - world.now.as_nanos() / 1_000_000 % 1_000 - 60));
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    let cookies: Vec<Vec<u8>> = world
+        .sent
+        .iter()
+        .filter(|sent| sent.has(PacketType::Cookie))
+        .map(|sent| sent.bytes.clone())
+        .collect();
+    assert!(cookies.len() == 2 && cookies[0] != cookies[1]);
+    let sources = flights(&world).map(|packet| packet.source);
+    assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
+}
+
+#[test]
+fn but_no_cookie_or_a_forged_one_is_not() {
+    for cookie in [&b""[..], b"a forged cookie of 24 byt"] {
+        let mut config = server();
+        config.accepts_without_cookie = 0;
+        let mut world = World::pair(Config::default(), config);
+        world.is_recording = true;
+        world.rule = Box::new(move |datagram, _| match datagram.packets().first() {
+            Some(Packet::Handshake(packet)) if packet.flight == 3 => {
+                let mut changed = Handshake { ..*packet };
+                changed.cookie = cookie;
+                let mut bytes = vec![0; 1_200];
+                let length = changed.emit(1, 1_200, &mut bytes);
+                bytes.truncate(length);
+                Verdict::Replace(vec![bytes])
+            }
+            _ => Verdict::Deliver,
+        });
+        world.connect(0, 1).unwrap_err();
+    }
+}
+
+/// Anybody may invent addresses: the places that they take are not those of clients with a cookie.
+#[test]
+fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
+    let mut config = server();
+    config.sessions_max = 64;
+    let mut world = World::pair(Config::default(), config);
+    for number in 0..640_u64 {
+        let remote = SocketAddr::from(([198, 51, (number / 8) as u8, 9], 7));
+        hand_to_server(&mut world, remote, &first_flight(5 + number, &[1], 9_000));
+    }
+    let (session, _) = world.connect(0, 1).unwrap();
+    let rpc = world.call(0, session, body(1, 10));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
+}
+
+/// TLS may have signed before it met what was wrong: the same datagram again does not make it sign again and again.
+#[test]
+fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    world.begin_connect(0, 1);
+    let sent = world.sent[0].clone();
+    let packets = sent.packets();
+    let Some(Packet::Handshake(packet)) = packets.first() else {
+        panic!("{sent:?}");
+    };
+    let genuine = FlightBody::parse(packet.fragment).unwrap();
+    let alert = FlightBody {
+        params: genuine.params,
+        key_exchange: b"alert",
+    };
+    let mut bytes = vec![0; alert.flight_len()];
+    alert.emit(&mut bytes);
+    let flight = first_flight(packet.source.0, &bytes, bytes.len());
+    for _ in 0..1_000 {
+        hand_to_server(&mut world, "192.0.2.9:9".parse().unwrap(), &flight);
+    }
+    assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 3);
+}
