@@ -6,6 +6,7 @@
 //!   losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
 //!   deadline wants attention, for event loops that are not ours.
+//! - [`Process`] tells whether a process is a copy of the one that opened something.
 //! - [`probe()`](probe()) tries out what this host offers.
 //!
 //! This is the only crate of the protocol's own that contains `unsafe`: system calls, each wrapped
@@ -14,6 +15,7 @@
 mod limits;
 mod memory;
 mod probe;
+mod process;
 mod statistics;
 mod udp;
 
@@ -26,6 +28,7 @@ mod timer_fd;
 
 pub use memory::{Fault, MemoryCarrier, MemoryNetwork, MemoryOptions};
 pub use probe::{Probe, probe};
+pub use process::Process;
 pub use statistics::Statistics;
 pub use udp::{OpenError, UdpCarrier, UdpOptions};
 

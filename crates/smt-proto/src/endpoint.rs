@@ -63,6 +63,8 @@ pub struct Endpoint {
     next_connect: u64,
     ready: Ready<Sender>,
     timers: BTreeSet<(Time, Sender)>,
+    /// See [`Endpoint::leave_to_original`].
+    is_copy: bool,
 }
 
 /// Whoever may have something to send, or a timer.
@@ -136,6 +138,7 @@ impl Endpoint {
             next_connect: 1,
             ready: Ready::new(),
             timers: BTreeSet::new(),
+            is_copy: false,
         }
     }
 

@@ -86,6 +86,11 @@ pub enum SessionEnd {
     /// Message ids or keys are used up. A new session is needed.
     #[error("limit: the session's ids or keys are used up")]
     UsedUp,
+    /// This process is a copy of the one that has the session, and must not go on with its keys.
+    #[error(
+        "caller: the session is that of the process which this one is a copy of (fork); open another endpoint here"
+    )]
+    Copied,
 }
 
 /// Why a peer closed a session (SPEC §12.3).
@@ -254,6 +259,11 @@ pub enum ConnectError {
         "environment: the runtime that this endpoint was opened on has ended; open another on one that lives on"
     )]
     Undriven,
+    /// This process is a copy of the one that opened the endpoint.
+    #[error(
+        "caller: this process is a copy (fork) of the one that opened the endpoint; open another one here"
+    )]
+    Copied,
 }
 
 impl From<HandshakeFailure> for ConnectError {

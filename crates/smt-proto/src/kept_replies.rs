@@ -13,7 +13,8 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(crate) struct KeptReplies {
     bytes: usize,
-    counted: Option<Time>,
+    /// When they were counted last.
+    counted: Time,
 }
 
 impl KeptReplies {
@@ -24,10 +25,9 @@ impl KeptReplies {
 
     /// Whether they are more than `most`. `count` looks at all of them; whoever asks often does not make it often.
     pub(crate) fn exceed(&mut self, most: usize, now: Time, count: impl FnOnce() -> usize) -> bool {
-        let is_due = |counted| now.since(counted) >= COUNT_INTERVAL;
-        if self.bytes > most && self.counted.is_none_or(is_due) {
+        if self.bytes > most && now.since(self.counted) >= COUNT_INTERVAL {
             self.bytes = count();
-            self.counted = Some(now);
+            self.counted = now;
         }
         self.bytes > most
     }

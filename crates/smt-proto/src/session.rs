@@ -218,7 +218,7 @@ pub(crate) struct Session {
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,
     /// Whether what is left of the current key is for those who hold the previous one.
-    reserve: Option<keys::Reserve>,
+    reserve: Option<Box<keys::Reserve>>,
     /// The old epoch of the peer whose keys are kept, and since when.
     old_epoch: Option<(u32, Time)>,
     /// Control packets under the present key.

@@ -50,8 +50,8 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
-    /// What drove it is gone.
-    is_undriven: bool,
+    /// Why nobody could receive an answer any more.
+    is_left: Option<ConnectError>,
     /// When it was last changed.
     changed: Time,
 }
@@ -76,7 +76,7 @@ impl Core {
             next_ticket: 0,
             finishers: Vec::new(),
             is_closed: false,
-            is_undriven: false,
+            is_left: None,
             changed: Time::default(),
         }
     }
@@ -181,8 +181,8 @@ impl Core {
         attempt: &mut Option<ConnectId>,
         waker: &Waker,
     ) -> Poll<Result<SessionIndex, ConnectError>> {
-        if self.is_undriven {
-            return Poll::Ready(Err(ConnectError::Undriven));
+        if let Some(why) = &self.is_left {
+            return Poll::Ready(Err(why.clone()));
         }
         let target = self
             .target
@@ -311,9 +311,21 @@ impl Core {
     /// What drove it is gone, and whoever waits would wait for ever.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&mut self) {
-        self.is_undriven = true;
+        self.is_left = Some(ConnectError::Undriven);
         self.close();
         self.endpoint.close_all(smt_proto::CloseCode::Done);
+        self.target.iter_mut().for_each(Target::wake_all);
+    }
+
+    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
+    pub(crate) fn leave_to_original(&mut self) {
+        if self.is_left == Some(ConnectError::Copied) {
+            return;
+        }
+        self.is_left = Some(ConnectError::Copied);
+        self.unsent = None;
+        self.close();
+        self.endpoint.leave_to_original();
         self.target.iter_mut().for_each(Target::wake_all);
     }
 

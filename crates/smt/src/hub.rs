@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, ReceiveError, Received, Wait};
-use smt_io::UdpCarrier;
+use smt_io::{Process, UdpCarrier};
 use smt_proto::{CloseCode, Refused, RpcId, Time};
 use smt_wire::AbortCode;
 
@@ -38,6 +38,8 @@ pub(crate) struct Hub {
     span: tracing::Span,
     receiver: Mutex<Receiver>,
     caretaker: OnceLock<Thread>,
+    /// Where it was opened.
+    process: Process,
     /// Wakes the driving task; threads have no use for it.
     driver: Option<DriverSignal>,
 }
@@ -89,6 +91,7 @@ impl Hub {
             span: drive.span,
             receiver: Mutex::new(receiver),
             caretaker: OnceLock::new(),
+            process: Process::this(),
             driver: drive.is_task.then(DriverSignal::default),
         });
         if !drive.is_task {
@@ -122,7 +125,27 @@ impl Hub {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        if !self.process.is_this() {
+            return self.lock_copy();
+        }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state in a copy of the process (`fork`): it is given up, since the keys are the original's.
+    ///
+    /// # Panics
+    /// If another thread was using the endpoint when the process was copied: here is no such thread, and the lock would
+    /// be held for ever.
+    fn lock_copy(&self) -> MutexGuard<'_, Core> {
+        let mut core = match self.core.try_lock() {
+            Ok(core) => core,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => panic!(
+                "this process is a copy (fork) of one that was using the endpoint at that moment; open another one here"
+            ),
+        };
+        core.leave_to_original();
+        core
     }
 
     /// Makes a change, and sends and tells what comes of it.
@@ -132,7 +155,7 @@ impl Hub {
         }
         let look = |core: &Core, now, result| (result, core.idle_time(now).map(|idle| now + idle));
         let (result, due) = self.change_at(self.now(), change, look);
-        if let Some(due) = due {
+        if let Some(due) = due.filter(|_| self.process.is_this()) {
             self.tell_caretaker(due);
         }
         result
@@ -236,6 +259,11 @@ impl Hub {
                     }
                     Err(idle) => idle,
                 };
+                if !self.process.is_this() {
+                    // All has ended with the look at it: the next one finds that.
+                    std::thread::yield_now();
+                    continue;
+                }
                 if self.driver.is_some() {
                     // A task drives, and wakes this thread.
                     std::thread::park_timeout(WAIT_MAX);
@@ -257,6 +285,10 @@ impl Hub {
 
     /// Receives one batch without waiting; whether there was one.
     pub(crate) fn receive_now(&self) -> bool {
+        if !self.process.is_this() {
+            // What comes to the socket is for the original.
+            return false;
+        }
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
         // A carrier that does not work any more never has nothing.
@@ -338,6 +370,9 @@ impl Hub {
 
     /// This thread has what it waited for: somebody else leads on.
     fn hand_over(&self) {
+        if !self.process.is_this() {
+            return;
+        }
         let lead = self.lock_lead();
         if !lead.is_taken
             && let Some((_, thread)) = lead.followers.first_key_value()
@@ -406,6 +441,10 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        if !self.hub.process.is_this() {
+            // The sessions are the original's, and another thread of it may have held a lock.
+            return;
+        }
         self.hub.change(|core, _| {
             core.close();
             core.endpoint.close_all(CloseCode::Done);

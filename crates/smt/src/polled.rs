@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
-use smt_io::{PollDescriptor, UdpCarrier};
+use smt_io::{PollDescriptor, Process, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time, TransmitBuffer};
 use smt_wire::{AbortCode, Shard};
 
@@ -50,6 +50,8 @@ pub struct Endpoint {
     gathers_since: Option<Time>,
     /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
     has_gathered: bool,
+    /// Where it was opened.
+    process: Process,
 }
 
 impl Builder {
@@ -116,6 +118,7 @@ impl Endpoint {
             timer: None,
             gathers_since: None,
             has_gathered: false,
+            process: Process::this(),
         })
     }
 
@@ -151,7 +154,12 @@ impl Endpoint {
     /// The descriptor's timer could not be set.
     pub fn process(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        for _ in 0..BATCHES_PER_TURN {
+        let batches = match self.process.is_this() {
+            true => BATCHES_PER_TURN,
+            // What comes to the socket is for the original.
+            false => 0,
+        };
+        for _ in 0..batches {
             match self.carrier.receive(&mut self.receive, Wait::Never) {
                 Ok(None) => break,
                 Ok(Some(received)) => {
@@ -322,6 +330,11 @@ impl Endpoint {
     }
 
     fn send_all(&mut self, now: Time) {
+        if !self.process.is_this() {
+            self.unsent = None;
+            self.endpoint.leave_to_original();
+            return;
+        }
         loop {
             let (transmit, from) = match self.unsent.take() {
                 Some(unsent) => unsent,
@@ -345,6 +358,10 @@ impl Endpoint {
     }
 
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
+        if !self.process.is_this() {
+            // The timer is the original's too.
+            return Ok(());
+        }
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
         let gathered = self.has_gathered.then(|| now + GATHERED_MAX);
         let unsent = self.unsent.is_some().then(|| now + SEND_AGAIN);

@@ -9,8 +9,9 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use super::{Endpoint, Sender};
 use crate::connect::Connect;
-use crate::error::{CallFailure, CloseCode, ConnectError, Refused};
-use crate::event::{ConnectId, RpcId};
+use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
+use crate::event::{ConnectId, Event, RpcId};
+use crate::ready::Ready;
 use crate::session::CallKind;
 use crate::setup::Maker;
 use crate::time::Time;
@@ -28,6 +29,9 @@ impl Endpoint {
         server_name: &str,
         deadline: Duration,
     ) -> Result<ConnectId, ConnectError> {
+        if self.is_copy {
+            return Err(ConnectError::Copied);
+        }
         let most = self.shared.config.sessions_max;
         if self.sessions.len() + self.connects.len() >= most {
             return Err(ConnectError::TooManySessions(most));
@@ -154,6 +158,34 @@ impl Endpoint {
         for session in all {
             self.close(session, code);
         }
+    }
+
+    /// Leaves everything to the process that this one is a copy of (SPEC §16: a fork, a snapshot): sessions and connects end
+    /// here with [`SessionEnd::Copied`] and [`ConnectError::Copied`], nothing is sent or taken in any more, and peers hear
+    /// nothing of it. Two that seal under the same keys would tell what they seal.
+    pub fn leave_to_original(&mut self) {
+        self.is_copy = true;
+        let sessions: Vec<u64> = self.sessions.iter().map(|(number, _)| number).collect();
+        for number in sessions {
+            if let Some(session) = self.sessions.get_mut(number) {
+                session.end(SessionEnd::Copied, &mut self.shared);
+            }
+            self.remove_session(SessionIndex(number));
+        }
+        let connects: Vec<u64> = self.connects.iter().map(|(number, _)| number).collect();
+        for connect in connects.into_iter().map(ConnectId) {
+            self.remove_connect(connect);
+            let error = ConnectError::Copied;
+            self.shared
+                .events
+                .push_back(Event::ConnectFailed { connect, error });
+        }
+        let accepts: Vec<u64> = self.accepts.iter().map(|(number, _)| number).collect();
+        for number in accepts {
+            self.remove_accept(SessionIndex(number));
+        }
+        self.ready = Ready::new();
+        while self.stateless.pop().is_some() {}
     }
 
     /// From now on new requests are refused (their callers learn that they did not run), and clients that come are told

@@ -25,6 +25,9 @@ use crate::time::Time;
 impl Endpoint {
     /// Takes one datagram that came by `path`.
     pub fn handle_datagram(&mut self, now: Time, path: Path, datagram: &[u8]) {
+        if self.is_copy {
+            return;
+        }
         self.shared.statistics.datagrams_received += 1;
         let mut rest = datagram;
         while !rest.is_empty() {

@@ -143,7 +143,7 @@ impl Endpoint {
         }
     }
 
-    fn remove_session(&mut self, index: SessionIndex) {
+    pub(super) fn remove_session(&mut self, index: SessionIndex) {
         let Some(session) = self.sessions.remove(index.0) else {
             return;
         };

@@ -171,7 +171,9 @@ impl Session {
 
     /// Ends all messages because the session ends.
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
-        let calls = self.calls.iter();
+        // Of what has not left yet the original of a copy may make use.
+        let is_sure = *end != SessionEnd::Copied;
+        let calls = self.calls.iter().filter(|_| is_sure);
         let waiting: BTreeSet<u64> = calls
             .filter(|(_, call)| matches!(call, Call::Live(live) if !self.has_left(live)))
             .map(|(number, _)| number)

@@ -49,14 +49,18 @@ impl Session {
             return None;
         }
         let left = self.seal.records_left();
-        let known = self.reserve.filter(|known| known.says(previous, left));
-        let reserve = known.unwrap_or_else(|| Reserve {
-            epoch: previous,
-            left,
-            needed: self.needed_by_holders(previous),
+        let known = self.reserve.take();
+        let known = known.filter(|known| known.says(previous, left));
+        let reserve = known.unwrap_or_else(|| {
+            let needed = self.needed_by_holders(previous);
+            Box::new(Reserve {
+                epoch: previous,
+                left,
+                needed,
+            })
         });
-        self.reserve = Some(reserve);
-        reserve.is_due(left).then_some(previous)
+        let is_due = self.reserve.insert(reserve).is_due(left);
+        is_due.then_some(previous)
     }
 
     /// Records that the messages which hold an epoch have yet to seal.
