@@ -18,6 +18,7 @@ mod options;
 mod place;
 mod receive_timeout;
 mod receiving;
+mod report;
 #[cfg(target_os = "linux")]
 mod selector;
 mod sending;

@@ -8,7 +8,7 @@
 //!
 //! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to segments
 //! that are merely too large, and some do to a source address that is not the host's.
-//! Not here: the system call.
+//! Not here: the system call, and reports that look like refusals (`report.rs`).
 
 use super::trouble::Trouble;
 use crate::statistics::Sending;
@@ -103,6 +103,7 @@ mod tests {
 
     mod send {
         use super::{Batch, Capabilities, Sending, Trouble};
+        use crate::udp::report::told_apart;
         use std::cell::Cell;
 
         const REFUSED: Result<(), Trouble> = Err(Trouble::Refused(libc::EINVAL));
@@ -190,6 +191,16 @@ mod tests {
         fn full_queue_is_told_at_once() {
             let (outcome, calls, ..) = sent(|_| Err(Trouble::Full));
             assert_eq!((outcome, calls), (Err(Trouble::Full), 1));
+        }
+
+        #[test]
+        fn report_in_the_guise_of_a_refusal_teaches_nothing() {
+            let report = Cell::new(REFUSED);
+            let (outcome, calls, capabilities, counters) =
+                sent(|_| told_apart(|| report.replace(Ok(()))).0);
+            assert_eq!((outcome, calls), (Ok(10), 1));
+            assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert_eq!(counters.segmentation_refused.value(), 0);
         }
     }
 }

@@ -31,7 +31,7 @@ impl UdpCarrier {
             Wait::AtMost(limit) => self.receive_within(buffer, limit),
         };
         loop {
-            match outcome.map_err(Trouble::from) {
+            match outcome.map_err(|error| self.trouble(error)) {
                 Ok(arrival) if arrival.truncated => receiving.truncated.add(1),
                 Ok(arrival) => return Ok(Some(self.accept(arrival))),
                 Err(Trouble::Full) => return Ok(None),
@@ -67,6 +67,25 @@ impl UdpCarrier {
     fn receive_once(&self, buffer: &mut [u8], blocking: Blocking) -> io::Result<Arrival> {
         self.counters.receiving.calls.add(1);
         receive(&self.socket, buffer, blocking)
+    }
+
+    /// What a failed call means.
+    fn trouble(&self, error: io::Error) -> Trouble {
+        let mut has_reports = self.connected.is_some();
+        // Once told, a report is gone; a rule of this host against receiving is not. Taken for a report it would be told
+        // without end, and callers pause for a carrier that fails, but not for reports.
+        if has_reports && error.raw_os_error() == Some(libc::EACCES) {
+            has_reports = !self.is_forbidden();
+        }
+        Trouble::of(error, has_reports)
+    }
+
+    /// Whether the system lets this process receive nothing, found out by one system call that takes nothing away.
+    fn is_forbidden(&self) -> bool {
+        self.counters.receiving.calls.add(1);
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        let look = self.socket.recv_with_flags(&mut [], flags);
+        look.is_err_and(|error| error.raw_os_error() == Some(libc::EACCES))
     }
 
     fn accept(&self, arrival: Arrival) -> Received {

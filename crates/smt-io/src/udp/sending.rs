@@ -4,11 +4,13 @@
 //! 1. Cut the transmit into batches that one segmented send may hold.
 //! 2. Send a batch by one call, with segment size, traffic class and source address attached where
 //!    they differ from the socket's own.
-//! 3. What the kernel refuses to have attached, it gets without (`capabilities.rs`).
+//! 3. A report of the past that was in the way is noted, and the call made again (`report.rs`).
+//! 4. What the kernel refuses to have attached, it gets without (`capabilities.rs`).
 //!
 //! Not here: which system call that is (`linux.rs`, `portable.rs`).
 
 use super::capabilities::Batch;
+use super::report::told_apart;
 use super::trouble::Trouble;
 use super::{Family, Outgoing, UdpCarrier, class_of, send};
 use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
@@ -46,24 +48,19 @@ impl UdpCarrier {
             .send(batch, counters, |batch| self.attempt(transmit.path, batch))
     }
 
-    /// Sends `batch` by one call, or a second one if the first told of the past only.
-    ///
-    /// A connected socket hands an ICMP report about an earlier datagram to the next call, whatever
-    /// that is, and a send call then sends nothing. Only a second failure is about this datagram.
+    /// Sends `batch` by one call, or a second one if the first may have told of the past only.
     fn attempt(&self, path: Path, batch: Batch<'_>) -> Result<(), Trouble> {
-        let outcome = self.call(path, batch);
-        let Err(trouble @ (Trouble::TooLarge | Trouble::Unreachable)) = outcome else {
-            return outcome;
-        };
         if self.connected.is_none() {
-            return outcome;
+            return self.call(path, batch);
         }
-        self.call(path, batch)?;
-        self.counters.sending.hints.add(1);
-        if trouble == Trouble::Unreachable {
-            self.hint_pending.store(true, Ordering::Relaxed);
+        let (outcome, report) = told_apart(|| self.call(path, batch));
+        if let Some(trouble @ (Trouble::TooLarge | Trouble::Unreachable)) = report {
+            self.counters.sending.hints.add(1);
+            if trouble == Trouble::Unreachable {
+                self.hint_pending.store(true, Ordering::Relaxed);
+            }
         }
-        Ok(())
+        outcome
     }
 
     /// One system call.
@@ -84,7 +81,8 @@ impl UdpCarrier {
         };
         loop {
             self.counters.sending.calls.add(1);
-            match send(&self.socket, &outgoing).map_err(Trouble::from) {
+            let sent = send(&self.socket, &outgoing);
+            match sent.map_err(|error| Trouble::of(error, self.connected.is_some())) {
                 Ok(()) => break,
                 Err(Trouble::Interrupted) => {}
                 Err(trouble) => return Err(trouble),

@@ -4,8 +4,12 @@
 mod bind;
 mod datagram_size_max;
 #[cfg(target_os = "linux")]
+mod forbidden;
+#[cfg(target_os = "linux")]
 mod portable_imp;
 mod receive;
+#[cfg(target_os = "linux")]
+mod reports;
 mod send;
 
 use super::*;

@@ -13,7 +13,8 @@ pub(super) enum Trouble {
     Interrupted,
     /// Anything else.
     Other(i32),
-    /// Something about how the call was made is not supported: an offload, a control message.
+    /// Something about how the call was made is not supported: an offload, a control message. On a connected socket an
+    /// ICMP report may look so too, if it is of an unknown kind (`report.rs`).
     Refused(i32),
     /// The datagram is larger than the path carries.
     TooLarge,
@@ -22,25 +23,14 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// What to tell the caller of a send.
-    pub(super) const fn to_send_error(self, bytes_sent: usize) -> SendError {
-        match self {
-            Self::Full => SendError::WouldBlock { bytes_sent },
-            Self::Interrupted => SendError::Other { code: libc::EINTR },
-            Self::Other(code) | Self::Refused(code) => SendError::Other { code },
-            Self::TooLarge => SendError::TooLarge,
-            Self::Unreachable => SendError::Unreachable,
-        }
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
+    /// What an error means on a socket that is connected or not.
+    pub(super) fn of(error: io::Error, is_connected: bool) -> Self {
         // `EAGAIN` and `EWOULDBLOCK` are one number on some systems and two on others.
         if error.kind() == io::ErrorKind::WouldBlock {
             return Self::Full;
         }
         match error.raw_os_error().unwrap_or(0) {
+            code if is_connected && REPORTED.contains(&code) => Self::Unreachable,
             libc::ENOBUFS => Self::Full,
             libc::EINTR => Self::Interrupted,
             libc::EMSGSIZE => Self::TooLarge,
@@ -55,6 +45,72 @@ impl From<io::Error> for Trouble {
             | libc::ENETDOWN
             | libc::ENETUNREACH => Self::Unreachable,
             code => Self::Other(code),
+        }
+    }
+
+    /// What to tell the caller of a send.
+    pub(super) const fn to_send_error(self, bytes_sent: usize) -> SendError {
+        match self {
+            Self::Full => SendError::WouldBlock { bytes_sent },
+            Self::Interrupted => SendError::Other { code: libc::EINTR },
+            Self::Other(code) | Self::Refused(code) => SendError::Other { code },
+            Self::TooLarge => SendError::TooLarge,
+            Self::Unreachable => SendError::Unreachable,
+        }
+    }
+}
+
+/// What Linux makes of the rest of those ICMP reports that it tells a connected socket of, as they mean something else on
+/// any other: IPv6's "administratively prohibited", "source address failed policy" and "reject route"; "host isolated";
+/// "protocol unreachable"; "parameter problem". A send that a rule of this host forbids may end by `EACCES` as well: no
+/// way to the peer at present either.
+const REPORTED: &[i32] = &[
+    libc::EACCES,
+    #[cfg(target_os = "linux")]
+    libc::ENONET,
+    libc::ENOPROTOOPT,
+    libc::EPROTO,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{REPORTED, Trouble, io};
+
+    mod of {
+        use super::{REPORTED, Trouble, io};
+
+        fn of(code: i32, is_connected: bool) -> Trouble {
+            Trouble::of(io::Error::from_raw_os_error(code), is_connected)
+        }
+
+        #[test]
+        fn reports_to_a_connected_socket_are_of_an_unreachable_peer() {
+            for &code in REPORTED {
+                assert_eq!(of(code, true), Trouble::Unreachable, "{code}");
+            }
+        }
+
+        #[test]
+        fn the_same_codes_are_refusals_on_a_socket_that_gets_no_reports() {
+            assert_eq!(of(libc::EACCES, false), Trouble::Other(libc::EACCES));
+            let refused = Trouble::Refused(libc::ENOPROTOOPT);
+            assert_eq!(of(libc::ENOPROTOOPT, false), refused);
+            assert_eq!(of(libc::EPROTO, false), Trouble::Other(libc::EPROTO));
+        }
+
+        #[test]
+        fn other_codes_mean_the_same_on_both() {
+            for is_connected in [false, true] {
+                let of = |code| of(code, is_connected);
+                assert_eq!(of(libc::EAGAIN), Trouble::Full);
+                assert_eq!(of(libc::ENOBUFS), Trouble::Full);
+                assert_eq!(of(libc::EINTR), Trouble::Interrupted);
+                assert_eq!(of(libc::EMSGSIZE), Trouble::TooLarge);
+                assert_eq!(of(libc::EINVAL), Trouble::Refused(libc::EINVAL));
+                assert_eq!(of(libc::EIO), Trouble::Refused(libc::EIO));
+                assert_eq!(of(libc::ECONNREFUSED), Trouble::Unreachable);
+                assert_eq!(of(libc::EPERM), Trouble::Other(libc::EPERM));
+            }
         }
     }
 }
