@@ -203,6 +203,12 @@ impl Endpoint {
         self.shared.books.held() + self.shared.early_memory
     }
 
+    /// Of [`Self::memory`], the packets that came before their messages.
+    #[must_use]
+    pub fn early_memory(&self) -> usize {
+        self.shared.early_memory
+    }
+
     /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not taken from their owner.
     /// They count towards [`Config::memory_max`]: while it is reached peers' new messages are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {

@@ -104,6 +104,11 @@ impl Outgoing {
         }
     }
 
+    /// The records that it will have, if nothing has been sealed yet.
+    pub(crate) fn begins(&self) -> Option<u32> {
+        self.waiting().map(|_| self.geometry.records(self.padded))
+    }
+
     /// What has been frozen.
     pub(crate) fn leaving(&self) -> Option<&Leaving> {
         match &self.state {

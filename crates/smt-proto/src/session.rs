@@ -217,8 +217,8 @@ pub(crate) struct Session {
     epoch_question: Option<Question>,
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,
-    /// Whether what is left of the current key is for those who hold the previous one.
-    reserve: Option<Box<keys::Reserve>>,
+    /// What is left of the current key is for those first.
+    begun: keys::Begun,
     /// The old epoch of the peer whose keys are kept, and since when.
     old_epoch: Option<(u32, Time)>,
     /// Control packets under the present key.
@@ -313,7 +313,7 @@ impl Session {
             rested_since: None,
             epoch_question: None,
             is_epoch_done: false,
-            reserve: None,
+            begun: keys::Begun::default(),
             old_epoch: None,
             controls: 0,
             key_request: None,

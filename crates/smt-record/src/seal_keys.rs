@@ -154,11 +154,6 @@ impl SealKeys {
         self.limits.records.saturating_sub(self.records)
     }
 
-    /// Whether a quarter of the current data key's records is used up.
-    pub fn is_well_used(&self) -> bool {
-        self.records >= self.limits.records / 4
-    }
-
     /// The data key of an epoch: the current, or the previous until it is finished.
     pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
         if epoch == self.current.epoch {

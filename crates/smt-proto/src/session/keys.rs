@@ -41,34 +41,39 @@ impl Session {
         }
     }
 
-    /// The previous epoch, if what is left of the current key is needed by the messages that hold it: else
-    /// they could not finish, and the next epoch could never begin.
-    pub(super) fn reserved_for(&mut self) -> Option<u32> {
-        let previous = self.seal.previous()?;
-        if !self.seal.is_well_used() {
-            return None;
+    /// Whether a message of so many records may begin. What is left of the key is for those that have begun: else they
+    /// could not finish before the previous epoch has, and what the peer holds of them could keep out, for want of
+    /// memory, the very messages that hold that epoch.
+    pub(super) fn key_suffices(&mut self, records: u32, shared: &Shared) -> bool {
+        let most = shared.config.key_limits.records();
+        let (epoch, left) = (self.seal.epoch(), self.seal.records_left());
+        if self.begun.leaves(left, records) {
+            return true;
         }
-        let left = self.seal.records_left();
-        let known = self.reserve.take();
-        let known = known.filter(|known| known.says(previous, left));
-        let reserve = known.unwrap_or_else(|| {
-            let needed = self.needed_by_holders(previous);
-            Box::new(Reserve {
-                epoch: previous,
-                left,
-                needed,
-            })
-        });
-        let is_due = self.reserve.insert(reserve).is_due(left);
-        is_due.then_some(previous)
+        let has_previous = self.seal.previous().is_some();
+        if !has_previous || !self.begun.was_counted_at(epoch, left) {
+            self.begun = Begun::counted(self.records_begun(most), epoch, left);
+            if self.begun.leaves(left, records) {
+                return true;
+            }
+        }
+        if has_previous {
+            return false;
+        }
+        if u64::from(records) > most {
+            // No key has so many: it takes several.
+            return true;
+        }
+        self.seal.request_update(epoch);
+        false
     }
 
-    /// Records that the messages which hold an epoch have yet to seal.
-    fn needed_by_holders(&self, epoch: u32) -> u64 {
-        let holders = self.holders_of(epoch);
-        holders
-            .map(|(_, leaving)| u64::from(leaving.records_unsealed()))
-            .sum()
+    /// Records that messages which have begun have yet to seal. Not of those that take several keys of `most` records:
+    /// they would keep all others waiting until they end.
+    fn records_begun(&self, most: u64) -> u64 {
+        let leavings = self.leavings();
+        let unsealed = leavings.map(|(_, leaving)| u64::from(leaving.records_unsealed()));
+        unsealed.filter(|records| *records <= most).sum()
     }
 
     /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
@@ -80,8 +85,9 @@ impl Session {
         let Some(mut question) = self.epoch_question.filter(|question| question.due <= now) else {
             return;
         };
-        let holders: Vec<MessageId> = self.holders_of(previous).map(|(id, _)| id).collect();
-        if !holders.is_empty() && self.seal.wants_update() {
+        let holders: Vec<MessageId> = self.holders_of(previous).collect();
+        let is_waited_for = self.seal.wants_update() || !self.parked.is_empty();
+        if !holders.is_empty() && is_waited_for {
             question.ask(now, self.patience.interval() * HURRY_INTERVALS);
             self.hurry(&holders);
         } else if !holders.is_empty() {
@@ -151,7 +157,14 @@ impl Session {
     }
 
     /// Messages that may still have to repeat a record of `epoch` or before.
-    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, &Leaving)> {
+    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = MessageId> {
+        self.leavings()
+            .filter(move |(_, leaving)| leaving.holds_epoch(epoch))
+            .map(|(id, _)| id)
+    }
+
+    /// Messages of which something may have been sealed.
+    fn leavings(&self) -> impl Iterator<Item = (MessageId, &Leaving)> {
         let calls = self.calls.iter().filter_map(|(number, call)| match call {
             Call::Live(live) => Some((number, live.outgoing.as_ref()?.leaving()?)),
             Call::Cancelling(_) => None,
@@ -163,10 +176,8 @@ impl Session {
                 ServedState::Replying(outgoing) => Some((number, outgoing.leaving()?)),
                 _ => None,
             });
-        calls
-            .chain(replies)
-            .filter(move |(_, leaving)| leaving.holds_epoch(epoch))
-            .map(|(number, leaving)| (MessageId(number), leaving))
+        let all = calls.chain(replies);
+        all.map(|(number, leaving)| (MessageId(number), leaving))
     }
 
     /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
@@ -184,57 +195,56 @@ impl Session {
     }
 }
 
-/// What a look through all messages has found. Not at every write: the peer may let an epoch last (it has no reason
-/// to acknowledge its end), and each write of a session with 20,000 messages would take 86 us.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reserve {
-    /// The epoch that was held.
+/// Records that messages which have begun have yet to seal, or more: what they begin with is added, what they seal is
+/// not taken off. All are counted anew when they seem to be too many, and not at every write: a peer may let an epoch
+/// last, and a look through 20,000 messages takes 86 us.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    records: u32,
+    /// The epoch, and what was left of its key, when they were counted.
     epoch: u32,
-    /// Records that were left under the current key.
-    left: u64,
-    /// Records that the holders had yet to seal. Only ever fewer: what begins now holds a later epoch.
-    needed: u64,
+    left: u32,
 }
 
-impl Reserve {
-    /// Whether it still tells, with so many records left, if they are for the holders of `epoch` alone. It does
-    /// while there are enough for all, and while no holder has sealed anything.
-    fn says(&self, epoch: u32, left: u64) -> bool {
-        self.epoch == epoch && (!self.is_due(left) || self.left == left)
+impl Begun {
+    fn counted(records: u64, epoch: u32, left: u64) -> Self {
+        Self {
+            records: records.try_into().unwrap_or(u32::MAX),
+            epoch,
+            left: left.try_into().unwrap_or(u32::MAX),
+        }
     }
 
-    fn is_due(&self, left: u64) -> bool {
-        left <= self.needed + RECORDS_PER_BATCH
+    /// Whether nothing was sealed since they were counted: then it is what they still need, unless some have ended.
+    fn was_counted_at(&self, epoch: u32, left: u64) -> bool {
+        self.epoch == epoch && u64::from(self.left) == left
+    }
+
+    /// A message of so many records begins.
+    pub(super) fn add(&mut self, records: u32) {
+        self.records = self.records.saturating_add(records);
+    }
+
+    /// Whether so many more have enough in what is left of a key.
+    pub(super) fn leaves(&self, left: u64, records: u32) -> bool {
+        u64::from(self.records) + u64::from(records) <= left
     }
 }
 
 /// Messages that hold up an epoch are asked about at least this often, in resend intervals.
 const HURRY_INTERVALS: u32 = 8;
 
-/// A batch is written in one go after one look: records of at most 64 KiB, and some that are short.
-const RECORDS_PER_BATCH: u64 = 8;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FOUND: Reserve = Reserve {
-        epoch: 4,
-        left: 500,
-        needed: 92,
-    };
-
     #[test]
-    fn while_there_is_enough_for_all_nobody_looks_again() {
-        assert!(FOUND.says(4, 101) && !FOUND.is_due(101));
-        assert!(!FOUND.says(4, 100));
-        assert!(!FOUND.says(5, 500));
-    }
-
-    #[test]
-    fn while_no_holder_has_sealed_anything_nobody_looks_again() {
-        let found = Reserve { left: 90, ..FOUND };
-        assert!(found.says(4, 90) && found.is_due(90));
-        assert!(!found.says(4, 89));
+    fn what_begins_counts_until_all_are_counted_anew() {
+        let mut begun = Begun::counted(90, 4, 500);
+        assert!(begun.leaves(500, 410) && !begun.leaves(500, 411));
+        begun.add(10);
+        assert!(begun.leaves(500, 400) && !begun.leaves(500, 401));
+        assert!(begun.was_counted_at(4, 500));
+        assert!(!begun.was_counted_at(4, 499) && !begun.was_counted_at(5, 500));
     }
 }

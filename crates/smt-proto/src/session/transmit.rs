@@ -52,13 +52,13 @@ impl Session {
 
     /// Writes messages until the batch is full.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
-        let holder_epoch = self.reserved_for();
         while let Some((rank, id)) = self.sendable.pop() {
-            let id = match holder_epoch {
-                None => self.gather(now, id, shared),
-                Some(_) => id,
-            };
-            match self.write_message(now, (id, holder_epoch), shared, batch) {
+            let id = self.gather(now, id, shared);
+            if !self.has_key_for(id, shared) {
+                self.park(id);
+                continue;
+            }
+            match self.write_message(now, id, shared, batch) {
                 Written::AllItMay => {}
                 Written::Full => {
                     self.queue_again(id, rank);
@@ -69,6 +69,24 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Whether the key has enough records for a message, if it is about to begin.
+    fn has_key_for(&mut self, id: MessageId, shared: &Shared) -> bool {
+        // Nearly always: no message has more records than that.
+        if self.begun.leaves(self.seal.records_left(), RECORDS_MAX) {
+            return true;
+        }
+        let begins = self.outgoing_mut(id).and_then(|outgoing| outgoing.begins());
+        begins.is_none_or(|records| self.key_suffices(records, shared))
+    }
+
+    /// A message waits for the next key.
+    fn park(&mut self, id: MessageId) {
+        if let Some(outgoing) = self.outgoing_mut(id) {
+            outgoing.is_queued = false;
+        }
+        self.parked.insert(id);
     }
 
     /// What did not fit keeps its turn: a bundle that of its shortest member.
@@ -221,11 +239,11 @@ impl Session {
         tag.copy_from_slice(&computed);
     }
 
-    /// Writes packets of one message. With a `holder_epoch`, only if it holds that epoch, or again.
+    /// Writes packets of one message.
     fn write_message(
         &mut self,
         now: Time,
-        (id, holder_epoch): (MessageId, Option<u32>),
+        id: MessageId,
         shared: &mut Shared,
         batch: &mut Batch<'_>,
     ) -> Written {
@@ -253,7 +271,8 @@ impl Session {
             return Written::AllItMay;
         };
         outgoing.is_queued = false;
-        if holder_epoch.is_none() && outgoing.waiting().is_some() {
+        if let Some(records) = outgoing.begins() {
+            self.begun.add(records);
             // A bundle's members were counted.
             shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
             let stripe = &mut self.stripes[usize::from(stripe)];
@@ -275,7 +294,7 @@ impl Session {
             statistics: &mut shared.statistics,
             limit: self.discovery.size(),
         };
-        let written = packets.write(now, (leaving, holder_epoch), batch);
+        let written = packets.write(now, leaving, batch);
         // NEED_ACK counts from when all of the reply has left.
         if matches!(written, Written::AllItMay)
             && let Some(question) = question.filter(|_| outgoing.is_sent())
@@ -315,20 +334,9 @@ struct Packets<'a> {
 }
 
 impl Packets<'_> {
-    /// Writes what may leave of a message; with a `holder_epoch` only if it holds that epoch, or again.
-    fn write(
-        &mut self,
-        now: Time,
-        (leaving, holder_epoch): (&mut Leaving, Option<u32>),
-        batch: &mut Batch<'_>,
-    ) -> Written {
+    /// Writes what may leave of a message.
+    fn write(&mut self, now: Time, leaving: &mut Leaving, batch: &mut Batch<'_>) -> Written {
         while leaving.is_sendable() {
-            // What is sealed again costs nothing of the quota.
-            if !leaving.is_resending()
-                && holder_epoch.is_some_and(|previous| !leaving.holds_epoch(previous))
-            {
-                return Written::WaitsForKeys;
-            }
             let packet = leaving.next_packet(batch.room(self.limit));
             if !batch.fits(packet.len()) {
                 return Written::Full;
@@ -372,7 +380,7 @@ enum Written {
     AllItMay,
     /// The batch is full.
     Full,
-    /// The key's quota is for others, or used up: it goes on in the next epoch.
+    /// The key's quota is used up: it goes on in the next epoch.
     WaitsForKeys,
 }
 
@@ -387,6 +395,8 @@ fn priority(leaving: &Leaving) -> u8 {
     }
 }
 
+/// No message has more records (SPEC §6.3, index bits).
+const RECORDS_MAX: u32 = 1 << *smt_wire::INDEX_BITS.end();
 /// Control packets kept for EPOCH_DONE and EPOCH_ACK, at least.
 const EPOCH_CONTROLS_MIN: u64 = 4;
 /// Control packets leave before all data.

@@ -28,6 +28,8 @@ pub enum Report {
     },
     /// The receiving application refused the request instead of running it.
     RefusedByApplication(Bytes),
+    /// The receiving application ended the request without a reply, or by one that its caller does not take.
+    DroppedByApplication(Bytes),
     /// A message that was sent has ended.
     Ended {
         /// Its number.
@@ -46,6 +48,8 @@ pub enum Report {
     },
     /// A host has crashed: whatever it waited for will not be reported.
     Crashed(HostId),
+    /// It saw what must not be.
+    Found(Failure),
 }
 
 /// A message that was sent.
@@ -59,6 +63,8 @@ pub struct Sent {
     pub to: HostId,
     /// Without a reply.
     pub is_one_way: bool,
+    /// With a deadline, or to be given up.
+    pub may_be_given_up: bool,
 }
 
 /// How a message ended for its sender.
@@ -79,6 +85,8 @@ pub struct Ledger {
     /// Messages that do not name themselves: how many of these bytes were sent, and delivered.
     tiny: BTreeMap<(HostId, HostId, Bytes), (u32, u32)>,
     failures: Vec<Failure>,
+    /// Sessions last: then only an application ends a message without success.
+    do_sessions_last: bool,
     /// How many were delivered, and how many ended well.
     delivered: u64,
     succeeded: u64,
@@ -89,24 +97,37 @@ struct Entry {
     sent: Sent,
     delivered: u32,
     was_refused: bool,
+    was_dropped: bool,
     /// It ended as one that did not run and will not.
     is_void: bool,
     has_ended: bool,
 }
 
 impl Ledger {
+    /// Of a run in which sessions last, or may end.
+    pub fn new(do_sessions_last: bool) -> Self {
+        Self {
+            do_sessions_last,
+            ..Self::default()
+        }
+    }
+
     /// Takes a report.
     pub fn take(&mut self, report: Report) {
         match report {
             Report::Sent(sent) => self.sent(sent),
             Report::Delivered { at, from, body } => self.delivered(at, from, body),
             Report::RefusedByApplication(body) => {
-                let entry = Content::claimed(&body)
-                    .and_then(|content| self.messages.get_mut(&content.number));
-                if let Some(entry) = entry {
+                if let Some(entry) = self.claimed(&body) {
                     entry.was_refused = true;
                 }
             }
+            Report::DroppedByApplication(body) => {
+                if let Some(entry) = self.claimed(&body) {
+                    entry.was_dropped = true;
+                }
+            }
+            Report::Found(failure) => self.failures.push(failure),
             Report::Ended { number, outcome } => self.ended(number, &outcome),
             Report::Impostor {
                 at,
@@ -169,6 +190,11 @@ impl Ledger {
         }
     }
 
+    fn claimed(&mut self, body: &Bytes) -> Option<&mut Entry> {
+        let content = Content::claimed(body)?;
+        self.messages.get_mut(&content.number)
+    }
+
     fn sent(&mut self, sent: Sent) {
         if sent.content.length < super::TINY {
             let name = (sent.from, sent.to, sent.content.body());
@@ -178,6 +204,7 @@ impl Ledger {
             sent,
             delivered: 0,
             was_refused: false,
+            was_dropped: false,
             is_void: false,
             has_ended: false,
         };
@@ -233,6 +260,8 @@ impl Ledger {
         // Deliveries of tiny messages are not told apart.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let mut problems = Vec::new();
+        // Who refused or dropped a message that does not name itself nobody can tell.
+        let is_sure = self.do_sessions_last && delivered.is_some() && !sent.may_be_given_up;
         match outcome {
             Outcome::Replied(body) => {
                 self.succeeded += 1;
@@ -249,6 +278,9 @@ impl Ledger {
                 if delivered.is_some_and(|times| times > 0) && !entry.was_refused {
                     problems.push((Checker::AtMostOnce, "ran but was reported as not run"));
                 }
+                if is_sure && !entry.was_refused {
+                    problems.push((Checker::Liveness, "did not run though nothing hindered it"));
+                }
             }
             Outcome::OneWay(OneWayOutcome::Delivered) => {
                 self.succeeded += 1;
@@ -256,8 +288,17 @@ impl Ledger {
                     problems.push((Checker::Content, "was not delivered but reported as such"));
                 }
             }
-            Outcome::Failed(Execution::MayHaveRun)
-            | Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
+            Outcome::Failed(Execution::MayHaveRun) => {
+                if is_sure && !entry.was_dropped {
+                    problems.push((Checker::Liveness, "failed though nothing hindered it"));
+                }
+            }
+            Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {
+                // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+                if is_sure && delivered == Some(0) {
+                    problems.push((Checker::Liveness, "was lost though nothing hindered it"));
+                }
+            }
         }
         if had_ended {
             problems.push((Checker::AtMostOnce, "ended twice"));
@@ -289,6 +330,7 @@ mod tests {
             from: A,
             to: B,
             is_one_way: false,
+            may_be_given_up: false,
         }
     }
 
@@ -403,6 +445,43 @@ mod tests {
             vec![delivered(sent), refusal, not_run()]
         });
         assert_eq!(refused, []);
+    }
+
+    /// What is found if this ends so, in a run whose sessions last.
+    fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Vec<Checker> {
+        let mut ledger = Ledger::new(true);
+        let reports = std::iter::once(Report::Sent(sent)).chain(before);
+        let ends = ended(7, Outcome::Failed(execution));
+        reports.chain([ends]).for_each(|report| ledger.take(report));
+        let failures = ledger.failures().iter();
+        failures.map(|failure| failure.checker).collect()
+    }
+
+    #[test]
+    fn a_failure_that_nothing_explains_is_caught() {
+        let message = sent(7, 500);
+        for execution in [Execution::MayHaveRun, Execution::DidNotRun] {
+            let found = found_at_the_end(message, vec![], execution);
+            assert_eq!(found, [Checker::Liveness]);
+        }
+    }
+
+    #[test]
+    fn one_that_an_application_explains_is_not() {
+        let (message, body) = (sent(7, 500), sent(7, 500).content.body());
+        let dropped = vec![
+            delivered(message),
+            Report::DroppedByApplication(body.clone()),
+        ];
+        let refused = vec![delivered(message), Report::RefusedByApplication(body)];
+        let given_up = Sent {
+            may_be_given_up: true,
+            ..message
+        };
+        let (may, did_not) = (Execution::MayHaveRun, Execution::DidNotRun);
+        assert_eq!(found_at_the_end(message, dropped, may), []);
+        assert_eq!(found_at_the_end(message, refused, did_not), []);
+        assert_eq!(found_at_the_end(given_up, vec![], may), []);
     }
 
     #[test]

@@ -177,6 +177,10 @@ impl Case {
         for config in &mut case.configs {
             config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
+        let mut random = Random::new(seed ^ PRESSURE);
+        if case.has_small_memory {
+            case.draw_pressure(&mut random);
+        }
         let mut random = Random::new(seed ^ SHUT_DOWN);
         if random.chance(100_000) {
             case.draw_fault(FaultKind::ShutDown, &mut random);
@@ -202,15 +206,10 @@ impl Case {
             let (host, to) = self.two_hosts(random);
             let length = length(random);
             let is_one_way = random.chance(200_000);
-            let sent = Sent {
-                content: Content {
-                    number: (random.any() & !0xFFFF) | number,
-                    length,
-                    reply_length: self::length(random),
-                },
-                from: host,
-                to,
-                is_one_way,
+            let content = Content {
+                number: (random.any() & !0xFFFF) | number,
+                length,
+                reply_length: self::length(random),
             };
             let some = |random: &mut Random| {
                 let micros = random.between(1, 20_000);
@@ -218,10 +217,17 @@ impl Case {
                     .chance(100_000)
                     .then(|| Duration::from_micros(micros))
             };
+            let (deadline, cancel_after) = (some(random), some(random));
             let action = Action::Send {
-                sent,
-                deadline: some(random),
-                cancel_after: some(random),
+                sent: Sent {
+                    content,
+                    from: host,
+                    to,
+                    is_one_way,
+                    may_be_given_up: deadline.is_some() || cancel_after.is_some(),
+                },
+                deadline,
+                cancel_after,
             };
             let at = self.moment(random);
             self.plan.push(Planned { at, host, action });
@@ -247,6 +253,37 @@ impl Case {
                 (sent.from, sent.to) = (first.from, first.to);
                 (planned.at, planned.host) = (before.at, before.host);
             }
+        }
+    }
+
+    /// Long messages of all others arrive at once where there is little memory: what they may send without being asked is
+    /// many times as much.
+    fn draw_pressure(&mut self, random: &mut Random) {
+        let is_small = |config: &Config| config.memory_max < Config::default().memory_max;
+        let Some(small) = self.configs.iter().position(is_small) else {
+            return;
+        };
+        let (to, at) = (HostId(small as u32), self.moment(random));
+        for number in 0..random.between(40, 80) {
+            let (host, is_one_way) = (self.other_than(to, random), random.chance(500_000));
+            let content = Content {
+                number: (random.any() & !0xFFFF) | (PRESSURE_NUMBER + number),
+                length: random.between(60_000, 130_000) as u32,
+                reply_length: 0,
+            };
+            let sent = Sent {
+                content,
+                from: host,
+                to,
+                is_one_way,
+                may_be_given_up: false,
+            };
+            let action = Action::Send {
+                sent,
+                deadline: None,
+                cancel_after: None,
+            };
+            self.plan.push(Planned { at, host, action });
         }
     }
 
@@ -397,10 +434,13 @@ impl Case {
     }
 
     fn two_hosts(&self, random: &mut Random) -> (HostId, HostId) {
+        let one = HostId(random.below(self.configs.len() as u64) as u32);
+        (one, self.other_than(one, random))
+    }
+
+    fn other_than(&self, one: HostId, random: &mut Random) -> HostId {
         let hosts = self.configs.len() as u64;
-        let one = random.below(hosts);
-        let other = (one + random.between(1, hosts - 1)) % hosts;
-        (HostId(one as u32), HostId(other as u32))
+        HostId(((u64::from(one.0) + random.between(1, hosts - 1)) % hosts) as u32)
     }
 }
 
@@ -438,6 +478,9 @@ const CERTIFICATES: u64 = 0xCE27;
 const BUNDLES: u64 = 0xB0D1;
 /// Keeps what is drawn of ciphers' tables apart from the rest.
 const WARM: u64 = 0x3A93;
+/// Keeps what fills a small memory apart from the rest, and its messages' numbers from theirs.
+const PRESSURE: u64 = 0x9E55;
+const PRESSURE_NUMBER: u64 = 1_000;
 /// Keeps what is drawn of hosts that shut down apart from the rest.
 const SHUT_DOWN: u64 = 0x5D0F;
 /// Keeps what NDP draws apart from the rest.

@@ -14,7 +14,7 @@ use smt_proto::{CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEn
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::case::Action;
-use crate::check::{Content, Outcome, Report};
+use crate::check::{Checker, Content, Failure, Outcome, Report};
 use crate::crypto::Credentials;
 use crate::packet::HostId;
 use crate::random::Random;
@@ -44,6 +44,8 @@ pub(super) struct Player {
     pub(super) sessions_begun: u64,
     /// How often the peer's window was full.
     pub(super) blocked: u64,
+    /// Its endpoint refuses what comes.
+    pub(super) is_draining: bool,
     /// In the last round every request is answered at once.
     pub(super) is_last_round: bool,
     /// Messages planned and not sent yet.
@@ -55,11 +57,21 @@ enum Task {
     Do(Action),
     Answer(RpcId, Answer),
     Cancel(RpcId),
+    /// Its deadline has passed, or it was given up: it must have ended.
+    Expect(RpcId, Look),
+}
+
+/// A clock that jumps ahead lets a task and the look at what has come of it be due at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Look {
+    First,
+    Second,
 }
 
 #[derive(Clone, Debug)]
 enum Answer {
-    Reply(Bytes),
+    /// The reply, and the request.
+    Reply(Bytes, Bytes),
     Abort(AbortCode, Bytes),
 }
 
@@ -80,6 +92,7 @@ impl Player {
             ends: Vec::new(),
             sessions_begun: 0,
             blocked: 0,
+            is_draining: false,
             is_last_round: false,
             unsent: 0,
         }
@@ -98,7 +111,15 @@ impl Player {
         self.sessions.clear();
         self.connecting.clear();
         self.calls.clear();
+        self.is_draining = false;
         self.reports.push(Report::Crashed(self.id));
+    }
+
+    /// Calls in progress of all sessions, as the endpoint says: their replies may come.
+    pub(super) fn calls(&self, endpoint: &Endpoint) -> usize {
+        let sessions = self.sessions.keys();
+        let facts = sessions.filter_map(|index| endpoint.session(*index));
+        facts.map(|facts| facts.calls).sum()
     }
 
     /// Live messages of all sessions.
@@ -144,6 +165,10 @@ impl Player {
                         self.reports.push(Report::Sent(sent));
                         if let Some(at) = cancel_at {
                             self.push(at, Task::Cancel(rpc));
+                        }
+                        let given_up = cancel_at.into_iter().chain(later(deadline));
+                        if let Some(at) = given_up.min() {
+                            self.push(at + GRACE, Task::Expect(rpc, Look::First));
                         }
                     }
                     Err(Refused::TooLarge { .. }) => self.unsent -= 1,
@@ -193,13 +218,39 @@ impl Player {
 
     fn delivered(&mut self, rpc: RpcId, body: Bytes) {
         self.used.insert(rpc.session);
-        if let Some(from) = self.sessions.get(&rpc.session) {
-            self.reports.push(Report::Delivered {
+        match self.sessions.get(&rpc.session) {
+            Some(from) => self.reports.push(Report::Delivered {
                 at: self.id,
                 from: *from,
                 body,
-            });
+            }),
+            None => self.found(
+                Checker::Provenance,
+                format!(
+                    "a message came in session {}, which is not live",
+                    rpc.session
+                ),
+            ),
         }
+    }
+
+    fn found(&mut self, checker: Checker, text: String) {
+        let text = format!("{:?}: {text}", self.id);
+        let failure = Failure::new(checker, text);
+        self.reports.push(Report::Found(failure));
+    }
+
+    /// Looks whether what was given up has ended.
+    fn expect_end(&mut self, now: Time, rpc: RpcId, look: Look) {
+        let Some(number) = self.calls.get(&rpc) else {
+            return;
+        };
+        if look == Look::First {
+            self.push(now + GRACE, Task::Expect(rpc, Look::Second));
+            return;
+        }
+        let text = format!("message {number} goes on after it was given up");
+        self.found(Checker::Liveness, text);
     }
 
     fn ended(&mut self, rpc: RpcId, outcome: Outcome) {
@@ -212,7 +263,7 @@ impl Player {
     fn requested(&mut self, now: Time, rpc: RpcId, body: Bytes, has_deadline: bool) {
         let claimed = Content::claimed(&body);
         let reply = claimed.map_or_else(|| body.clone(), |content| content.reply());
-        let mut answer = Answer::Reply(reply);
+        let mut answer = Answer::Reply(reply, body.clone());
         let mut at = now;
         if !self.is_last_round {
             match self.random.below(100) {
@@ -229,18 +280,22 @@ impl Player {
     fn answer(&mut self, now: Time, rpc: RpcId, answer: Answer, endpoint: &mut Endpoint) {
         // The caller may have given up meanwhile: then there is nothing to answer.
         match answer {
-            Answer::Reply(body) => {
+            Answer::Reply(body, request) => {
                 let too_large = matches!(
                     endpoint.reply(now, rpc, body),
                     Err(Refused::TooLarge { .. })
                 );
                 if too_large {
                     let _ = endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
+                    self.reports.push(Report::DroppedByApplication(request));
                 }
             }
             Answer::Abort(code, request) => {
-                if endpoint.abort(now, rpc, code).is_ok() && code == AbortCode::Refused {
-                    self.reports.push(Report::RefusedByApplication(request));
+                if endpoint.abort(now, rpc, code).is_ok() {
+                    self.reports.push(match code {
+                        AbortCode::Refused => Report::RefusedByApplication(request),
+                        _ => Report::DroppedByApplication(request),
+                    });
                 }
             }
         }
@@ -276,6 +331,12 @@ impl Application for Player {
                 body,
                 deadline,
             } => {
+                if self.is_draining {
+                    self.found(
+                        Checker::Liveness,
+                        "a request came after a shutdown".to_owned(),
+                    );
+                }
                 self.delivered(rpc, body.clone());
                 self.requested(now, rpc, body, deadline.is_some());
             }
@@ -310,6 +371,7 @@ impl Application for Player {
                 Task::Cancel(rpc) => {
                     endpoint.cancel(now, rpc);
                 }
+                Task::Expect(rpc, look) => self.expect_end(now, rpc, look),
             }
         }
     }
@@ -321,6 +383,8 @@ impl Application for Player {
 
 /// Callers have given up by then, or crashed. Never to answer would be the application's own leak.
 const VERY_LATE: Duration = Duration::from_secs(5);
+/// What was given up ends within this time: the endpoint's timers have a grain.
+const GRACE: Duration = Duration::from_millis(20);
 /// Wait before a message that could not be sent is tried again.
 const RETRY: Duration = Duration::from_millis(5);
 /// A connect that takes longer is begun anew.

@@ -24,7 +24,7 @@ use crate::packet::HostId;
 use crate::random::Random;
 use crate::smt_host::SmtHost;
 use crate::topology::Topology;
-use crate::world::World;
+use crate::world::{Host, World};
 
 /// What came of a case.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             case,
             world: World::new(network, Vec::new()),
             maker: HostMaker::new(case, observers.key_log),
-            ledger: Ledger::default(),
+            ledger: Ledger::new(!case.may_end_sessions),
             strikes,
             spoofed,
             trace,
@@ -143,6 +143,7 @@ impl<'a> Run<'a> {
         if self.is_well() && self.case.may_end_sessions {
             // A host may believe in a session that its peer has lost: the first call finds out.
             self.round(0);
+            self.ledger.check_all_ended();
         }
         if self.is_well() {
             self.last_round();
@@ -171,13 +172,23 @@ impl<'a> Run<'a> {
 
     fn watch(&mut self, id: HostId) {
         self.take_reports(id);
+        let early = self.world.hosts()[id.0 as usize].endpoint.early_memory();
+        if early > EARLY_MAX {
+            let text =
+                format!("{id:?} keeps {early} bytes of early packets, more than {EARLY_MAX}");
+            self.fail(Checker::Memory, text);
+        }
         let host = &self.world.hosts()[id.0 as usize];
         let config = &self.case.configs[id.0 as usize];
-        let held = host.endpoint.memory();
-        // A message that has begun may go on to the end of what it was permitted.
-        let live: usize = host.application.live(&host.endpoint);
-        let begun = live * (config.unscheduled as usize + RECORD_MAX);
-        let most = config.memory_max + EARLY_MAX + config.incoming_max as usize + begun;
+        let held = host.endpoint.memory() - early;
+        // Beyond the bound go: the message that was let in last, what was granted while there was room, one message that
+        // is granted to its end, and the beginnings of replies, which come unasked.
+        let beginning = config.unscheduled as usize + RECORD_MAX;
+        let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
+        let calls = host.application.calls(&host.endpoint);
+        let most = config.memory_max + beginning + granted + LONGEST + calls * beginning;
+        // Buffers grow ahead of their bytes.
+        let most = most + most / 4;
         if held > most {
             let text = format!("{id:?} holds {held} bytes, more than {most}");
             self.fail(Checker::Memory, text);
@@ -229,7 +240,10 @@ impl<'a> Run<'a> {
                     host.endpoint = fresh;
                 }
             }
-            K::ShutDown => host.endpoint.drain(),
+            K::ShutDown => {
+                host.endpoint.drain();
+                host.application.is_draining = true;
+            }
             K::Pause => host.is_up = false,
             K::Step(by) => host.clock.step(now, by),
             K::Drift(millionths) => host.clock.drift(now, millionths),
@@ -262,6 +276,7 @@ impl<'a> Run<'a> {
     fn last_round(&mut self) {
         let before = self.ledger.succeeded_count();
         let sent = self.round(1_000);
+        self.ledger.check_all_ended();
         let answered = self.ledger.succeeded_count() - before;
         if answered < sent && self.is_well() {
             let text = format!("{answered} of {sent} calls were answered after all had healed");
@@ -275,10 +290,12 @@ impl<'a> Run<'a> {
         let mut sent = 0;
         for from in 0..hosts {
             for to in (0..hosts).filter(|to| *to != from) {
+                // Some need grants.
+                let longest = *self.random.pick(&[20_000, 20_000, 250_000]);
                 let content = Content {
                     number: u64::MAX - first - sent,
-                    length: self.random.between(12, 20_000) as u32,
-                    reply_length: self.random.between(0, 20_000) as u32,
+                    length: self.random.between(12, longest) as u32,
+                    reply_length: self.random.between(0, longest) as u32,
                 };
                 sent += 1;
                 let (from, to) = (HostId(from), HostId(to));
@@ -288,6 +305,7 @@ impl<'a> Run<'a> {
                         from,
                         to,
                         is_one_way: false,
+                        may_be_given_up: false,
                     },
                     deadline: None,
                     cancel_after: None,
@@ -322,13 +340,22 @@ impl<'a> Run<'a> {
             self.fail(Checker::Memory, text);
         }
         let end = self.world.network.now() + QUIET;
-        let mut steps = 0;
-        while self.world.step(end).is_some() {
-            steps += 1;
-        }
         let most = QUIET_STEPS * self.case.hosts() * self.case.hosts();
+        let mut steps = 0;
+        while steps <= most
+            && let Some(host) = self.world.step(end)
+        {
+            steps += 1;
+            // Nobody sends: whatever is delivered now was before.
+            self.take_reports(host);
+        }
         if steps > most {
             let text = format!("{steps} things happened in {QUIET:?} without a message");
+            self.fail(Checker::Quiet, text);
+        }
+        let next = self.hosts().filter_map(Host::next_timeout).min();
+        if let Some(next) = next.filter(|next| *next <= end + QUIET) {
+            let text = format!("without a message, a timer is due at {next:?}");
             self.fail(Checker::Quiet, text);
         }
     }
@@ -438,6 +465,10 @@ const STEPS_MAX: u64 = 2_000_000;
 const QUIET: Duration = Duration::from_secs(100);
 /// For each pair of hosts: a probe round after a black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
 const QUIET_STEPS: u32 = 300;
+/// The longest message of a case with its padding, in bytes.
+const LONGEST: usize = 300_000;
+/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+const GRANTED_AT_LEAST: usize = 8 * 32_812;
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;
 /// Packets that came before record 0 (SPEC §10).
