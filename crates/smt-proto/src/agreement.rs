@@ -154,3 +154,126 @@ fn emit(params: &Params<'_>) -> Vec<u8> {
     bytes.truncate(length);
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handshake::{HandshakeFailure, KeyExchange};
+    use smt_record::Suite;
+
+    /// Is asked for its kind and suite alone.
+    struct Provider(smt_wire::KeyExchange);
+
+    impl KeyExchangeProvider for Provider {
+        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn suites(&self) -> Vec<Suite> {
+            vec![Suite::Aes128Gcm]
+        }
+        fn kind(&self) -> smt_wire::KeyExchange {
+            self.0
+        }
+        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+            Some((b"key".to_vec(), [7; 32]))
+        }
+    }
+
+    const TLS: Provider = Provider(smt_wire::KeyExchange::Tls13);
+
+    /// N, N0 and k, and defaults.
+    fn with(record_size: u16, first_record_size: u16, stripes_log2: u8) -> Config {
+        Config {
+            record_size,
+            first_record_size,
+            stripes_log2,
+            ..Config::default()
+        }
+    }
+
+    fn speaking(version: u8) -> Config {
+        Config {
+            version,
+            ..Config::default()
+        }
+    }
+
+    /// A side's own parameters: an offer, or an answer that heeds none.
+    fn own(config: &Config) -> Vec<u8> {
+        client_params(config, &TLS, SessionIndex(7))
+    }
+
+    mod server_params {
+        use super::*;
+
+        fn answer(
+            config: &Config,
+            provider: &Provider,
+            client: &[u8],
+        ) -> Result<Vec<u8>, Disagreement> {
+            server_params(config, provider, SessionIndex(8), client)
+        }
+
+        #[test]
+        fn sizes_and_stripes_are_the_lesser_of_both() {
+            let (few, many) = (with(5_000, 500, 1), with(6_000, 600, 2));
+            for (server, client) in [(&few, &many), (&many, &few)] {
+                let bytes = answer(server, &TLS, &own(client)).unwrap();
+                let chosen = Params::parse(&bytes).unwrap();
+                let sizes = (chosen.record_size, chosen.first_record_size);
+                assert_eq!((sizes, chosen.stripes), ((5_000, 500), 1));
+            }
+        }
+
+        #[test]
+        fn its_version_must_be_offered() {
+            let refused = answer(&speaking(1), &TLS, &own(&speaking(2)));
+            assert_eq!(refused, Err(Disagreement::Version));
+        }
+
+        #[test]
+        fn its_key_exchange_must_be_the_clients() {
+            let registered = Provider(smt_wire::KeyExchange::Registered);
+            let refused = answer(&Config::default(), &registered, &own(&Config::default()));
+            assert_eq!(refused, Err(Disagreement::KeyExchange));
+        }
+    }
+
+    mod agree {
+        use super::*;
+
+        fn outcome(side: Side, client: &Config, answer: &[u8]) -> Option<Disagreement> {
+            agree(client, side, &own(client), answer).err()
+        }
+
+        #[test]
+        fn an_answer_exceeds_no_part_of_the_offer() {
+            let offer = with(5_000, 500, 1);
+            assert_eq!(outcome(Side::Client, &offer, &own(&offer)), None);
+            for answer in [
+                with(5_001, 500, 1),
+                with(5_000, 501, 1),
+                with(5_000, 500, 2),
+            ] {
+                let refused = outcome(Side::Client, &offer, &own(&answer));
+                assert_eq!(refused, Some(Disagreement::Exceeds));
+            }
+        }
+
+        #[test]
+        fn an_answer_chooses_the_one_version_that_was_offered() {
+            let other = own(&speaking(2));
+            let mut both = own(&speaking(1));
+            // One more than one, behind it.
+            both[1] = 2;
+            both.insert(3, 2);
+            for answer in [other, both] {
+                let refused = outcome(Side::Client, &speaking(1), &answer);
+                assert_eq!(refused, Some(Disagreement::Version));
+            }
+        }
+    }
+}

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use smt_carrier::Path;
 use smt_proto::{Config, ConnectError, Event};
-use smt_wire::{Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
+use smt_wire::{Body, Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
 
+use super::support::forge::flipped;
 use super::support::node::address_of;
+use super::support::rogue::Rogue;
 use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms, us};
 
 fn server() -> Config {
@@ -301,6 +303,38 @@ fn a_server_that_refuses_is_believed_after_three_times() {
     assert_eq!(world.nodes[0].endpoint.poll_timeout(), None);
 }
 
+/// Three times in a row: what goes wrong otherwise may be anybody's work, and so may each refusal.
+#[test]
+fn refusals_with_damage_between_them_are_not_added_up() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.refuses = true;
+    let refusing = Node::with_exchanges(1, server(), exchanges);
+    let running = std::mem::replace(&mut world.nodes[1], refusing);
+    let answers = Rc::new(Cell::new(0));
+    let count = Rc::clone(&answers);
+    world.rule = Box::new(move |datagram, _| {
+        if datagram.from == 0 {
+            return Verdict::Deliver;
+        }
+        count.set(count.get() + 1);
+        match count.get() {
+            2 => Verdict::Replace(vec![flipped(&datagram.bytes, datagram.bytes.len() - 1)]),
+            _ => Verdict::Deliver,
+        }
+    });
+    world.begin_connect(0, 1);
+    let end = world.now + ms(4_000);
+    while answers.get() < 4 {
+        assert!(world.step(end), "four attempts");
+    }
+    world.run_for(us(10));
+    world.nodes[1] = running;
+    world.wait(0, |event| {
+        matches!(event, Event::Connected { .. }).then_some(())
+    });
+}
+
 #[test]
 fn nobody_there() {
     let mut world = World::pair(Config::default(), server());
@@ -430,6 +464,89 @@ fn lost_confirmations_are_repeated() {
         let (session, _) = world.connect(0, 1).unwrap();
         let rpc = world.call(0, session, body(1, 10));
         world.outcome(0, rpc).unwrap();
+    }
+}
+
+/// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
+#[test]
+fn nothing_but_confirm_makes_a_session_live() {
+    for from in 0..2 {
+        let mut world = World::pair(Config::default(), server());
+        world.is_recording = true;
+        world.rule = Box::new(move |datagram, _| {
+            if datagram.from != from || !datagram.has(PacketType::Confirm) {
+                return Verdict::Deliver;
+            }
+            // It is the last packet of its datagram, and has 60 bytes.
+            let rest = datagram.bytes.len() - 60;
+            Verdict::Replace(vec![datagram.bytes[..rest].to_vec()])
+        });
+        world.begin_connect(0, 1);
+        world.run_for(ms(1));
+        let mut own = world.sent.iter().filter(|sent| sent.from != from);
+        let own = own.find_map(handshake).unwrap().source;
+        let mut rogue = match from {
+            0 => Rogue::client(own),
+            _ => Rogue::server(own),
+        };
+        rogue.say(&mut world, &[Body::Ping(7)]);
+        let begun = |world: &World| world.nodes[1 - from].endpoint.statistics().sessions_begun;
+        assert_eq!(begun(&world), 0, "from node {from}");
+        world.rule = Box::new(|_, _| Verdict::Deliver);
+        world.run_for(ms(100));
+        assert_eq!(begun(&world), 1, "from node {from}");
+    }
+}
+
+/// The network renames the indices of one side; what that side's parameters say of it stays, and is authentic.
+#[test]
+fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
+    for from in 0..2 {
+        let mut world = World::pair(Config::default(), server());
+        world.is_recording = true;
+        world.rule = Box::new(move |datagram, _| {
+            if handshake(datagram).is_none() {
+                return Verdict::Drop;
+            }
+            let renamed = forged(datagram, |packet| {
+                if datagram.from == from {
+                    packet.source.0 += 7;
+                } else if packet.destination != SessionIndex(0) {
+                    packet.destination.0 -= 7;
+                }
+            });
+            Verdict::Replace(vec![renamed.bytes])
+        });
+        world.begin_connect(0, 1);
+        world.run_for(ms(60));
+        let deceived = world.sent.iter().filter(|sent| sent.from != from);
+        let mut flights = deceived.filter_map(handshake).map(|packet| packet.flight);
+        assert!(flights.all(|flight| flight == 1), "from node {from}");
+        let counted = world.nodes[1 - from].endpoint.statistics();
+        assert_ne!(counted.handshakes_failed, 0);
+    }
+}
+
+/// Whoever does not see the cookie cannot spoil the attempt.
+#[test]
+fn later_flights_without_the_cookie_of_the_first_are_dropped() {
+    for cookie in [&b""[..], b"another"] {
+        let mut config = server();
+        config.accepts_without_cookie = 0;
+        let mut world = World::pair(Config::default(), config);
+        world.rule = Box::new(move |datagram, injected| {
+            if handshake(datagram).is_some_and(|packet| packet.flight == 3) {
+                injected.push(forged(datagram, |packet| {
+                    packet.cookie = cookie;
+                    packet.fragment = b"forged";
+                    packet.flight_length = 6;
+                }));
+            }
+            Verdict::Deliver
+        });
+        world.connect(0, 1).unwrap();
+        let server = world.nodes[1].endpoint.statistics();
+        assert_eq!((server.cookies_sent, server.handshakes_failed), (1, 0));
     }
 }
 

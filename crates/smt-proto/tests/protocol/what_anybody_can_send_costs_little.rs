@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Packets without keys that cause work: how much of it is bounded (SPEC §6.4, §12.1, §12.2).
 
+use std::net::SocketAddr;
+
+use smt_carrier::Path;
 use smt_proto::{Config, Event};
 use smt_wire::{Handshake, PacketType, Reset, SessionIndex, VERSION, VersionAnswer};
 
@@ -94,5 +97,36 @@ fn cookies_are_given_for_whole_first_packets_alone() {
         let cookies = cookies.filter(|sent| sent.has(PacketType::Cookie)).count();
         let is_whole = (offset, length) == (0, 1_200);
         assert_eq!(cookies, usize::from(is_whole), "{length} B from {offset}");
+    }
+}
+
+/// Of one /24 or /64: others are still served without a question.
+#[test]
+fn sixteen_handshakes_of_one_network_begin_without_a_cookie() {
+    for (network, other) in [("10.0.0.", "10.0.1.1"), ("2001:db8::", "2001:db8:0:1::1")] {
+        let mut world = World::pair(Config::default(), server());
+        let packet = Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(7),
+            flight: 1,
+            cookie: &[],
+            flight_length: 5_000,
+            offset: 0,
+            fragment: &[1],
+        };
+        let mut flight = vec![0; 1_200];
+        packet.emit(VERSION, 1_200, &mut flight);
+        let (now, server) = (world.now, &mut world.nodes[1]);
+        let mut cookies_after = |address: &str| {
+            let remote = SocketAddr::new(address.parse().unwrap(), 99);
+            let path = Path::between(remote, server.address.ip());
+            server.endpoint.handle_datagram(now, path, &flight);
+            server.endpoint.statistics().cookies_sent
+        };
+        for host in 1..=16 {
+            assert_eq!(cookies_after(&format!("{network}{host}")), 0);
+        }
+        assert_eq!(cookies_after(&format!("{network}17")), 1);
+        assert_eq!(cookies_after(other), 1);
     }
 }
