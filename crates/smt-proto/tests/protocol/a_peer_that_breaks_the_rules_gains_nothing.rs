@@ -2,13 +2,13 @@
 //! A peer that holds the keys may end its own session, and that is all: no endless work, no places of others.
 
 use smt_proto::Config;
-use smt_record::KeyLimits;
-use smt_wire::{Body, List, MessageId, PacketType, Resend};
+use smt_record::{KeyLimits, Side};
+use smt_wire::{Body, Kind, List, MessageId, Packet, PacketType, Resend};
 
 use super::support::configs::ethernet;
 use super::support::node::replies_of_asked_length;
-use super::support::rogue::Rogue;
-use super::support::{Verdict, World, body, ms};
+use super::support::rogue::{Rogue, layout};
+use super::support::{Answer, Verdict, World, body, ms};
 
 fn asked(length: u32) -> bytes::Bytes {
     length.to_be_bytes().to_vec().into()
@@ -117,5 +117,135 @@ fn by_asking_for_a_byte_of_each_record() {
     assert!(
         (3_000..=most).contains(&again),
         "{again} records sealed again"
+    );
+}
+
+/// What a peer did with an id is seen when it cancels it: VOIDED, if nothing was marked.
+fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
+    world.is_recording = true;
+    rogue.say(world, &[Body::Cancel(List::from(&[id][..]))]);
+    let answers = std::mem::take(&mut world.sent);
+    answers.iter().any(|sent| sent.has(PacketType::Voided))
+}
+
+#[test]
+fn by_sending_a_message_above_the_limit() {
+    let mut server = Config::default();
+    server.message_limit = 1_000;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), server);
+    let mut rogue = Rogue::client(at_server);
+    let id = rogue.message(&mut world, Kind::OneWay, &[1; 1_001]);
+    let counted = world.nodes[1].endpoint.statistics();
+    assert_eq!(counted.packets_contradicting, 1);
+    assert!(is_unmarked(&mut world, &mut rogue, id));
+    rogue.message(&mut world, Kind::OneWay, &[1; 1_000]);
+    let delivered = world.nodes[1].delivered.iter();
+    let lengths: Vec<usize> = delivered.map(|(_, body)| body.len()).collect();
+    assert_eq!(lengths, [1_000]);
+}
+
+#[test]
+fn by_sending_a_reply_under_an_id_of_its_own() {
+    let (mut world, _, at_server) = World::connected();
+    let mut rogue = Rogue::client(at_server);
+    let id = rogue.message(&mut world, Kind::Reply, b"text");
+    assert!(world.nodes[1].delivered.is_empty());
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+    assert!(is_unmarked(&mut world, &mut rogue, id));
+}
+
+#[test]
+fn by_answering_with_what_is_no_reply() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpc = world.call(0, session, body(1, 10));
+    world.run_for(ms(1));
+    let mut rogue = Rogue::server(session);
+    for kind in [Kind::Request, Kind::OneWay, Kind::Bundle] {
+        rogue.answer(&mut world, (rpc.id, kind), b"text");
+    }
+    assert_eq!(world.nodes[0].endpoint.statistics().violations, 3);
+    assert!(world.nodes[0].delivered.is_empty());
+    // The call waits on.
+    let (now, held) = (world.now, world.nodes[1].delivered[0].0);
+    let server = &mut world.nodes[1].endpoint;
+    server.reply(now, held, body(2, 10)).unwrap();
+    assert_eq!(world.outcome(0, rpc), Ok(body(2, 10)));
+}
+
+#[test]
+fn by_answering_a_one_way_message() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let rpc = world.send_one_way(0, session, body(1, 10));
+    Rogue::server(session).answer(&mut world, (rpc.id, Kind::Reply), b"text");
+    assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
+    assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 1);
+}
+
+/// The id of the peer's that has the same number is not marked for it.
+#[test]
+fn by_cancelling_what_it_has_not_begun() {
+    let (mut world, session, at_server) = World::connected();
+    world.nodes[0].application = Box::new(|_| Answer::Hold);
+    let of_server = world.call(1, at_server, body(1, 10));
+    world.run_for(ms(1));
+    world.is_recording = true;
+    let mut rogue = Rogue::client(at_server);
+    rogue.say(&mut world, &[Body::Cancel(List::from(&[of_server.id][..]))]);
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+    assert!(world.sent.is_empty(), "{}", world.trace());
+    let rpc = world.call(0, session, body(2, 10));
+    assert_eq!(world.outcome(0, rpc), Ok(body(2, 10)));
+}
+
+#[test]
+fn by_asking_about_ids_beyond_its_window() {
+    let (mut world, _, at_server) = World::connected();
+    world.is_recording = true;
+    let mut rogue = Rogue::client(at_server);
+    for (counter, violations) in [(4_095, 0), (4_096, 2)] {
+        world.sent.clear();
+        let id = layout().id(counter, Side::Client, 0).unwrap();
+        let resend = Resend {
+            id,
+            offset: 0,
+            length: Resend::TO_THE_END,
+        };
+        let (ids, resends) = ([id], [resend]);
+        rogue.say(&mut world, &[Body::NeedAck(List::from(&ids[..]))]);
+        rogue.say(&mut world, &[Body::Resend(List::from(&resends[..]))]);
+        let counted = world.nodes[1].endpoint.statistics();
+        assert_eq!(counted.violations, violations);
+        assert_eq!(world.sent.is_empty(), violations > 0, "{}", world.trace());
+    }
+}
+
+/// An answer to each would be traffic for nothing.
+#[test]
+fn by_asking_about_ids_that_it_has_not_used() {
+    let (mut world, _, at_server) = World::connected();
+    world.is_recording = true;
+    let mut rogue = Rogue::client(at_server);
+    for round in 0..1_000 {
+        let ids = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|number| {
+            let counter = (10 * round + number) % 4_000;
+            layout().id(counter, Side::Client, 0).unwrap()
+        });
+        rogue.say(&mut world, &[Body::NeedAck(List::from(&ids[..]))]);
+        world.run_for(ms(1));
+    }
+    let answered = world.sent.iter().flat_map(|sent| sent.packets());
+    let answered = answered.map(|packet| match packet {
+        Packet::Control(control) => match control.body {
+            Body::NeverSeen(ids) => ids.len(),
+            _ => 0,
+        },
+        _ => 0,
+    });
+    let answered = answered.sum::<usize>();
+    assert!(
+        (1_000..=1_101).contains(&answered),
+        "{answered} in a second"
     );
 }

@@ -12,7 +12,7 @@ use smt_record::{Padding, Side};
 use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId, PacketType, SessionIndex};
 
 use super::support::configs::short_lived_keys;
-use super::support::rogue::{Rogue, layout};
+use super::support::rogue::{Rogue, layout, striped};
 use super::support::{Answer, Verdict, World, body, ms};
 
 /// Calls that wait together: so many of so many bytes.
@@ -708,6 +708,61 @@ fn each_member_is_judged_alone() {
         (statistics.violations, statistics.packets_duplicate),
         (2, 3)
     );
+}
+
+#[test]
+fn a_member_of_another_stripe_is_refused() {
+    let mut config = Config::default();
+    config.stripes_log2 = 1;
+    let (mut world, _, at_server) = World::connected_with(config.clone(), config);
+    let mut rogue = Rogue::client(at_server).with_ids(striped(1));
+    let members = [0, 1].map(|stripe| {
+        let id = striped(1).id(100, Side::Client, stripe).unwrap();
+        member(id, Kind::OneWay, &[b'0' + stripe as u8])
+    });
+    rogue.bundle(&mut world, &members.concat());
+    let delivered: Vec<&Bytes> = world.nodes[1].delivered.iter().map(|(_, b)| b).collect();
+    assert_eq!(delivered, ["0"]);
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+}
+
+/// Each side sends one message under an id: what has begun alone goes on alone.
+#[test]
+fn a_reply_that_has_begun_alone_is_taken_from_no_bundle() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(2, 100_000)));
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    let rpc = world.call(0, session, body(1, 10));
+    world.run_for(ms(1));
+    assert!(world.nodes[0].endpoint.memory() > 0, "it has begun");
+    let reply = member(rpc.id, Kind::Reply, b"another");
+    Rogue::server(session).bundle(&mut world, &reply);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    assert!(world.outcome(0, rpc) == Ok(body(2, 100_000)));
+}
+
+#[test]
+fn one_way_messages_of_a_bundle_that_is_seen_and_gone_may_have_been_delivered() {
+    let (mut world, session, _) = World::connected();
+    lose_data_of(&mut world, 0, usize::MAX);
+    world.is_recording = true;
+    let now = world.now;
+    let client = &mut world.nodes[0].endpoint;
+    let told = [0, 1].map(|number| {
+        let sent = client.send_one_way(now, session, body(number, 64), None);
+        sent.unwrap()
+    });
+    world.flush();
+    let ids = [world.sent[0].data().unwrap().header.id];
+    let gone = Body::SeenAndGone(List::from(&ids[..]));
+    Rogue::server(session).say(&mut world, &[gone]);
+    for rpc in told {
+        let expected = OneWayOutcome::MayHaveBeenDelivered(CallFailure::Forgotten);
+        assert_eq!(world.one_way_outcome(0, rpc), expected);
+    }
 }
 
 #[test]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A peer that holds the session's keys and breaks the rules.
 //!
-//! It seals control packets and bundles as it likes in the name of node 0, the client, or node 1, the server. The honest endpoint
-//! of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: other
-//! DATA of its own, later epochs, handshakes.
+//! It seals control packets and messages as it likes in the name of node 0, the client, or node 1, the server. The honest
+//! endpoint of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: parts
+//! of messages but a bundle's first, later epochs, handshakes.
 
 use std::cell::RefCell;
 
 use bytes::Bytes;
 use smt_record::{
-    FrozenMessage, IdAllocator, IdLayout, IndexBits, KeyLimits, SealKeys, SessionSecrets, Side,
-    Suite, from_registered,
+    FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits, OutgoingId, SealKeys,
+    SessionSecrets, Side, Suite, from_registered,
 };
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
@@ -49,6 +49,12 @@ impl Rogue {
         Self::new(1, at_client)
     }
 
+    /// The same where ids have this layout.
+    pub fn with_ids(mut self, layout: IdLayout) -> Self {
+        self.ids = IdAllocator::starting_at(layout, side_of(self.from), 0, FIRST_ID);
+        self
+    }
+
     fn new(from: usize, index: SessionIndex) -> Self {
         let SessionSecrets { client, server, .. } = TRANSCRIPT.with_borrow(|last| {
             let (transcript, hash) = last.as_ref().expect("a session was established");
@@ -76,15 +82,32 @@ impl Rogue {
         });
     }
 
+    /// Sends a message of this kind with these application bytes, under an id of its own, which is handed in now.
+    pub fn message(&mut self, world: &mut World, kind: Kind, bytes: &[u8]) -> MessageId {
+        let right = self.next_id();
+        let (id, whole) = self.sealed(world, (right, kind), bytes);
+        world.hand_in(&whole);
+        id
+    }
+
+    /// The same under an id of its peer's.
+    pub fn answer(&mut self, world: &mut World, (id, kind): (MessageId, Kind), bytes: &[u8]) {
+        let parts = layout().split(id).expect("an id");
+        let mut window = IdWindow::new(4_096, layout(), parts.initiator, 0);
+        let sight = window.mark_seen(parts.counter).expect("a low id");
+        let (_, whole) = self.sealed(world, (sight.reply_right(), kind), bytes);
+        world.hand_in(&whole);
+    }
+
     /// Sends a bundle with these application bytes, which is handed in now.
     pub fn bundle(&mut self, world: &mut World, bytes: &[u8]) {
-        let (_, whole) = self.sealed_bundle(world, bytes);
-        world.hand_in(&whole);
+        self.message(world, Kind::Bundle, bytes);
     }
 
     /// Sends record 0 alone of such a bundle. Its id, and all of it in one packet, to be handed in later.
     pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> (MessageId, Datagram) {
-        let (id, whole) = self.sealed_bundle(world, bytes);
+        let right = self.next_id();
+        let (id, whole) = self.sealed(world, (right, Kind::Bundle), bytes);
         let mut first = whole.clone();
         first
             .bytes
@@ -93,14 +116,22 @@ impl Rogue {
         (id, whole)
     }
 
-    fn sealed_bundle(&mut self, world: &World, bytes: &[u8]) -> (MessageId, Datagram) {
-        let right = self.ids.next(u64::MAX).expect("it uses few ids");
+    fn next_id(&mut self) -> OutgoingId {
+        self.ids.next(u64::MAX).expect("it uses few ids")
+    }
+
+    fn sealed(
+        &mut self,
+        world: &World,
+        (right, kind): (OutgoingId, Kind),
+        bytes: &[u8],
+    ) -> (MessageId, Datagram) {
         let id = right.id();
         let padded_length = (InnerHeader::LEN + bytes.len()) as u32;
         let header = InnerHeader {
             true_length: bytes.len() as u32,
             padded_length,
-            kind: Kind::Bundle,
+            kind,
             deadline_us: 0,
             reply_unscheduled: 0,
             window: 0,
@@ -158,8 +189,13 @@ impl Rogue {
 
 /// Ids as the default configuration has them.
 pub fn layout() -> IdLayout {
+    striped(0)
+}
+
+/// Ids of this many stripes, as a power of two.
+pub fn striped(stripes_log2: u8) -> IdLayout {
     let bits = IndexBits::new(16).expect("the default");
-    IdLayout::new(bits, bits, 0).expect("the default")
+    IdLayout::new(bits, bits, stripes_log2).expect("few stripes")
 }
 
 fn side_of(node: usize) -> Side {
