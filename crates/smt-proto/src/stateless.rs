@@ -248,6 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_token_is_for_one_address_port_and_index() {
+        let stateless = Stateless::new(1, Arc::new(Sum));
+        let token = |remote, index| stateless.reset_token(path(remote), SessionIndex(index));
+        let here = token("192.0.2.1:7", 5);
+        assert_ne!(token("192.0.2.1:8", 5), here);
+        assert_ne!(token("192.0.2.2:7", 5), here);
+        assert_ne!(token("192.0.2.1:7", 6), here);
+        // Whichever address of this host was called.
+        let by = Path::between(path("192.0.2.1:7").remote, [192, 0, 2, 9].into());
+        assert_eq!(stateless.reset_token(by, SessionIndex(5)), here);
+    }
+
+    #[test]
     fn answers_are_bounded_in_rate_and_number() {
         let mut stateless = Stateless::new(1, Arc::new(Sum));
         let sent = (0..10_000)
@@ -267,6 +280,18 @@ mod tests {
             stateless.pop();
         }
         // And what may come at once.
+        assert!((ANSWERS_PER_SECOND..=ANSWERS_PER_SECOND * 11 / 10).contains(&told));
+    }
+
+    #[test]
+    fn versions_are_told_at_a_bounded_rate() {
+        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut told = 0;
+        for step in 0..10_000 {
+            let now = Time::from_nanos(step * 100_000);
+            stateless.version(now, path("192.0.2.1:7"), 1_200);
+            told += u32::from(stateless.pop().is_some());
+        }
         assert!((ANSWERS_PER_SECOND..=ANSWERS_PER_SECOND * 11 / 10).contains(&told));
     }
 

@@ -191,6 +191,21 @@ fn a_refused_one_did_not_run_and_a_dropped_one_may_have() {
 }
 
 #[test]
+fn an_abort_is_acknowledged_before_anybody_asks() {
+    let (mut world, session, at_server) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
+    world.is_recording = true;
+    let rpc = world.call(0, session, body(1, 100));
+    assert!(world.outcome(0, rpc).is_err());
+    world.run_for(ms(1_000));
+    // Request, ABORT, ACK.
+    assert_eq!(world.sent.len(), 3, "{}", world.trace());
+    assert!(world.sent[2].has(PacketType::Ack), "{}", world.trace());
+    let facts = world.nodes[1].endpoint.session(at_server).unwrap();
+    assert_eq!(facts.served, 0);
+}
+
+#[test]
 fn an_abort_that_is_lost_is_asked_for() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
 
-use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd};
-use smt_wire::{PacketType, SessionIndex};
+use std::collections::BTreeMap;
+
+use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd, Time};
+use smt_wire::{Body, Packet, PacketType, SessionIndex};
 
 use super::support::configs::ethernet;
 use super::support::node::replies_of_asked_length;
@@ -280,6 +282,66 @@ fn a_dead_peer_is_not_told_for_ever_that_an_epoch_is_over() {
     let sent = world.sent.iter().filter(|sent| sent.from == 0).count();
     assert!((4..=50).contains(&sent), "{sent} packets");
     assert!(world.nodes[0].endpoint.session(session).is_none());
+}
+
+/// About how many messages a node has asked, by the times that it did.
+fn questions(world: &World, from: usize) -> BTreeMap<Time, usize> {
+    let mut asked = BTreeMap::new();
+    for sent in world.sent.iter().filter(|sent| sent.from == from) {
+        for packet in sent.packets() {
+            let Packet::Control(control) = packet else {
+                continue;
+            };
+            match control.body {
+                Body::Resend(list) => *asked.entry(sent.at).or_default() += list.len(),
+                Body::NeedAck(list) => *asked.entry(sent.at).or_default() += list.len(),
+                _ => {}
+            }
+        }
+    }
+    asked
+}
+
+/// 256, and the others right after; those that wait for replies, and those whose replies are not acknowledged.
+#[test]
+fn few_messages_are_asked_about_at_a_time() {
+    for asking in 0..2 {
+        let mut config = Config::default();
+        config.bundles = false;
+        let (mut world, session, _) = World::connected_with(config.clone(), config);
+        if asking == 0 {
+            world.nodes[1].application = Box::new(|_| Answer::Hold);
+        }
+        world.is_recording = true;
+        for number in 0..1_000 {
+            world.call(0, session, body(number, 10));
+        }
+        world.run_for(ms(1));
+        silence(&mut world, 1 - asking);
+        world.run_for(ms(1_000));
+        let asked = questions(&world, asking);
+        assert!(asked.values().all(|count| *count <= 256), "{asked:?}");
+        let first = *asked.keys().next().unwrap();
+        let soon = asked.range(..=first + ms(4)).map(|(_, count)| count);
+        assert!(soon.sum::<usize>() >= 1_000, "{asked:?}");
+    }
+}
+
+/// Nothing of it comes any more, and nobody asks about it. Only the session lives on.
+#[test]
+fn an_incomplete_message_is_dropped_after_ten_seconds() {
+    let mut config = ethernet();
+    config.silence_max = ms(100_000);
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.call(0, session, body(1, 5_000_000));
+    world.run_for(super::support::us(60));
+    silence(&mut world, 0);
+    world.run_for(ms(9_500));
+    assert_eq!(world.nodes[1].endpoint.served_len(), 1);
+    world.run_for(ms(1_500));
+    assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+    assert_eq!(world.nodes[1].endpoint.memory(), 0);
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1);
 }
 
 /// More calls wait than questions fit into one pass.

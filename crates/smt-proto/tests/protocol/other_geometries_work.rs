@@ -2,10 +2,12 @@
 //! Stripes, small records, index bits that differ, sides that offer different things.
 
 use smt_proto::Config;
+use smt_wire::{AbortCode, Body, MessageId, Packet};
 
 use super::support::load::assert_nothing_is_left;
+use super::support::rogue::striped;
 use super::support::rule::trouble;
-use super::support::{Load, Random, World, body};
+use super::support::{Answer, Load, Random, World, body};
 
 fn works(client: Config, server: Config, size_max: usize) {
     let mut random = Random::from_env();
@@ -31,6 +33,60 @@ fn with(change: impl FnOnce(&mut Config)) -> Config {
 fn four_stripes() {
     let config = with(|config| config.stripes_log2 = 2);
     works(config.clone(), config, 100_000);
+}
+
+/// The ids that a control packet is about, with this many stripes as a power of two.
+fn ids(body: Body<'_>, stripes_log2: u8) -> Vec<MessageId> {
+    match body {
+        Body::Grant(list) => list.iter().map(|grant| grant.id).collect(),
+        Body::Resend(list) => list.iter().map(|resend| resend.id).collect(),
+        Body::Ack(list) => {
+            let ids = |ack: smt_wire::Ack| ack.ids(stripes_log2).collect::<Vec<_>>();
+            list.iter().flat_map(ids).collect()
+        }
+        Body::Abort(abort) => vec![abort.id],
+        Body::Busy(list)
+        | Body::NeedAck(list)
+        | Body::Cancel(list)
+        | Body::Voided(list)
+        | Body::Seen(list)
+        | Body::NeverSeen(list)
+        | Body::SeenAndGone(list) => list.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Also of those that wait together (SPEC §4.3).
+#[test]
+fn all_ids_of_a_control_packet_are_of_its_stripe() {
+    let mut random = Random::from_env();
+    let config = with(|config| config.stripes_log2 = 2);
+    let (mut world, at_client, at_server) = World::connected_with(config.clone(), config);
+    let mut trouble = trouble(Random::new(random.any()), 10);
+    world.rule = Box::new(move |datagram, injected| {
+        for packet in datagram.packets() {
+            let Packet::Control(control) = packet else {
+                continue;
+            };
+            for id in ids(control.body, 2) {
+                let stripe = striped(2).split(id).unwrap().stripe;
+                assert_eq!(stripe, control.header.number.stripe, "{}", datagram.line());
+            }
+        }
+        trouble(datagram, injected)
+    });
+    let load = Load {
+        messages: 500,
+        at_once: 30,
+        size_max: 100_000,
+        random,
+    };
+    load.run(&mut world, [at_client, at_server]);
+    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
+    for number in 0..4 {
+        let rpc = world.call(0, at_client, body(number, 10));
+        assert!(world.outcome(0, rpc).is_err());
+    }
 }
 
 #[test]

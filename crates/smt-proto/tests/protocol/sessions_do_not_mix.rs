@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two servers may choose the same index; the same ids are used with both.
 
+use smt_carrier::Path;
+
 use super::support::configs::ethernet;
-use super::support::{World, body};
+use super::support::{Verdict, World, body, ms};
 
 #[test]
 fn although_both_servers_chose_the_same_index() {
@@ -25,4 +27,21 @@ fn although_both_servers_chose_the_same_index() {
     for node in &world.nodes {
         assert_eq!(node.endpoint.statistics().records_failed, 0);
     }
+}
+
+/// A packet is of a session only if it came on that session's way (SPEC §6.3).
+#[test]
+fn although_a_packet_comes_by_another_address_of_the_host() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.is_recording = true;
+    let rpc = world.call(0, session, body(1, 100));
+    let path = Path::between(world.nodes[0].address, [198, 51, 100, 1].into());
+    let (now, server) = (world.now, &mut world.nodes[1].endpoint);
+    server.handle_datagram(now, path, &world.sent[0].bytes);
+    assert_eq!(server.statistics().packets_alien, 1);
+    world.run_for(ms(1));
+    assert!(world.nodes[1].delivered.is_empty());
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 100)));
 }
