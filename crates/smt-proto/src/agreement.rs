@@ -264,6 +264,17 @@ mod tests {
         }
 
         #[test]
+        fn an_answer_echoes_the_key_exchange() {
+            let (config, registered) = (
+                Config::default(),
+                Provider(smt_wire::KeyExchange::Registered),
+            );
+            let answer = client_params(&config, &registered, SessionIndex(8));
+            let refused = outcome(Side::Client, &config, &answer);
+            assert_eq!(refused, Some(Disagreement::KeyExchange));
+        }
+
+        #[test]
         fn an_answer_chooses_the_one_version_that_was_offered() {
             let other = own(&speaking(2));
             let mut both = own(&speaking(1));

@@ -9,7 +9,7 @@ use smt_proto::Config;
 use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex};
 
 use super::support::node::address_of;
-use super::support::{Exchanges, Node, Verdict, World, body, ms};
+use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
 
 fn server() -> Config {
     let mut config = Config::default();
@@ -122,25 +122,36 @@ fn a_newer_cookie_is_as_good_as_the_one_that_began() {
     assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
 }
 
+/// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3 is dropped.
 #[test]
 fn but_no_cookie_or_a_forged_one_is_not() {
     for cookie in [&b""[..], b"a forged cookie of 24 byt"] {
         let mut config = server();
         config.accepts_without_cookie = 0;
         let mut world = World::pair(Config::default(), config);
-        world.is_recording = true;
-        world.rule = Box::new(move |datagram, _| match datagram.packets().first() {
-            Some(Packet::Handshake(packet)) if packet.flight == 3 => {
-                let mut changed = Handshake { ..*packet };
-                changed.cookie = cookie;
+        world.rule = Box::new(move |datagram, injected| {
+            let packets = datagram.packets();
+            if let Some(Packet::Handshake(packet)) = packets.first()
+                && packet.flight == 3
+            {
+                let forged = Handshake {
+                    cookie,
+                    fragment: b"forged",
+                    flight_length: 6,
+                    ..*packet
+                };
                 let mut bytes = vec![0; 1_200];
-                let length = changed.emit(1, 1_200, &mut bytes);
-                bytes.truncate(length);
-                Verdict::Replace(vec![bytes])
+                forged.emit(1, 1_200, &mut bytes);
+                injected.push(Datagram {
+                    bytes,
+                    ..datagram.clone()
+                });
             }
-            _ => Verdict::Deliver,
+            Verdict::Deliver
         });
-        world.connect(0, 1).unwrap_err();
+        world.connect(0, 1).unwrap();
+        let server = world.nodes[1].endpoint.statistics();
+        assert_eq!((server.cookies_sent, server.handshakes_failed), (1, 0));
     }
 }
 

@@ -527,29 +527,6 @@ fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
     }
 }
 
-/// Whoever does not see the cookie cannot spoil the attempt.
-#[test]
-fn later_flights_without_the_cookie_of_the_first_are_dropped() {
-    for cookie in [&b""[..], b"another"] {
-        let mut config = server();
-        config.accepts_without_cookie = 0;
-        let mut world = World::pair(Config::default(), config);
-        world.rule = Box::new(move |datagram, injected| {
-            if handshake(datagram).is_some_and(|packet| packet.flight == 3) {
-                injected.push(forged(datagram, |packet| {
-                    packet.cookie = cookie;
-                    packet.fragment = b"forged";
-                    packet.flight_length = 6;
-                }));
-            }
-            Verdict::Deliver
-        });
-        world.connect(0, 1).unwrap();
-        let server = world.nodes[1].endpoint.statistics();
-        assert_eq!((server.cookies_sent, server.handshakes_failed), (1, 0));
-    }
-}
-
 /// Handshakes that are begun with a valid cookie each, and never finished, all from one address.
 #[test]
 fn one_validated_address_does_not_keep_all_others_out() {
