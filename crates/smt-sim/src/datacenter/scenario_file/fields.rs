@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::error::ScenarioError;
 
@@ -104,7 +104,11 @@ impl<'t> Fields<'t> {
         };
         let value = match said.value {
             DeValue::String(value) => value.into_owned(),
-            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Integer(number) => match whole(&number) {
+                Some(value) => value.to_string(),
+                // As it was written, to be told what is wrong with it.
+                None => number.to_string(),
+            },
             other => return Err(self.wrong(name, said.line, &told(&other), permitted)),
         };
         Ok(Said {
@@ -175,9 +179,7 @@ impl<'t> Fields<'t> {
         };
         match &said.value {
             DeValue::Integer(number) => {
-                let digits = number.as_str().replace('_', "");
-                let value = u64::from_str_radix(digits.trim_start_matches('+'), number.radix());
-                if let Some(value) = value.ok().filter(|value| range.contains(value)) {
+                if let Some(value) = whole(number).filter(|value| range.contains(value)) {
                     return Ok(Some(T::from(value)));
                 }
             }
@@ -278,6 +280,12 @@ impl<'t> Fields<'t> {
             .map(|(_, meant)| *meant)
             .ok_or_else(|| self.wrong(name, said.line, &is(), list(choices)))
     }
+}
+
+/// A number of any radix, unless it is negative or too large.
+fn whole(number: &DeInteger<'_>) -> Option<u64> {
+    let digits = number.as_str().replace('_', "");
+    u64::from_str_radix(digits.trim_start_matches('+'), number.radix()).ok()
 }
 
 /// What a value is, as it was written as far as that is short.

@@ -60,6 +60,12 @@ const WRONG: &[(usize, &str, &str)] = &[
     (2, "messages = 0", "2: messages is \"0\"; permitted: "),
     (2, "messages = 33_554_433", "from 1 to 33554432"),
     (2, "messages = 1.5", "2: messages is 1.5; permitted: "),
+    (2, "messages = -1", "2: messages is \"-1\"; permitted: "),
+    (
+        2,
+        "messages = 0x1_0000_0000_0000_0000",
+        "2: messages is \"0x10000000000000000\"; permitted: ",
+    ),
     (
         3,
         "duration_us = 0",
@@ -228,6 +234,24 @@ mod parse {
         assert_eq!((scenario.peers, scenario.seed), (11, 1));
         assert_eq!(scenario.workload, Workload::W1);
         assert_eq!(scenario.duration, Duration::from_micros(100));
+    }
+
+    #[test]
+    fn a_number_is_the_same_in_any_radix() {
+        for (written, bytes) in [
+            ("0x10", 16),
+            ("0o17", 15),
+            ("0b1_01", 5),
+            ("+1_0", 10),
+            ("\"1K\"", 1_024),
+        ] {
+            let text = GOOD.replace("\"w1\"", written);
+            let scenario = ScenarioFile::parse(&text).unwrap().scenario();
+            assert_eq!(scenario.workload, Workload::Fixed(bytes), "{written}");
+        }
+        let text = GOOD.replace("= 100", "= 0x1_0");
+        let scenario = ScenarioFile::parse(&text).unwrap().scenario();
+        assert_eq!(scenario.duration, Duration::from_micros(16));
     }
 
     #[test]
