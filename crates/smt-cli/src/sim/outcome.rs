@@ -32,6 +32,7 @@ pub(super) struct Outcome {
     pub(super) figures: Figures,
     /// Slowdown of tenths of the messages, by size.
     pub(super) rows: Vec<Row>,
+    /// `None` if there is no such half: messages of one length have none.
     pub(super) shorter_half: Option<Row>,
     pub(super) all: Option<Row>,
     /// As `rows`, finer.

@@ -132,6 +132,22 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
 }
 
 #[test]
+fn messages_of_one_length_have_no_shorter_half() {
+    let files = Files::empty();
+    for (messages, has_half) in [("3_000", false), ("\"w2\"", true)] {
+        let path = files.write("mine.toml", GOOD.replace("3_000", messages));
+        let results = files.path("results.json");
+        let told = smt(&["sim", "run", &path, "--results", &results]);
+        assert_eq!(told.text().contains("shorter half"), has_half, "{messages}");
+        let written = std::fs::read_to_string(&results).unwrap();
+        let written: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(written["shorter_half"].is_object(), has_half, "{messages}");
+        let page = smt(&["sim", "report", &results]);
+        assert_eq!(page.text().contains("shorter half"), has_half, "{messages}");
+    }
+}
+
+#[test]
 fn an_incast_tells_its_rounds_against_the_best_possible() {
     for transport in ["smt", "stream"] {
         let outcome = outcome(&["incast-100", "--transport", transport]);

@@ -142,10 +142,14 @@ impl Results {
         rows
     }
 
-    /// The shorter half of the messages together.
+    /// The shorter half of the messages together: those that are no longer than the median message, since of messages
+    /// of one length none is the shorter one. `None` if that is all of them.
     pub fn shorter_half(&self) -> Option<SlowdownRow> {
-        let half = &self.messages[..self.messages.len() / 2];
-        (!half.is_empty()).then(|| row(half))
+        let (median, _) = self.messages.get(self.messages.len().checked_sub(1)? / 2)?;
+        let end = self
+            .messages
+            .partition_point(|(length, _)| length <= median);
+        (end < self.messages.len()).then(|| row(&self.messages[..end]))
     }
 
     /// All messages together.
@@ -197,5 +201,21 @@ mod tests {
         let half = results.shorter_half().unwrap();
         assert_eq!((half.up_to, half.p50, half.max), (100, 151.0, 200.0));
         assert_eq!((results.count(), results.payload()), (200, 20_100));
+    }
+
+    #[test]
+    fn the_shorter_half_is_not_the_faster_part_of_one_length() {
+        let half_of = |lengths: &[u32]| {
+            let mut results = Results::default();
+            let messages = lengths.iter().zip(1u8..);
+            results.set_messages(messages.map(|(n, slow)| (*n, slow.into())).collect());
+            let half = results.shorter_half();
+            half.map(|half| (half.up_to, half.count, half.max))
+        };
+        assert_eq!(half_of(&[10, 20, 20, 20, 30, 30]), Some((20, 4, 4.0)));
+        assert_eq!(half_of(&[10, 20, 30]), Some((20, 2, 2.0)));
+        for without in [&[][..], &[10], &[10, 10, 10], &[10, 20, 20]] {
+            assert_eq!(half_of(without), None, "{without:?}");
+        }
     }
 }

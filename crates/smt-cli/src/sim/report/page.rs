@@ -84,10 +84,7 @@ fn figures(outcomes: &[Outcome]) -> Lines {
     let line = |name: &str, of: &dyn Fn(&Outcome) -> String| {
         (name.to_owned(), outcomes.iter().map(of).collect::<Vec<_>>())
     };
-    let slowdown = |row: Option<Row>| match row {
-        Some(row) => format!("{:.2}, {:.2}, {:.2}", row.p50, row.p99, row.max),
-        None => "no message".to_owned(),
-    };
+    let slowdown = |row: Row| format!("{:.2}, {:.2}, {:.2}", row.p50, row.p99, row.max);
     let mut lines = vec![
         line("messages counted", &|outcome| {
             outcome.figures.messages.to_string()
@@ -96,11 +93,10 @@ fn figures(outcomes: &[Outcome]) -> Lines {
             let figures = &outcome.figures;
             format!("{}, {}", figures.unfinished, figures.refused)
         }),
-        line("slowdown of the shorter half: p50, p99, max", &|outcome| {
-            slowdown(outcome.shorter_half)
-        }),
         line("slowdown of all: p50, p99, max", &|outcome| {
-            slowdown(outcome.all)
+            outcome
+                .all
+                .map_or_else(|| "no message".to_owned(), slowdown)
         }),
         line("links used", &|outcome| {
             format!("{:.1} %", 100.0 * outcome.figures.links_used)
@@ -120,6 +116,15 @@ fn figures(outcomes: &[Outcome]) -> Lines {
             )
         }),
     ];
+    if outcomes
+        .iter()
+        .any(|outcome| outcome.shorter_half.is_some())
+    {
+        lines.push(line(
+            "slowdown of the shorter half: p50, p99, max",
+            &|outcome| outcome.shorter_half.map(slowdown).unwrap_or_default(),
+        ));
+    }
     if outcomes
         .iter()
         .any(|outcome| outcome_text::asked(outcome).is_some())
