@@ -18,6 +18,7 @@ mod scenario_file;
 mod smt_messenger;
 mod stream_messenger;
 mod unloaded;
+mod wire_bytes;
 
 pub use messenger::{Arrival, Messenger};
 pub use named::Named;

@@ -15,9 +15,10 @@ use super::scenario::{Pattern, Scenario, Transport};
 use super::smt_messenger::SmtMessenger;
 use super::stream_messenger::StreamMessenger;
 use super::unloaded::Unloaded;
+use super::wire_bytes::WireBytes;
 use crate::event_queue::EventQueue;
 use crate::network::{Network, Tap};
-use crate::packet::{HostId, wire_len};
+use crate::packet::HostId;
 use crate::random::{Random, mix};
 use crate::stream::StreamOptions;
 use crate::world::World;
@@ -385,28 +386,12 @@ impl<'a, M: Messenger> Run<'a, M> {
         f64::from(self.scenario.topology.hosts())
     }
 
-    /// Bytes on the wire for a message of the workload, as SMT sends it: DATA packets, an acknowledgement, grants.
+    /// Bytes on the wire for a message of the workload.
     fn mean_wire_bytes(&self) -> f64 {
-        let mean = |length: u32| wire_bytes(length) as f64;
-        self.scenario.workload.mean_of(mean)
+        let wire = WireBytes::new(self.scenario.topology.edge.payload_max);
+        let workload = &self.scenario.workload;
+        workload.mean_of(|length| wire.of(length) as f64)
     }
-}
-
-/// What a message takes on the wire (SPEC §3.3, §5): the same for all transports, so that load means the same.
-fn wire_bytes(length: u32) -> u64 {
-    let stream = u64::from(length) + 40;
-    let packets = 1 + stream.saturating_sub(1_142).div_ceil(1_414);
-    let last = match stream {
-        0..=1_142 => stream,
-        _ => stream - 1_142 - (packets - 2) * 1_414,
-    };
-    let full = match packets {
-        1 => 0,
-        _ => wire_len(1_142 + 58) + (packets - 2) * wire_len(1_472),
-    };
-    // A grant lets a quarter of 10,000 bytes go.
-    let grants = stream.saturating_sub(10_000).div_ceil(2_500);
-    full + wire_len(last as usize + 58) + wire_len(60) + grants * wire_len(68)
 }
 
 /// Whom each host sends to, or hears from.

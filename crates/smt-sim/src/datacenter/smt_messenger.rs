@@ -182,12 +182,12 @@ impl Messenger for SmtMessenger {
 }
 
 /// Bytes that keep a path of the paper's datacenter busy: its round trip at 10 Gb/s (docs/WORKLOADS.md).
-const ROUND_TRIP: u32 = 10_000;
+pub(super) const ROUND_TRIP: u32 = 10_000;
 /// Messages granted at once.
 const OVERCOMMIT: usize = 7;
 /// UDP payload of a frame of 9,000 bytes; a record fits into it.
 const DATAGRAM_MAX: u16 = 8_972;
 /// A record and its overhead (22) fill a datagram behind the DATA header (36): 1,414 of 1,472 bytes.
-const RECORD_SURROUNDINGS: u16 = 58;
+pub(super) const RECORD_SURROUNDINGS: u16 = 58;
 /// Nothing is lost while sessions begin, but thousands begin at once.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(60);
