@@ -30,6 +30,9 @@ pub(super) struct Outcome {
     /// All of the scenario in words: names and values.
     pub(super) parameters: Vec<(String, String)>,
     pub(super) figures: Figures,
+    /// Why percentiles are not valid; `None` if they are. Files that were written before do not tell.
+    #[serde(default)]
+    pub(super) percentiles_invalid: Option<String>,
     /// Slowdown of tenths of the messages, by size.
     pub(super) rows: Vec<Row>,
     /// `None` if there is no such half: messages of one length have none.
@@ -124,6 +127,7 @@ impl Outcome {
             duration_ns: scenario.duration.as_nanos() as u64,
             parameters: parameters(scenario),
             figures: Figures::of(results),
+            percentiles_invalid: percentiles_invalid(results),
             rows: results.rows().iter().map(row).collect(),
             shorter_half: results.shorter_half().as_ref().map(row),
             all: results.all().as_ref().map(row),
@@ -223,6 +227,18 @@ impl From<&Sample> for SampleTold {
             carried_bytes: sample.carried,
         }
     }
+}
+
+/// Why percentiles are not valid, if they are not. A hundredth is all that lies beyond a 99th percentile.
+fn percentiles_invalid(results: &Results) -> Option<String> {
+    let missing = results.missing();
+    (missing > MISSING_MAX).then(|| {
+        format!(
+            "percentiles are not valid: {:.1} % of the messages were refused or did not arrive in time, and are in none of \
+             them; they would be among the slowest, so that all slowdowns are greater than what is told",
+            100.0 * missing
+        )
+    })
 }
 
 fn parameters(scenario: &Scenario) -> Vec<(String, String)> {
@@ -329,5 +345,7 @@ fn command() -> String {
 
 /// What an outcome calls itself.
 pub(super) const KIND: &str = "scenario";
+/// Share of the messages that may be missing in percentiles.
+const MISSING_MAX: f64 = 0.01;
 /// More rounds than a report can show.
 const ROUNDS_MAX: usize = 1_000;

@@ -40,6 +40,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
     ];
     lines.push(arrivals(outcome));
     lines.extend(rounds(outcome));
+    lines.extend(outcome.percentiles_invalid.clone());
     lines.push(format!(
         "{:>12} {:>9} {:>8} {:>8} {:>8}   slowdown",
         "bytes up to", "messages", "p50", "p99", "max"

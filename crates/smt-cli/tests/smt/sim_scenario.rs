@@ -131,6 +131,26 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
     assert!(written["samples"].as_array().unwrap().len() <= 500);
 }
 
+/// Over so long a path a session has all its ids under way before the first is acknowledged.
+#[test]
+fn percentiles_of_what_arrived_are_not_those_of_all() {
+    let files = Files::empty();
+    let lame = GOOD.replace("3_000", "100").replace("200", "3_000");
+    let lame = lame.replace("hosts = 4", "hosts = 2\nedge_delay_ns = 1_000_000");
+    let lame = files.write("lame.toml", lame);
+    let (good, results) = (files.write("good.toml", GOOD), files.path("results.json"));
+    for (path, is_lame) in [(&lame, true), (&good, false)] {
+        let told = smt(&["sim", "run", path, "--results", &results]);
+        let written = std::fs::read_to_string(&results).unwrap();
+        let written: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(written["percentiles_invalid"].is_string(), is_lame);
+        let words = "percentiles are not valid";
+        assert_eq!(told.text().contains(words), is_lame, "{}", told.text());
+        let page = smt(&["sim", "report", &results]);
+        assert_eq!(page.text().contains(words), is_lame);
+    }
+}
+
 #[test]
 fn messages_of_one_length_have_no_shorter_half() {
     let files = Files::empty();
@@ -216,6 +236,12 @@ fn what_was_cut_is_asked_for_by_pulls_and_told() {
     let figures = &lame["figures"];
     assert_eq!(figures["asked_by_trimmed"], 0);
     assert!(figures["asked_by_timer"].as_u64().unwrap() > 100);
+    // A third of the messages is in no percentile.
+    let invalid = lame["percentiles_invalid"].as_str().unwrap();
+    assert!(
+        invalid.contains("percentiles are not valid: 3"),
+        "{invalid}"
+    );
     let (messages, rate) = (&figures["messages"], &figures["goodput_bits_per_s"]);
     assert_eq!(
         messages.as_u64().unwrap() + figures["unfinished"].as_u64().unwrap(),

@@ -12,7 +12,7 @@ pub struct Results {
     messages: Vec<(u32, f32)>,
     /// Messages that were counted and had not arrived when patience ended.
     pub unfinished: u64,
-    /// Messages that the transport did not take.
+    /// Messages of the counted time that the transport did not take.
     pub refused: u64,
     /// Payload that arrived in the counted time, bits a second of each host.
     pub goodput: f64,
@@ -102,6 +102,12 @@ impl Results {
     /// Messages counted.
     pub fn count(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Share of the messages of the counted time that is in no percentile: refused, or not arrived when patience ended.
+    pub fn missing(&self) -> f64 {
+        let missing = self.unfinished + self.refused;
+        missing as f64 / (missing + self.count() as u64).max(1) as f64
     }
 
     /// Payload of the messages counted.
@@ -201,6 +207,15 @@ mod tests {
         let half = results.shorter_half().unwrap();
         assert_eq!((half.up_to, half.p50, half.max), (100, 151.0, 200.0));
         assert_eq!((results.count(), results.payload()), (200, 20_100));
+    }
+
+    #[test]
+    fn what_did_not_arrive_is_missing() {
+        let mut results = Results::default();
+        assert_eq!(results.missing(), 0.0);
+        results.set_messages(vec![(7, 1.0); 97]);
+        (results.unfinished, results.refused) = (2, 1);
+        assert_eq!(results.missing(), 0.03);
     }
 
     #[test]

@@ -237,7 +237,8 @@ impl<'a, M: Messenger> Run<'a, M> {
                 self.join_round(length);
                 self.sent.insert((from, to, name), Sent { at: now, length });
             }
-            None => self.results.refused += 1,
+            None if now >= self.counted() => self.results.refused += 1,
+            None => {}
         }
     }
 
@@ -324,7 +325,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             self.arrived_lately += u64::from(sent.length);
         }
         self.leave_round(sent.at, now);
-        if sent.at < self.began + self.scenario.warm_up {
+        if sent.at < self.counted() {
             return;
         }
         let per_rack = self.scenario.topology.hosts_per_rack;
@@ -335,7 +336,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     }
 
     fn finish(mut self) -> Results {
-        let counted = self.began + self.scenario.warm_up;
+        let counted = self.counted();
         let left = self.sent.values().filter(|sent| sent.at >= counted);
         self.results.unfinished = left.count() as u64;
         self.results
@@ -354,6 +355,11 @@ impl<'a, M: Messenger> Run<'a, M> {
             self.results.asked_by_trimmed += statistics.cuts_asked;
         }
         self.results
+    }
+
+    /// Messages count that begin from then on.
+    fn counted(&self) -> Time {
+        self.began + self.scenario.warm_up
     }
 
     /// Packets that switches have dropped, trimmed and marked.

@@ -7,7 +7,7 @@ use crate::sim::outcome_text;
 
 /// All of it.
 pub(super) fn html(outcomes: &[Outcome]) -> String {
-    let mut body = String::new();
+    let mut body: String = outcomes.iter().filter_map(warning).collect();
     for figure in Figure::all(outcomes) {
         body.push_str(&section(&figure, outcomes));
     }
@@ -43,6 +43,13 @@ pub(super) fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+/// Before everything that must not be believed.
+fn warning(outcome: &Outcome) -> Option<String> {
+    let why = outcome.percentiles_invalid.as_ref()?;
+    let text = format!("{}: {why}", outcome.title());
+    Some(format!("<p><strong>{}</strong></p>\n", escaped(&text)))
 }
 
 fn section(figure: &Figure, outcomes: &[Outcome]) -> String {
