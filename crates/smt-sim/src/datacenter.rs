@@ -22,7 +22,7 @@ mod wire_bytes;
 
 pub use messenger::{Arrival, Messenger};
 pub use named::Named;
-pub use results::{Results, Round, Sample, SlowdownRow};
+pub use results::{LoneTime, Results, Round, Sample, SlowdownRow};
 pub use run::{run, run_watched};
 pub use scenario::{Pattern, Scenario, Transport, UnknownTransport};
 pub use scenario_file::{ScenarioError, ScenarioFile};

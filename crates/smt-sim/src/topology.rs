@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::link::{Link, Node, Port};
-use crate::packet::HostId;
+use crate::packet::{HostId, wire_len};
 use crate::random::Random;
 use crate::switch::{PortId, Route, Switch, SwitchPolicy};
 
@@ -66,6 +66,31 @@ impl Topology {
     /// All hosts.
     pub fn hosts(&self) -> u32 {
         self.racks * self.hosts_per_rack
+    }
+
+    /// Bytes that keep the longest path busy: what a host's link carries from the first byte of a full packet until the
+    /// grant for it is back, without queues. To the nearest 1,000, so that the Homa papers' datacenter has their 10,000:
+    /// what rounding takes away is less than what is sent to the end of a record (SPEC §5.3).
+    ///
+    /// At least 3,000, which hold the longest first record.
+    pub fn round_trip_bytes(&self) -> u32 {
+        let (full, grant) = (wire_len(self.edge.payload_max), wire_len(GRANT_LEN));
+        let round_trip = self.one_way(full) + self.one_way(grant);
+        let bytes = round_trip.as_nanos() * u128::from(self.edge.rate) / 8_000_000_000;
+        let rounded = (bytes + 500) / 1_000 * 1_000;
+        u32::try_from(rounded).map_or(ROUND_TRIP_MAX, |bytes| bytes.clamp(3_000, ROUND_TRIP_MAX))
+    }
+
+    /// From host to host by the longest path: each switch passes a packet on when it has all of it.
+    fn one_way(&self, bytes: u64) -> Duration {
+        let over =
+            |link: Link| link.delay + Duration::from_nanos(bytes * 8_000_000_000 / link.rate);
+        let [out, into] = self.host_delay;
+        let edges = out + over(self.edge) + self.switch.delay + over(self.edge) + into;
+        match self.racks {
+            1 => edges,
+            _ => edges + 2 * (over(self.core) + self.switch.delay),
+        }
     }
 
     /// Cables and switches of the plan. The first ports are the hosts', in their order.
@@ -132,5 +157,45 @@ fn one(port: u32) -> Route {
     Route {
         first: PortId(port),
         count: 1,
+    }
+}
+
+/// A control packet with one grant (SPEC §3.4, §8).
+pub(crate) const GRANT_LEN: usize = 68;
+/// 16 MB: what 100 Gb/s carry in 1.3 ms, and seven windows of it are a number.
+const ROUND_TRIP_MAX: u32 = 16_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIGA: u64 = 1_000_000_000;
+
+    #[test]
+    fn the_homa_papers_round_trip_is_10_000_bytes() {
+        let papers = Topology::datacenter(10 * GIGA, 40 * GIGA);
+        assert_eq!(papers.round_trip_bytes(), 10_000);
+    }
+
+    #[test]
+    fn a_round_trip_follows_rates_delays_and_the_size_of_packets() {
+        let rack = |rate, delay, payload_max| {
+            let delay = Duration::from_nanos(delay);
+            let link = Link {
+                rate,
+                delay,
+                payload_max,
+            };
+            Topology::rack(4, link).round_trip_bytes()
+        };
+        // Two frames of 1,538 and two of 134 bytes, and 4 us.
+        assert_eq!(rack(10 * GIGA, 1_000, 1_472), 8_000);
+        assert_eq!(rack(100 * GIGA, 1_000, 1_472), 53_000);
+        assert_eq!(rack(100 * GIGA, 1_000, 8_972), 68_000);
+        assert_eq!(rack(GIGA, 0, 1_472), 3_000);
+        assert_eq!(rack(400 * GIGA, 10_000_000, 1_472), 16_000_000);
+        // 4.5 us in hosts and switches, and 0.31 for the bytes.
+        let fast = Topology::datacenter(100 * GIGA, 400 * GIGA);
+        assert_eq!(fast.round_trip_bytes(), 60_000);
     }
 }

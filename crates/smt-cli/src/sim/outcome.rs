@@ -2,7 +2,7 @@
 //! What came of a scenario, as a JSON object: with it a report can be made, and the run be had again.
 
 use serde::{Deserialize, Serialize};
-use smt_sim::datacenter::{Pattern, Results, Round, Sample, Scenario, SlowdownRow};
+use smt_sim::datacenter::{LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow};
 use smt_sim::{SwitchPolicy, Topology};
 
 use super::SCHEMA;
@@ -38,6 +38,10 @@ pub(super) struct Outcome {
     /// `None` if there is no such half: messages of one length have none.
     pub(super) shorter_half: Option<Row>,
     pub(super) all: Option<Row>,
+    /// What slowdowns are ratios to: this transport's times of the shortest, the median and the longest message, each
+    /// alone. Files that were written before have none.
+    #[serde(default)]
+    pub(super) alone: Vec<LoneTold>,
     /// As `rows`, finer.
     pub(super) curve: Vec<Row>,
     /// Of an incast; at most [`ROUNDS_MAX`].
@@ -80,6 +84,13 @@ pub(super) struct Row {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) max: f64,
+}
+
+/// A message that is alone in the network.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct LoneTold {
+    pub(super) bytes: u32,
+    pub(super) took_ns: u64,
 }
 
 /// A round of an incast.
@@ -131,6 +142,7 @@ impl Outcome {
             rows: results.rows().iter().map(row).collect(),
             shorter_half: results.shorter_half().as_ref().map(row),
             all: results.all().as_ref().map(row),
+            alone: results.alone.iter().map(LoneTold::from).collect(),
             curve: results.curve().iter().map(row).collect(),
             rounds: rounds.map(RoundTold::from).collect(),
             samples: results.samples.iter().map(SampleTold::from).collect(),
@@ -201,6 +213,15 @@ impl From<&SlowdownRow> for Row {
             p50: row.p50.into(),
             p99: row.p99.into(),
             max: row.max.into(),
+        }
+    }
+}
+
+impl From<&LoneTime> for LoneTold {
+    fn from(alone: &LoneTime) -> Self {
+        Self {
+            bytes: alone.length,
+            took_ns: alone.took.as_nanos() as u64,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::outcome::{Outcome, Row};
+use super::outcome::{LoneTold, Outcome, Row};
 use crate::time_span;
 
 /// All of it.
@@ -58,6 +58,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
             .map(|each| row("shorter half", each)),
     );
     lines.extend(outcome.all.iter().map(|each| row("all", each)));
+    lines.extend(alone(outcome).map(|alone| format!("slowdown 1 is a message alone: {alone}")));
     lines.join("\n")
 }
 
@@ -89,6 +90,13 @@ pub(super) fn asked(outcome: &Outcome) -> Option<String> {
     );
     (by_trimmed + by_timer > 0)
         .then(|| format!("{by_trimmed} times after trimmed packets, {by_timer} times by timers"))
+}
+
+/// What slowdowns are ratios to, for some messages.
+pub(super) fn alone(outcome: &Outcome) -> Option<String> {
+    let told = |alone: &LoneTold| format!("{} B {}", alone.bytes, time(alone.took_ns));
+    let all: Vec<String> = outcome.alone.iter().map(told).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// How long the rounds of an incast took, in one line.

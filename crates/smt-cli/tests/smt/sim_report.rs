@@ -45,6 +45,7 @@ fn a_page_has_a_column_for_each_result_and_needs_nothing_else() {
         "<th>command</th><td>smt sim run smoke --duration 200us --results ",
         "<th>seed</th><td>1</td><td>1</td>",
         "<th>version</th>",
+        "<th>slowdown 1 is a message alone</th><td>2 B ",
         "<th>switches</th><td>250 ns, unlimited buffer, no marks, no trimming, paths ByPacket</td><td>250 ns, \
          unlimited buffer, marks above 100000 B, no trimming, paths ByEntropy</td>",
         "prefers-color-scheme: dark",

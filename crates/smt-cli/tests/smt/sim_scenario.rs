@@ -128,6 +128,13 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
         p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")),
         "{text}"
     );
+    // What slowdowns are ratios to: 3,000 B take 2.4 us on each of two links.
+    let alone = &written["alone"][0];
+    assert_eq!(alone["bytes"], 3_000);
+    let took = alone["took_ns"].as_u64().unwrap();
+    assert!((2_400..5_000).contains(&took), "{took}");
+    let words = format!("a message alone: 3000 B {:.2} us", took as f64 / 1e3);
+    assert!(text.contains(&words), "{text}");
     assert!(written["samples"].as_array().unwrap().len() <= 500);
 }
 

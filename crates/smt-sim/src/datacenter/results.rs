@@ -40,6 +40,18 @@ pub struct Results {
     pub samples: Vec<Sample>,
     /// The rounds of an incast.
     pub rounds: Vec<Round>,
+    /// What slowdowns are ratios to, for the shortest, the median and the longest message: the same transport's own time,
+    /// so that absolute times of transports can be compared.
+    pub alone: Vec<LoneTime>,
+}
+
+/// How long a message takes in a network that is empty but for it, by the longest path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LoneTime {
+    /// Its bytes.
+    pub length: u32,
+    /// Until it is whole at its receiver.
+    pub took: Duration,
 }
 
 /// What has happened since the sample before.

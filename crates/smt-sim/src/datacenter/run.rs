@@ -10,7 +10,7 @@ use smt_proto::Time;
 
 use super::messenger::{Arrival, Messenger};
 use super::poisson;
-use super::results::{Results, Round, Sample};
+use super::results::{LoneTime, Results, Round, Sample};
 use super::scenario::{Pattern, Scenario, Transport};
 use super::smt_messenger::SmtMessenger;
 use super::stream_messenger::StreamMessenger;
@@ -33,20 +33,19 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
     match scenario.transport {
         Transport::Smt => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
-            let config = SmtMessenger::config(scenario.topology.edge.payload_max);
+            let config = SmtMessenger::config(&scenario.topology);
             let host = |id| SmtMessenger::new(id, config.clone(), zeros.clone());
             Run::new(scenario, tap, host).play()
         }
         Transport::Ndp(order) => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
-            let rate = scenario.topology.edge.rate;
-            let datagram = scenario.topology.edge.payload_max;
-            let mut config = SmtMessenger::config(datagram);
+            let link = scenario.topology.edge;
+            let mut config = SmtMessenger::config(&scenario.topology);
             // Of a packet that was cut its receiver knows the beginning: packets are full, and end where the next begins.
-            config.batch_max = datagram;
+            config.batch_max = link.payload_max;
             let host = |id| {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
-                host.pulling(rate, datagram, order)
+                host.pulling(link, order)
             };
             Run::new(scenario, tap, host).play()
         }
@@ -147,8 +146,23 @@ impl<'a, M: Messenger> Run<'a, M> {
             carried: 0,
             before: [0; 3],
         };
+        run.results.alone = run.lone_times();
         run.set_up();
         run
+    }
+
+    /// The shortest, the median and the longest message, each alone.
+    fn lone_times(&self) -> Vec<LoneTime> {
+        let mut lengths = [0.0, 0.5, 1.0]
+            .map(|share| self.scenario.workload.quantile(share))
+            .to_vec();
+        lengths.dedup();
+        let is_one_rack = self.scenario.topology.racks == 1;
+        let time = |length| LoneTime {
+            length,
+            took: self.unloaded.time(length, is_one_rack),
+        };
+        lengths.into_iter().map(time).collect()
     }
 
     /// Sessions begin, a rack's worth of hosts at a time.
@@ -394,7 +408,7 @@ impl<'a, M: Messenger> Run<'a, M> {
 
     /// Bytes on the wire for a message of the workload.
     fn mean_wire_bytes(&self) -> f64 {
-        let wire = WireBytes::new(self.scenario.topology.edge.payload_max);
+        let wire = WireBytes::new(&self.scenario.topology);
         let workload = &self.scenario.workload;
         workload.mean_of(|length| wire.of(length) as f64)
     }

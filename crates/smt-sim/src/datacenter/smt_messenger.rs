@@ -15,8 +15,10 @@ use smt_wire::{DataHeader, SessionIndex};
 
 use super::messenger::{Arrival, Messenger};
 use crate::crypto::{FastExchange, NullCipher};
+use crate::link::Link;
 use crate::packet::{HostId, Packet, wire_len};
 use crate::smt_host::{Application, SmtHost};
+use crate::topology::Topology;
 use crate::world::{Burst, Host};
 
 /// A host that sends one-way messages by SMT.
@@ -24,6 +26,8 @@ pub struct SmtMessenger {
     host: SmtHost<Sessions>,
     /// What all messages are made of.
     zeros: Bytes,
+    /// Bytes that keep the longest path busy.
+    round_trip: u32,
 }
 
 /// The application: it knows whom each session leads to, and what has arrived.
@@ -46,40 +50,44 @@ impl Sessions {
 impl SmtMessenger {
     /// A host; `zeros` is at least as long as the longest message.
     pub fn new(id: HostId, config: Config, zeros: Bytes) -> Self {
+        let round_trip = config.unscheduled;
         let tokens = Arc::new(HmacTokens::new([7; 32]));
         let mut endpoint = Endpoint::new(config, Arc::new(FastExchange), tokens);
         endpoint.set_aead_provider(Arc::new(NullCipher));
-        let grants = ShortestRemainingFirst::new(OVERCOMMIT, ROUND_TRIP..=ROUND_TRIP);
+        let window = granted_window(round_trip);
+        let grants = ShortestRemainingFirst::new(OVERCOMMIT, window..=window);
         endpoint.set_grant_policy(Box::new(grants));
         Self {
             host: SmtHost::new(id, endpoint, Sessions::default()),
             zeros,
+            round_trip,
         }
     }
 
-    /// The same, pulling at the rate of its link, which carries datagrams of this size (NDP).
+    /// The same, pulling at the rate of its link (NDP).
     #[must_use]
-    pub fn pulling(mut self, link_rate: u64, datagram: usize, order: PullOrder) -> Self {
-        let datagram = datagram.min(usize::from(DATAGRAM_MAX));
+    pub fn pulling(mut self, link: Link, order: PullOrder) -> Self {
+        let datagram = link.payload_max.min(usize::from(DATAGRAM_MAX));
         let payload = (datagram - DataHeader::LEN) as u64;
-        let rate = link_rate * payload / wire_len(datagram);
-        let pull = Pull::new(rate, ROUND_TRIP).in_order(order);
+        let rate = link.rate * payload / wire_len(datagram);
+        let pull = Pull::new(rate, self.round_trip).in_order(order);
         self.host.endpoint.set_grant_policy(Box::new(pull));
         self
     }
 
-    /// The configuration for links that carry datagrams of this size: a record for each packet, and what the
-    /// paper's hosts may send without a grant.
-    pub fn config(datagram: usize) -> Config {
-        let datagram = datagram.min(usize::from(DATAGRAM_MAX)) as u16;
+    /// The configuration for hosts that are wired so: a record for each packet, and without a grant what keeps the
+    /// longest path busy, as the Homa papers' hosts have it.
+    pub fn config(topology: &Topology) -> Config {
+        let datagram = topology.edge.payload_max.min(usize::from(DATAGRAM_MAX)) as u16;
+        let round_trip = topology.round_trip_bytes();
         let mut config = Config::default();
         config.accept = true;
         config.accepts_without_cookie = 100_000;
         config.index_bits = 16;
         config.record_size = datagram - RECORD_SURROUNDINGS;
         config.message_limit = 32 << 20;
-        config.unscheduled = ROUND_TRIP;
-        config.incoming_max = ROUND_TRIP * OVERCOMMIT as u32;
+        config.unscheduled = round_trip;
+        config.incoming_max = granted_window(round_trip) * OVERCOMMIT as u32;
         config.datagram_limit = datagram;
         config.batch_max = 3_000;
         config.window = 1_024;
@@ -181,8 +189,15 @@ impl Messenger for SmtMessenger {
     }
 }
 
-/// Bytes that keep a path of the paper's datacenter busy: its round trip at 10 Gb/s (docs/WORKLOADS.md).
-pub(super) const ROUND_TRIP: u32 = 10_000;
+/// What a message may have granted and not arrived, where so many bytes keep a path busy.
+///
+/// A grant waits until it is worth a quarter of the window, so that three quarters are surely on their way. The Homa
+/// papers' 10,000 B at 10 Gb/s so lack 2,500 B, two packets: no more is lacking at other rates, where a quarter is more.
+pub(super) fn granted_window(round_trip: u32) -> u32 {
+    let busy = round_trip.saturating_sub(2_500);
+    round_trip.max(busy + busy / 3)
+}
+
 /// Messages granted at once.
 const OVERCOMMIT: usize = 7;
 /// UDP payload of a frame of 9,000 bytes; a record fits into it.

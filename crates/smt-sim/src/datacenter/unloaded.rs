@@ -93,3 +93,45 @@ const SETUP: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 /// 30 MB at 10 Gb/s take 25 ms.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Pattern, Scenario, Transport, run};
+    use super::*;
+    use crate::workload::Workload;
+
+    /// How much longer than its payload on the link a lone message of 1 MiB takes.
+    fn ratio(transport: Transport, gbps: u64) -> f64 {
+        let giga = 1_000_000_000;
+        let topology = Topology {
+            racks: 2,
+            hosts_per_rack: 2,
+            ..Topology::datacenter(gbps * giga, 4 * gbps * giga)
+        };
+        let scenario = Scenario {
+            topology,
+            workload: Workload::Fixed(1 << 20),
+            pattern: Pattern::Uniform { load: 0.1 },
+            transport,
+            duration: Duration::from_nanos(1),
+            warm_up: Duration::ZERO,
+            peers: 3,
+            seed: 1,
+        };
+        let [alone] = run(&scenario).alone[..] else {
+            panic!("there is one length")
+        };
+        let best = f64::from(alone.length) * 8.0 / gbps as f64;
+        alone.took.as_nanos() as f64 / best
+    }
+
+    #[test]
+    fn a_lone_message_fills_links_of_any_rate() {
+        for gbps in [10, 25, 100, 400] {
+            for transport in ["smt", "ndp"] {
+                let ratio = ratio(transport.parse().unwrap(), gbps);
+                assert!(ratio < 1.25, "{transport} at {gbps} Gb/s: {ratio}");
+            }
+        }
+    }
+}

@@ -6,18 +6,31 @@
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
-use super::smt_messenger::{RECORD_SURROUNDINGS, ROUND_TRIP};
+use super::smt_messenger::{RECORD_SURROUNDINGS, granted_window};
 use crate::packet::wire_len;
+use crate::topology::{GRANT_LEN, Topology};
 
 /// What messages take on links that carry datagrams of some size.
 pub(super) struct WireBytes {
     /// UDP payload of a full packet.
     datagram: usize,
+    /// Bytes of a message that need no grant.
+    unscheduled: u64,
+    /// Bytes that a grant lets go.
+    granted: u64,
 }
 
 impl WireBytes {
-    pub(super) fn new(datagram: usize) -> Self {
-        Self { datagram }
+    pub(super) fn new(topology: &Topology) -> Self {
+        let datagram = topology.edge.payload_max;
+        let unscheduled = topology.round_trip_bytes();
+        // A quarter of the window, at least a record and what it adds (SPEC §9.2).
+        let granted = (granted_window(unscheduled) / 4).max(datagram as u32 - HEADER);
+        Self {
+            datagram,
+            unscheduled: unscheduled.into(),
+            granted: granted.into(),
+        }
     }
 
     /// Of a message with so many bytes.
@@ -35,21 +48,23 @@ impl WireBytes {
             0 => 0,
             _ => wire_len((first + surroundings) as usize) + (more - 1) * wire_len(self.datagram),
         };
-        // A grant lets a quarter of the window go, at least a record and what it adds (SPEC §9.2).
-        let window = u64::from(ROUND_TRIP);
-        let granted = (window / 4).max(record + RECORD_OVERHEAD as u64);
-        let grants = stream.saturating_sub(window).div_ceil(granted);
-        full + wire_len((last + surroundings) as usize) + wire_len(ACK) + grants * wire_len(GRANT)
+        let grants = stream
+            .saturating_sub(self.unscheduled)
+            .div_ceil(self.granted);
+        full + wire_len((last + surroundings) as usize)
+            + wire_len(ACK)
+            + grants * wire_len(GRANT_LEN)
     }
 }
 
+/// Of a DATA packet (SPEC §3.3): what it carries besides is a record and its overhead.
+const HEADER: u32 = DataHeader::LEN as u32;
 /// SPEC §5.2.
 const INNER_HEADER: u64 = 40;
 /// Inner bytes of record 0 (SPEC §5.3).
 const FIRST_RECORD: u64 = 1_142;
-/// A control packet's header and tag are 44 bytes (SPEC §3.4); ACK and GRANT have 16 and 24 in between (§8).
+/// A control packet with one ACK (SPEC §3.4, §8).
 const ACK: usize = 60;
-const GRANT: usize = 68;
 
 // What stands around a record: the packet's header, the record's, its type and its tag.
 const _: () = assert!(RECORD_SURROUNDINGS as usize == DataHeader::LEN + RECORD_OVERHEAD);
@@ -69,18 +84,21 @@ mod tests {
     use crate::topology::Topology;
     use crate::world::World;
 
-    /// What a lone message of each length really takes.
-    fn measured(datagram: usize, lengths: &[u32]) -> Vec<u64> {
+    fn two_hosts(datagram: usize) -> Topology {
         let edge = Link {
             rate: 10_000_000_000,
-            delay: Duration::from_micros(1),
+            delay: Duration::from_nanos(1_400),
             payload_max: datagram,
         };
-        let topology = Topology::rack(2, edge);
+        Topology::rack(2, edge)
+    }
+
+    /// What a lone message of each length really takes.
+    fn measured(topology: &Topology, lengths: &[u32]) -> Vec<u64> {
         let zeros = Bytes::from(vec![0; 1 << 20]);
-        let config = SmtMessenger::config(datagram);
+        let config = SmtMessenger::config(topology);
         let host = |id| SmtMessenger::new(HostId(id), config.clone(), zeros.clone());
-        let network = Network::new(&topology, &mut Random::new(1));
+        let network = Network::new(topology, &mut Random::new(1));
         let mut world = World::new(network, (0..2).map(host).collect());
         world.change(HostId(0), |host, now| host.begin(now, &[HostId(1)]));
         world.change(HostId(1), |host, now| host.begin(now, &[HostId(0)]));
@@ -101,9 +119,10 @@ mod tests {
     #[test]
     fn is_about_what_smt_sends_with_datagrams_of_any_size() {
         for datagram in [1_472, 4_000, 8_972] {
+            let topology = two_hosts(datagram);
             let lengths = [1, 1_000, 1_103, 10_000, 100_000, 1_000_000];
-            for (length, taken) in lengths.iter().zip(measured(datagram, &lengths)) {
-                let computed = WireBytes::new(datagram).of(*length);
+            for (length, taken) in lengths.iter().zip(measured(&topology, &lengths)) {
+                let computed = WireBytes::new(&topology).of(*length);
                 // An acknowledgement or a grant more or less, and what grants reach beyond a quarter of the window.
                 assert!(
                     computed.abs_diff(taken) <= 134 + taken / 50,
@@ -115,12 +134,12 @@ mod tests {
 
     #[test]
     fn full_packets_of_1472_bytes_have_1414_of_a_message() {
-        let wire = WireBytes::new(1_472);
+        let wire = WireBytes::new(&two_hosts(1_472));
         // Record 0 is full with 1,102 bytes; ACK takes 126.
         assert_eq!(wire.of(1_102), 1_266 + 126);
         assert_eq!(wire.of(1_102 + 1_414), 1_266 + 1_538 + 126);
         assert_eq!(wire.of(1_102 + 1_415), 1_266 + 1_538 + 125 + 126);
-        let jumbo = WireBytes::new(8_972);
-        assert_eq!(jumbo.of(1_102 + 8_914), 1_266 + 9_038 + 126 + 134);
+        let jumbo = WireBytes::new(&two_hosts(8_972));
+        assert_eq!(jumbo.of(1_102 + 8_914), 1_266 + 9_038 + 126);
     }
 }

@@ -123,6 +123,11 @@ fn figures(outcomes: &[Outcome]) -> Lines {
             )
         }),
     ];
+    if outcomes.iter().any(|outcome| !outcome.alone.is_empty()) {
+        lines.push(line("slowdown 1 is a message alone", &|outcome| {
+            outcome_text::alone(outcome).unwrap_or_default()
+        }));
+    }
     if outcomes
         .iter()
         .any(|outcome| outcome.shorter_half.is_some())
