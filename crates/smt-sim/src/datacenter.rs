@@ -10,6 +10,7 @@
 
 mod messenger;
 mod named;
+mod peers;
 mod poisson;
 mod results;
 mod run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Lets a scenario run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use smt_proto::Time;
 
 use super::messenger::{Arrival, Messenger};
+use super::peers::Peers;
 use super::poisson;
 use super::results::{LoneTime, Results, Round, Sample};
 use super::scenario::{Pattern, Scenario, Transport};
@@ -67,7 +68,7 @@ struct Run<'a, M> {
     world: World<M>,
     unloaded: Unloaded,
     random: Random,
-    peers: Vec<Vec<HostId>>,
+    peers: Peers,
     /// Hosts whose next message is due, by time.
     due: EventQueue,
     /// Messages under way: sender, receiver, name.
@@ -127,7 +128,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         let mut network = Network::new(topology, &mut random);
         tap.into_iter().for_each(|tap| network.add_tap(tap));
         let hosts = (0..topology.hosts()).map(|id| host(HostId(id))).collect();
-        let peers = peers(scenario, &mut random);
+        let peers = Peers::of(scenario, &mut random);
         let mut run = Self {
             scenario,
             world: World::new(network, hosts),
@@ -168,10 +169,9 @@ impl<'a, M: Messenger> Run<'a, M> {
     /// Sessions begin, a rack's worth of hosts at a time.
     fn set_up(&mut self) {
         for host in 0..self.scenario.topology.hosts() {
-            let peers = std::mem::take(&mut self.peers[host as usize]);
-            let begin = |host: &mut M, now| host.begin(now, &peers);
+            let sessions = &self.peers.sessions[host as usize];
+            let begin = |host: &mut M, now| host.begin(now, sessions);
             self.world.change(HostId(host), begin);
-            self.peers[host as usize] = peers;
             let end = self.world.network.now() + STAGGER;
             self.world.run_until(end);
         }
@@ -234,7 +234,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             Pattern::Uniform { .. } => {
                 let wait = poisson::interval(&mut self.random, self.interval);
                 self.due.push(now + Duration::from_nanos(wait), from.0);
-                *self.random.pick(&self.peers[from.0 as usize])
+                *self.random.pick(&self.peers.sends_to[from.0 as usize])
             }
             Pattern::Incast { every, .. } => {
                 self.due.push(now + every, from.0);
@@ -412,35 +412,6 @@ impl<'a, M: Messenger> Run<'a, M> {
         let workload = &self.scenario.workload;
         workload.mean_of(|length| wire.of(length) as f64)
     }
-}
-
-/// Whom each host sends to, or hears from.
-fn peers(scenario: &Scenario, random: &mut Random) -> Vec<Vec<HostId>> {
-    let hosts = scenario.topology.hosts();
-    let mut sets: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); hosts as usize];
-    let mut connect = |one: u32, other: u32| {
-        sets[one as usize].insert(HostId(other));
-        sets[other as usize].insert(HostId(one));
-    };
-    match scenario.pattern {
-        Pattern::Incast { senders, .. } => {
-            (1..=senders.min(hosts - 1)).for_each(|host| connect(host, 0))
-        }
-        Pattern::Uniform { .. } if scenario.peers + 1 >= hosts => {
-            (0..hosts).for_each(|one| (0..one).for_each(|other| connect(one, other)));
-        }
-        Pattern::Uniform { .. } => {
-            for one in 0..hosts {
-                for _ in 0..scenario.peers {
-                    let other = (one + random.between(1, u64::from(hosts) - 1) as u32) % hosts;
-                    connect(one, other);
-                }
-            }
-        }
-    }
-    sets.into_iter()
-        .map(|set| set.into_iter().collect())
-        .collect()
 }
 
 /// Between the beginnings of two hosts' sessions.

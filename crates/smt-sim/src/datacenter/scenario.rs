@@ -29,7 +29,7 @@ pub struct Scenario {
     pub duration: Duration,
     /// Messages that begin in this first part of it are not counted.
     pub warm_up: Duration,
-    /// Hosts that each host sends to, at random among all; all if it is more than there are.
+    /// Hosts that each host sends to, at random among all, and as many that it hears from; all if there are no more.
     pub peers: u32,
     /// What random numbers begin with.
     pub seed: u64,
