@@ -8,6 +8,7 @@ use std::time::Duration;
 use smt_proto::PullOrder;
 use thiserror::Error;
 
+use crate::link::Link;
 use crate::packet::wire_len;
 use crate::stream::Pooling;
 use crate::switch::{Spreading, SwitchPolicy};
@@ -68,23 +69,30 @@ impl Transport {
     /// What [`FromStr`] reads.
     pub const PERMITTED: &str = "\"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\" with N connections from 1 to 64";
 
-    /// Of switches, what it works best with: marking, trimming and spreading; the rest is not its business.
-    pub fn suits(self) -> SwitchPolicy {
+    /// Of switches, what it works best with between such links: marking, trimming and spreading; the rest is not its
+    /// business.
+    pub fn suits(self, edge: &Link) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
             // A packet that finds seven before it is cut: queues of eight, as NDP's.
             Self::Ndp(_) => SwitchPolicy {
-                trim_above: Some(7 * wire_len(1_472)),
+                trim_above: Some(7 * wire_len(edge.payload_max)),
                 ..SwitchPolicy::default()
             },
-            // DCTCP's threshold at 10 Gb/s is 65 packets; a connection must not be reordered.
+            // A connection must not be reordered.
             Self::Stream(_) => SwitchPolicy {
-                mark_above: Some(100_000),
+                mark_above: Some(mark_above(edge.rate)),
                 spreading: Spreading::ByEntropy,
                 ..SwitchPolicy::default()
             },
         }
     }
+}
+
+/// DCTCP's threshold: 65 packets at 10 Gb/s, and in proportion to the rate, as what is on its way is; but no less than
+/// the 20 packets that its paper has at 1 Gb/s, since segments come in bursts. Streams have segments of one size.
+fn mark_above(rate: u64) -> u64 {
+    (rate / 100_000).max(20 * wire_len(1_472))
 }
 
 impl FromStr for Transport {

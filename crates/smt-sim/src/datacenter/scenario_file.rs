@@ -117,7 +117,7 @@ impl ScenarioFile {
     /// What runs.
     pub fn scenario(&self) -> Scenario {
         let mut scenario = self.scenario.clone();
-        let suits = scenario.transport.suits();
+        let suits = scenario.transport.suits(&scenario.topology.edge);
         let switch = &mut scenario.topology.switch;
         let SwitchWishes {
             mark_above,

@@ -298,6 +298,29 @@ mod scenario {
     }
 
     #[test]
+    fn what_suits_follows_rate_and_size_of_packets() {
+        let thresholds = |link: &str| {
+            let text = GOOD.replace("spines = 2", &format!("spines = 2\n{link}"));
+            let mut file = ScenarioFile::parse(&text).unwrap();
+            let mut switch = |transport: &str| {
+                file.set_transport(transport.parse().unwrap());
+                file.scenario().topology.switch
+            };
+            (switch("stream").mark_above, switch("ndp").trim_above)
+        };
+        assert_eq!(thresholds(""), (Some(100_000), Some(10_766)));
+        assert_eq!(
+            thresholds("edge_gbps = 100"),
+            (Some(1_000_000), Some(10_766))
+        );
+        assert_eq!(thresholds("edge_gbps = 1"), (Some(30_760), Some(10_766)));
+        assert_eq!(
+            thresholds("payload_bytes_max = 8_972"),
+            (Some(100_000), Some(63_266))
+        );
+    }
+
+    #[test]
     fn what_a_file_says_stands_whatever_the_transport() {
         let says = "[switch]\nmark_above_bytes = \"never\"\ntrim_above_bytes = 9_000\nspreading = \"packet\"";
         let mut file = ScenarioFile::parse(&GOOD.replace("[switch]", says)).unwrap();
