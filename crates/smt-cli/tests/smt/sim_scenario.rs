@@ -138,6 +138,27 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
     assert!(written["samples"].as_array().unwrap().len() <= 500);
 }
 
+#[test]
+fn rates_are_of_the_counted_time_alone() {
+    let files = Files::empty();
+    let text = GOOD.replace("duration_us = 200", "duration_us = 1_000\nwarm_up_us = 500");
+    let outcome = outcome(&[&files.write("mine.toml", text), "--load", "0.3"]);
+    let samples = outcome["samples"].as_array().unwrap();
+    let counted = |name: &str| {
+        let late = samples
+            .iter()
+            .filter(|sample| sample["at_ns"].as_u64().unwrap() > 500_000);
+        late.map(|sample| sample[name].as_u64().unwrap())
+            .sum::<u64>() as f64
+    };
+    // Bits of four hosts in half a millisecond, each with a link of 10 Gb/s.
+    let a_second_and_host = 8.0 / 4.0 / 0.5e-3;
+    let goodput = outcome["figures"]["goodput_bits_per_s"].as_f64().unwrap();
+    assert!((counted("arrived_bytes") * a_second_and_host / goodput - 1.0).abs() < 1e-9);
+    let used = outcome["figures"]["links_used"].as_f64().unwrap();
+    assert!((counted("carried_bytes") * a_second_and_host / 1e10 / used - 1.0).abs() < 0.01);
+}
+
 /// Over so long a path a session has all its ids under way before the first is acknowledged.
 #[test]
 fn percentiles_of_what_arrived_are_not_those_of_all() {

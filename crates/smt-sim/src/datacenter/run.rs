@@ -80,8 +80,9 @@ struct Run<'a, M> {
     sample_due: Time,
     results: Results,
     messages: Vec<(u32, f32)>,
+    /// Payload that arrived in the counted time.
     arrived_bytes: u64,
-    /// Of those, what no sample has counted yet.
+    /// Payload that arrived and that no sample has counted yet.
     arrived_lately: u64,
     /// What links have carried until the last sample.
     carried: u64,
@@ -192,15 +193,16 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn play(mut self) -> Results {
         self.plan();
         self.sample_due = self.began + self.sample_interval();
+        // What begins with the counted time belongs to it.
+        if !self.scenario.warm_up.is_zero() {
+            self.send_until(self.counted());
+        }
         let used_before = self.used();
         let ends = self.began + self.scenario.duration;
-        while let Some((at, host)) = self.due.pop(ends) {
-            self.run_and_sample(at);
-            self.begin_message(at, HostId(host));
-        }
-        self.run_and_sample(ends);
+        self.send_until(ends);
         let used = self.used() - used_before;
-        let seconds = self.scenario.duration.as_secs_f64() * self.hosts();
+        let counted = self.scenario.duration - self.scenario.warm_up;
+        let seconds = counted.as_secs_f64() * self.hosts();
         self.results.used = used as f64 * 8.0 / seconds / self.scenario.topology.edge.rate as f64;
         self.results.goodput = self.arrived_bytes as f64 * 8.0 / seconds;
         let patience = ends + PATIENCE;
@@ -208,6 +210,15 @@ impl<'a, M: Messenger> Run<'a, M> {
             self.run_until(self.world.network.now() + Duration::from_millis(1));
         }
         self.finish()
+    }
+
+    /// Begins the messages that are due until then, and lets the time pass.
+    fn send_until(&mut self, end: Time) {
+        while let Some((at, host)) = self.due.pop(end) {
+            self.run_and_sample(at);
+            self.begin_message(at, HostId(host));
+        }
+        self.run_and_sample(end);
     }
 
     /// When each host begins its first message.
@@ -335,7 +346,9 @@ impl<'a, M: Messenger> Run<'a, M> {
         let now = self.world.network.now();
         self.results.lasted = now - self.began;
         if now <= self.began + self.scenario.duration {
-            self.arrived_bytes += u64::from(sent.length);
+            if now >= self.counted() {
+                self.arrived_bytes += u64::from(sent.length);
+            }
             self.arrived_lately += u64::from(sent.length);
         }
         self.leave_round(sent.at, now);
