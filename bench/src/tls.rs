@@ -69,3 +69,47 @@ fn alpn_list(alpn: &[u8]) -> Vec<Vec<u8>> {
     }
     vec![alpn.to_vec()]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use rustls::{ClientConnection, HandshakeKind, ServerConnection};
+
+    use super::*;
+    use crate::certificates::Directory;
+
+    /// Lets both say what they have to say.
+    fn exchange(client: &mut ClientConnection, server: &mut ServerConnection) {
+        while client.wants_write() || server.wants_write() {
+            let mut wire = Vec::new();
+            client.write_tls(&mut wire).unwrap();
+            server.read_tls(&mut wire.as_slice()).unwrap();
+            server.process_new_packets().unwrap();
+            wire.clear();
+            server.write_tls(&mut wire).unwrap();
+            client.read_tls(&mut wire.as_slice()).unwrap();
+            client.process_new_packets().unwrap();
+        }
+    }
+
+    #[test]
+    fn every_handshake_is_a_full_one() {
+        let directory = Directory::make().unwrap();
+        let client = Arc::new(client_config(&directory.0, b"h2").unwrap());
+        let server = Arc::new(server_config(&directory.0, b"h2").unwrap());
+        for _ in 0..3 {
+            let name = server_name().unwrap();
+            let mut client = ClientConnection::new(Arc::clone(&client), name).unwrap();
+            let mut server = ServerConnection::new(Arc::clone(&server)).unwrap();
+            exchange(&mut client, &mut server);
+            // Tickets come with what follows the handshake.
+            server.writer().write_all(b"reply").unwrap();
+            exchange(&mut client, &mut server);
+            client.reader().read_exact(&mut [0; 5]).unwrap();
+            assert_eq!(client.handshake_kind(), Some(HandshakeKind::Full));
+            assert_eq!(client.tls13_tickets_received(), 0);
+            assert_eq!(client.alpn_protocol(), Some(&b"h2"[..]));
+        }
+    }
+}

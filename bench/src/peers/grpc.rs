@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! gRPC by tonic over TLS: unary calls whose messages are bytes as they are, without protobuf.
+//!
+//! tonic is given TLS streams instead of certificates: its own configuration of TLS resumes sessions, and has no setting
+//! for that.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, BufMut, Bytes};
+use http::Uri;
 use http::uri::PathAndQuery;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client as tls_client, server as tls_server};
+use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::body::Body;
 use tonic::client;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{self, NamedService};
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{
-    Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Server, ServerTlsConfig,
-};
+use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
-use tower::Service;
+use tower::{Service, service_fn};
 
 use super::{Newcomer, Peer, Shape};
-use crate::certificates::{SERVER_NAME, authority, certificate, key};
 use crate::failure::Failure;
 use crate::job::Setting;
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
@@ -42,20 +50,18 @@ impl Peer for Grpc {
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
-        use_one_suite()?;
-        let chain = std::fs::read(certificate(&setting.directory))?;
-        let key = std::fs::read(key(&setting.directory))?;
-        let config = ServerTlsConfig::new().identity(Identity::from_pem(chain, key));
+        let acceptor = TlsAcceptor::from(Arc::new(tls::server_config(&setting.directory, ALPN)?));
         runtime()?.block_on(async {
-            let listener = tokio::net::TcpListener::bind(address).await?;
+            let listener = TcpListener::bind(address).await?;
             crate::server::listening(listener.local_addr()?)?;
+            let (streams, accepted) = mpsc::unbounded_channel();
+            tokio::spawn(accept(listener, acceptor, streams));
             Server::builder()
-                .tls_config(config)?
                 .initial_stream_window_size(WINDOW_BYTES)
                 .initial_connection_window_size(WINDOW_BYTES)
                 .max_concurrent_streams(STREAMS)
                 .add_service(Echo)
-                .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)))
+                .serve_with_incoming(UnboundedReceiverStream::new(accepted))
                 .await?;
             Ok(())
         })
@@ -67,11 +73,11 @@ impl Peer for Grpc {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, endpoint) = (runtime()?, endpoint(setting, server)?);
+        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared() {
-                connections.push(Caller::connect(&endpoint).await?);
+                connections.push(Caller::connect(&dial).await?);
             }
             Ok::<_, Failure>(connections)
         })?;
@@ -82,31 +88,69 @@ impl Peer for Grpc {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, endpoint) = (runtime()?, endpoint(setting, server)?);
+        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
         Ok(Box::new(move || {
-            runtime.block_on(Caller::connect(&endpoint)).map(drop)
+            runtime.block_on(Caller::connect(&dial)).map(drop)
         }))
     }
 }
 
-/// tonic takes no configuration of TLS but the process's default.
-fn use_one_suite() -> Result<(), Failure> {
-    let provider = tls::provider().as_ref().clone();
-    let installed = provider.install_default();
-    installed.map_err(|_| Failure::new("the process has a default for TLS already"))
+type Accepted = io::Result<tls_server::TlsStream<TcpStream>>;
+
+/// Accepts for ever; handshakes do not wait for each other.
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    streams: UnboundedSender<Accepted>,
+) -> io::Result<()> {
+    loop {
+        let (socket, _) = listener.accept().await?;
+        socket.set_nodelay(true)?;
+        let (acceptor, streams) = (acceptor.clone(), streams.clone());
+        // A client whose handshake fails tells why; the server takes streams until the process ends.
+        tokio::spawn(async move {
+            let stream = acceptor.accept(socket).await?;
+            streams.send(Ok(stream)).map_err(io::Error::other)
+        });
+    }
 }
 
-fn endpoint(setting: &Setting, server: SocketAddr) -> Result<Endpoint, Failure> {
-    use_one_suite()?;
-    let authority = Certificate::from_pem(std::fs::read(authority(&setting.directory))?);
-    let config = ClientTlsConfig::new()
-        .ca_certificate(authority)
-        .domain_name(SERVER_NAME);
-    Ok(Endpoint::from_shared(format!("https://{server}"))?
-        .tls_config(config)?
-        .tcp_nodelay(true)
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES))
+/// How clients connect.
+struct Dial {
+    endpoint: Endpoint,
+    connector: TlsConnector,
+    name: ServerName<'static>,
+    server: SocketAddr,
+}
+
+impl Dial {
+    fn new(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
+        let config = tls::client_config(&setting.directory, ALPN)?;
+        // With "https" tonic would look for a TLS of its own.
+        let endpoint = Endpoint::from_shared(format!("http://{server}"))?
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES);
+        Ok(Self {
+            endpoint,
+            connector: TlsConnector::from(Arc::new(config)),
+            name: tls::server_name()?,
+            server,
+        })
+    }
+
+    async fn connect(&self) -> Result<Channel, Failure> {
+        let (connector, name, server) = (self.connector.clone(), self.name.clone(), self.server);
+        let connect = service_fn(move |_: Uri| {
+            let (connector, name) = (connector.clone(), name.clone());
+            async move {
+                let socket = TcpStream::connect(server).await?;
+                socket.set_nodelay(true)?;
+                let stream = connector.connect(name, socket).await?;
+                Ok::<TokioIo<tls_client::TlsStream<TcpStream>>, io::Error>(TokioIo::new(stream))
+            }
+        });
+        Ok(self.endpoint.connect_with_connector(connect).await?)
+    }
 }
 
 #[derive(Clone)]
@@ -114,8 +158,8 @@ struct Caller(client::Grpc<Channel>);
 
 impl Caller {
     /// Has made one call when it returns.
-    async fn connect(endpoint: &Endpoint) -> Result<Self, Failure> {
-        let mut caller = Self(client::Grpc::new(endpoint.connect().await?));
+    async fn connect(dial: &Dial) -> Result<Self, Failure> {
+        let mut caller = Self(client::Grpc::new(dial.connect().await?));
         caller.call(&frame::request(64, 64)).await?;
         Ok(caller)
     }
@@ -210,6 +254,8 @@ impl Decoder for Raw {
     }
 }
 
+/// Of HTTP/2.
+const ALPN: &[u8] = b"h2";
 const PATH: &str = "/bench.Echo/Call";
 const STREAMS: u32 = 4_096;
 const WINDOW_BYTES: u32 = 16 << 20;
