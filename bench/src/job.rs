@@ -89,8 +89,10 @@ pub(crate) struct Findings {
 /// Times in microseconds.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct GroupFindings {
+    /// Finished.
     pub(crate) calls: u64,
-    /// Begun, and not finished within the time given to finish.
+    /// Due, and not finished within the time given to finish. They are in the times below with the age that they had
+    /// then.
     pub(crate) unfinished: u64,
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,

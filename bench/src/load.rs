@@ -59,3 +59,6 @@ fn check(length: usize, wanted: u32) -> Result<(), Failure> {
 /// What is in progress at the end may take so long; after it the measurement has failed (closed loop), or the calls
 /// count as unfinished (open loop).
 const FINISH: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::FINISH;
+
 /// Times, ascending.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
@@ -11,6 +13,7 @@ pub(crate) struct Arrivals {
     state: u64,
     at_s: f64,
     began: Option<Instant>,
+    finish: Duration,
 }
 
 impl Arrivals {
@@ -22,12 +25,24 @@ impl Arrivals {
             state: seed,
             at_s: 0.0,
             began: None,
+            finish: FINISH,
         }
+    }
+
+    /// With so much time to finish.
+    #[cfg(test)]
+    pub(super) fn with_finish(self, finish: Duration) -> Self {
+        Self { finish, ..self }
     }
 
     /// When the first call could have begun.
     pub(crate) fn began(&mut self) -> Instant {
         *self.began.get_or_insert_with(Instant::now)
+    }
+
+    /// Calls that have not ended by then are unfinished. The same for all kinds of callers, and whatever was slow.
+    pub(super) fn limit(&mut self) -> Instant {
+        self.began() + self.duration + self.finish
     }
 
     /// SplitMix64, in (0, 1].

@@ -32,14 +32,28 @@ impl Tally {
         self.times.saturating_record(nanoseconds);
     }
 
-    /// A call did not end.
-    pub(crate) fn record_unfinished(&mut self, calls: usize) {
-        self.unfinished += calls as u64;
+    /// A call should have begun at `due`, and had not ended at `limit`. Its age counts as its time: left out, it would
+    /// make whoever is too slow look fast.
+    pub(crate) fn record_unfinished(&mut self, due: Instant, limit: Instant) {
+        self.record(limit.saturating_duration_since(due));
+        self.unfinished += 1;
+    }
+
+    /// A call that should have begun at `due` has ended at `ended`, perhaps too late.
+    pub(crate) fn record_until(&mut self, (due, ended): (Instant, Instant), limit: Instant) {
+        match ended <= limit {
+            true => self.record(ended - due),
+            false => self.record_unfinished(due, limit),
+        }
     }
 
     /// A caller has made its last call just now.
     pub(crate) fn end(&mut self, began: Instant) {
-        self.per_second = self.times.len() as f64 / began.elapsed().as_secs_f64();
+        self.per_second = self.finished() as f64 / began.elapsed().as_secs_f64();
+    }
+
+    fn finished(&self) -> u64 {
+        self.times.len() - self.unfinished
     }
 
     /// Takes in what another caller did at the same time.
@@ -56,7 +70,7 @@ impl GroupFindings {
     pub(crate) fn of(tally: &Tally) -> Self {
         let at = |quantile| tally.times.value_at_quantile(quantile) as f64 / 1e3;
         Self {
-            calls: tally.times.len(),
+            calls: tally.finished(),
             unfinished: tally.unfinished,
             per_second: tally.per_second,
             p50_us: at(0.5),

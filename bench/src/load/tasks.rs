@@ -2,6 +2,7 @@
 //! A task for each caller, all on tokio's current-thread runtime: with one core for the process a second thread would
 //! only cost.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,8 +116,9 @@ async fn call_until<C: TaskCaller>(
 async fn call_all_when_due<C: TaskCaller>(
     hands: Vec<Vec<C>>,
     request: Bytes,
-    arrivals: Arrivals,
+    mut arrivals: Arrivals,
 ) -> Result<Tally, Failure> {
+    let limit = arrivals.limit();
     let (due_calls, queue) = mpsc::unbounded_channel();
     let queue = Arc::new(Mutex::new(queue));
     let (results, mut finished) = mpsc::unbounded_channel();
@@ -126,40 +128,46 @@ async fn call_all_when_due<C: TaskCaller>(
         tasks.spawn(call_from_queue(hand, request, queue, results));
     }
     drop(results);
-    let mut begun = 0;
-    for due in arrivals {
+    let mut in_progress = BTreeMap::new();
+    for (number, due) in (0_u64..).zip(arrivals) {
         while Instant::now() < due {
             tokio::task::yield_now().await;
         }
-        begun += 1;
-        due_calls.send(due)?;
+        in_progress.insert(number, due);
+        due_calls.send(number)?;
     }
     drop(due_calls);
     let mut tally = Tally::new()?;
-    let limit = Instant::now() + FINISH;
-    let mut ended = 0;
-    while ended < begun {
+    while !in_progress.is_empty() {
         let next = tokio::time::timeout_at(limit.into(), finished.recv());
-        let Ok(Some(time)) = next.await else { break };
-        tally.record(time?);
-        ended += 1;
+        let Ok(Some((number, ended))) = next.await else {
+            break;
+        };
+        if let Some(due) = in_progress.remove(&number) {
+            tally.record_until((due, ended?), limit);
+        }
     }
-    tally.record_unfinished(begun - ended);
+    for due in in_progress.into_values() {
+        tally.record_unfinished(due, limit);
+    }
     Ok(tally)
 }
+
+/// A call's number, and when it ended.
+type Ended = (u64, Result<Instant, Failure>);
 
 async fn call_from_queue<C: TaskCaller>(
     mut hand: Vec<C>,
     request: Bytes,
-    queue: Arc<Mutex<mpsc::UnboundedReceiver<Instant>>>,
-    results: mpsc::UnboundedSender<Result<Duration, Failure>>,
+    queue: Arc<Mutex<mpsc::UnboundedReceiver<u64>>>,
+    results: mpsc::UnboundedSender<Ended>,
 ) {
     loop {
         let next = queue.lock().await.recv().await;
-        let Some(due) = next else { return };
+        let Some(number) = next else { return };
         let outcome = hand[0].call(&request).await;
         let outcome = outcome.and_then(|length| check(length, request.len() as u32));
         // Nobody waits any more after the time to finish.
-        let _ = results.send(outcome.map(|()| due.elapsed()));
+        let _ = results.send((number, outcome.map(|()| Instant::now())));
     }
 }

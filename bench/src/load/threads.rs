@@ -105,6 +105,7 @@ fn call_until<C: ThreadCaller>(
 }
 
 /// One idle thread at a time waits for the next arrival; it looks at the clock and yields, since a sleep would end late.
+/// A call that blocks cannot be given up: one that ends after the limit counts as unfinished then.
 fn call_when_due<C: ThreadCaller>(
     hand: &mut [C],
     request: &Bytes,
@@ -112,16 +113,20 @@ fn call_when_due<C: ThreadCaller>(
 ) -> Result<Tally, Failure> {
     let mut tally = Tally::new()?;
     loop {
-        let due = {
+        let (due, limit) = {
             let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(due) = arrivals.next() else { break };
             while Instant::now() < due {
                 std::thread::yield_now();
             }
-            due
+            (due, arrivals.limit())
         };
+        if Instant::now() > limit {
+            tally.record_unfinished(due, limit);
+            continue;
+        }
         check(hand[0].call(request)?, request.len() as u32)?;
-        tally.record(due.elapsed());
+        tally.record_until((due, Instant::now()), limit);
     }
     Ok(tally)
 }

@@ -99,18 +99,16 @@ impl<E: Exchange> Callers for Turns<E> {
 
     fn open(&mut self, size: u32, mut arrivals: Arrivals) -> Result<Tally, Failure> {
         let request = frame::request(size, size);
-        let began = arrivals.began();
+        let (began, limit) = (arrivals.began(), arrivals.limit());
         let mut tally = Tally::new()?;
         let mut due_at = vec![began; self.callers];
         let mut idle: Vec<u32> = (0..self.callers as u32).collect();
         let (mut waiting, mut ended) = (VecDeque::new(), Vec::new());
         let mut next = arrivals.next();
-        let mut last_arrival = began;
         loop {
             let now = Instant::now();
             while let Some(due) = next.filter(|due| *due <= now) {
                 waiting.push_back(due);
-                last_arrival = due;
                 next = arrivals.next();
             }
             while let (Some(number), Some(due)) = (idle.last().copied(), waiting.front().copied()) {
@@ -119,10 +117,8 @@ impl<E: Exchange> Callers for Turns<E> {
                 due_at[number as usize] = due;
                 self.begin(number, &request)?;
             }
-            let in_progress = self.callers - idle.len();
-            let is_over = next.is_none() && in_progress + waiting.len() == 0;
-            if is_over || next.is_none() && now > last_arrival + FINISH {
-                tally.record_unfinished(in_progress + waiting.len());
+            let is_all_done = idle.len() == self.callers && waiting.is_empty();
+            if next.is_none() && (is_all_done || now > limit) {
                 break;
             }
             // Busy, as the other kinds of callers are: a sleep would end late.
@@ -130,9 +126,14 @@ impl<E: Exchange> Callers for Turns<E> {
             let now = Instant::now();
             for (number, length) in ended.drain(..) {
                 check(length, size)?;
-                tally.record(now - due_at[number as usize]);
+                tally.record_until((due_at[number as usize], now), limit);
                 idle.push(number);
             }
+        }
+        let in_progress = (0..self.callers as u32).filter(|number| !idle.contains(number));
+        let in_progress = in_progress.map(|number| due_at[number as usize]);
+        for due in in_progress.chain(waiting) {
+            tally.record_unfinished(due, limit);
         }
         tally.end(began);
         Ok(tally)
