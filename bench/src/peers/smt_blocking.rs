@@ -34,10 +34,9 @@ impl SmtBlocking {
         }
     }
 
-    fn client(self, setting: &Setting, server: SocketAddr) -> Result<blocking::Client, Failure> {
-        let client = self
-            .tune(client_builder(setting)?)
-            .connect_blocking(server)?;
+    /// Has made one call when it returns.
+    fn client(builder: Builder, server: SocketAddr) -> Result<blocking::Client, Failure> {
+        let client = builder.connect_blocking(server)?;
         client.call(frame::request(64, 64)).wait()?;
         Ok(client)
     }
@@ -83,13 +82,17 @@ impl Peer for SmtBlocking {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let client = Caller(self.client(setting, server)?);
+        let builder = self.tune(client_builder(setting)?);
+        let client = Caller(Self::client(builder, server)?);
         Ok(Box::new(Threads(deal(vec![client], shape.callers))))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (peer, setting) = (*self, setting.clone());
-        Ok(Box::new(move || peer.client(&setting, server).map(drop)))
+        // Certificates are read once, as by all peers.
+        let builder = self.tune(client_builder(setting)?);
+        Ok(Box::new(move || {
+            Self::client(builder.clone(), server).map(drop)
+        }))
     }
 }
 
