@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Throw-away certificates: an authority and a server's leaf, both P-256, in files that all peers read.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::failure::{Doing, Failure};
 
@@ -26,7 +29,7 @@ pub(crate) fn key(directory: &Path) -> PathBuf {
     directory.join("server.key")
 }
 
-/// A directory that goes with this value.
+/// A directory for this user alone, which goes with this value.
 #[derive(Debug)]
 pub(crate) struct Directory(pub(crate) PathBuf);
 
@@ -34,10 +37,29 @@ impl Directory {
     /// Makes the directory and the certificates.
     pub(crate) fn make() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("smt-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).doing("making a directory for certificates")?;
+        let mut builder = DirBuilder::new();
+        builder
+            .mode(0o700)
+            .create(&path)
+            .doing("making a directory for certificates")?;
         let directory = Self(path);
+        directory.guard().doing("catching signals")?;
         directory.fill().doing("making certificates")?;
         Ok(directory)
+    }
+
+    /// SIGINT and SIGTERM remove it too before they end the process: a run of hours is often ended so. Processes and
+    /// namespaces end with their input.
+    fn guard(&self) -> Result<(), Failure> {
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let path = self.0.clone();
+        std::thread::spawn(move || {
+            signals.forever().next();
+            // It is gone already if the run was about to end.
+            let _ = fs::remove_dir_all(path);
+            std::process::exit(INTERRUPTED);
+        });
+        Ok(())
     }
 
     fn fill(&self) -> Result<(), Failure> {
@@ -68,3 +90,6 @@ impl Drop for Directory {
         }
     }
 }
+
+/// 128 and the number of SIGINT, as shells say it.
+const INTERRUPTED: i32 = 130;
