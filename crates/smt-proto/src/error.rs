@@ -83,9 +83,6 @@ pub enum SessionEnd {
     /// The peer has restarted, or forgotten the session. A new session is needed.
     #[error("peer: the peer no longer knows the session (it restarted or closed it)")]
     Reset,
-    /// Message ids or keys are used up. A new session is needed.
-    #[error("limit: the session's ids or keys are used up")]
-    UsedUp,
     /// This process is a copy of the one that has the session, and must not go on with its keys.
     #[error(
         "caller: the session is that of the process which this one is a copy of (fork); open another endpoint here"

@@ -15,7 +15,7 @@ pub(crate) const STALE_HINTS: Duration = Duration::from_millis(5);
 /// Unanswered repetitions of a flight after which a client begins a new attempt: something forged may have
 /// spoilt this one at the server.
 pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;
-/// A server forgets a handshake that made no progress for this long.
+/// A server forgets a handshake so long after it began.
 pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
 /// Most flights of a handshake: three, with HelloRetryRequest five, with an alert after that one more.
 pub(crate) const FLIGHTS_MAX: u8 = 7;

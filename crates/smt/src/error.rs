@@ -103,7 +103,7 @@ impl Error {
     }
 }
 
-/// An endpoint could not be opened. Nothing was sent.
+/// An endpoint could not be opened. No message was sent.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

@@ -44,6 +44,7 @@
 //! | do not `accept` | messages wait here, up to `Config::memory_max` | what is beyond it waits there |
 //! | end the tokio runtime of an endpoint | all sessions close; calls fail, and `accept` ends | calls in progress fail |
 //! | `shutdown` | new requests are refused, those in progress are finished, then all sessions close | refused calls: "did not run"; who connects meanwhile learns why it is not taken |
+//! | fork the process | the copy sends and receives nothing: its calls fail, and say why; the original goes on | nothing |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!
 //! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".

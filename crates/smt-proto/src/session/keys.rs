@@ -25,6 +25,7 @@ impl Session {
             return;
         }
         self.seal.update();
+        self.begun.key_changed();
         self.unpark();
         self.controls = 0;
         self.is_epoch_done = false;
@@ -46,13 +47,13 @@ impl Session {
     /// memory, the very messages that hold that epoch.
     pub(super) fn key_suffices(&mut self, records: u32, shared: &Shared) -> bool {
         let most = shared.config.key_limits.records();
-        let (epoch, left) = (self.seal.epoch(), self.seal.records_left());
+        let left = self.seal.records_left();
         if self.begun.leaves(left, records) {
             return true;
         }
         let has_previous = self.seal.previous().is_some();
-        if !has_previous || !self.begun.was_counted_at(epoch, left) {
-            self.begun = Begun::counted(self.records_begun(most), epoch, left);
+        if !has_previous || !self.begun.was_counted_at(left) {
+            self.begun = Begun::counted(self.records_begun(most), left);
             if self.begun.leaves(left, records) {
                 return true;
             }
@@ -64,7 +65,7 @@ impl Session {
             // No key has so many: it takes several.
             return true;
         }
-        self.seal.request_update(epoch);
+        self.seal.request_update(self.seal.epoch());
         false
     }
 
@@ -201,23 +202,26 @@ impl Session {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
     records: u32,
-    /// The epoch, and what was left of its key, when they were counted.
-    epoch: u32,
+    /// What was left of the key when they were counted, [`u32::MAX`] if that was another key: none has so many.
     left: u32,
 }
 
 impl Begun {
-    fn counted(records: u64, epoch: u32, left: u64) -> Self {
+    fn counted(records: u64, left: u64) -> Self {
         Self {
             records: records.try_into().unwrap_or(u32::MAX),
-            epoch,
             left: left.try_into().unwrap_or(u32::MAX),
         }
     }
 
     /// Whether nothing was sealed since they were counted: then it is what they still need, unless some have ended.
-    fn was_counted_at(&self, epoch: u32, left: u64) -> bool {
-        self.epoch == epoch && u64::from(self.left) == left
+    fn was_counted_at(&self, left: u64) -> bool {
+        u64::from(self.left) == left
+    }
+
+    /// There is another key.
+    fn key_changed(&mut self) {
+        self.left = u32::MAX;
     }
 
     /// A message of so many records begins.
@@ -240,11 +244,12 @@ mod tests {
 
     #[test]
     fn what_begins_counts_until_all_are_counted_anew() {
-        let mut begun = Begun::counted(90, 4, 500);
+        let mut begun = Begun::counted(90, 500);
         assert!(begun.leaves(500, 410) && !begun.leaves(500, 411));
         begun.add(10);
         assert!(begun.leaves(500, 400) && !begun.leaves(500, 401));
-        assert!(begun.was_counted_at(4, 500));
-        assert!(!begun.was_counted_at(4, 499) && !begun.was_counted_at(5, 500));
+        assert!(begun.was_counted_at(500) && !begun.was_counted_at(499));
+        begun.key_changed();
+        assert!(!begun.was_counted_at(500));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use smt_proto::{Config, GrantBudget, GrantPolicy, Grantable, Granted};
+use smt_proto::{Config, GrantBudget, GrantPolicy, Grantable, Granted, OneWayOutcome};
 use smt_record::KeyLimits;
 use smt_wire::{PacketType, SessionIndex};
 
@@ -355,6 +355,27 @@ fn and_who_waited_goes_on_when_the_epoch_before_is_over() {
     });
     let (acknowledged, left) = (acknowledged.unwrap().at, left.unwrap().at);
     assert_eq!(left, acknowledged + world.latency);
+}
+
+/// What the peer has begun to take can always go on: else it would hold memory that those need which hold up the next key.
+#[test]
+fn although_the_peer_has_memory_for_one_message_only() {
+    let mut sender = ethernet();
+    sender.record_size = 1_400;
+    sender.unscheduled = 10_000;
+    sender.key_limits = KeyLimits::new(1_024, 112, 1 << 20).unwrap();
+    let mut receiver = ethernet();
+    receiver.memory_max = 100_000;
+    let (mut world, client, _) = World::connected_with(sender, receiver);
+    let began = world.now;
+    let lengths = (0..60).map(|number| 60_000 + number * 1_000);
+    let sent: Vec<_> = lengths
+        .map(|length| world.send_one_way(0, client, body(1, length)))
+        .collect();
+    for rpc in sent {
+        assert_eq!(world.one_way_outcome(0, rpc), OneWayOutcome::Delivered);
+    }
+    assert!(world.now.since(began) < ms(20_000));
 }
 
 /// The batch that uses a key up is followed by the next key, not by a question.

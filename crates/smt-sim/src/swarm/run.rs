@@ -290,8 +290,11 @@ impl<'a> Run<'a> {
         let mut sent = 0;
         for from in 0..hosts {
             for to in (0..hosts).filter(|to| *to != from) {
-                // Some need grants.
-                let longest = *self.random.pick(&[20_000, 20_000, 250_000]);
+                // Some need grants. Under an attacker's hands, who may still be there, those take longer.
+                let longest = match self.case.has_adversary {
+                    true => 20_000,
+                    false => *self.random.pick(&[20_000, 20_000, 250_000]),
+                };
                 let content = Content {
                     number: u64::MAX - first - sent,
                     length: self.random.between(12, longest) as u32,
