@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The thread that looks after an endpoint while no other waits for it, and keeps the timers that are set while a leader
+//! already waits for longer.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use smt_proto::Time;
+
+use super::Hub;
+use super::threads::{Leading, WAIT_MAX};
+
+/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
+/// socket, so that it is never in a caller's way.
+pub(super) fn take_care(hub: &Weak<Hub>) {
+    let mut sleep = CARE_AFTER;
+    loop {
+        std::thread::park_timeout(sleep);
+        let Some(hub) = hub.upgrade() else { return };
+        if hub.lock().is_closed {
+            return;
+        }
+        sleep = hub.look_after();
+    }
+}
+
+impl Hub {
+    /// One look of the caretaker; how long it may sleep after it.
+    fn look_after(&self) -> Duration {
+        {
+            let (mut lead, now) = (self.lock_lead(), self.now());
+            if lead.is_taken && lead.until <= now {
+                drop(lead);
+                return self.look_for_leader(now);
+            }
+            if lead.is_taken {
+                return lead.until.since(now).min(CARE_AFTER);
+            }
+            if now.since(lead.last) < CARE_AFTER {
+                return CARE_AFTER;
+            }
+            lead.is_taken = true;
+        }
+        let leading = Leading::of(self);
+        while self.receive_now() {}
+        let mut core = self.lock();
+        let now = core.advance(self.now());
+        core.fire_timers(now, false);
+        core.turn(now);
+        let idle = core.idle_time(now);
+        drop(core);
+        drop(leading);
+        self.hand_over();
+        idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
+    }
+
+    /// Does what is due while the leader waits for longer; how long nothing more is.
+    fn look_for_leader(&self, now: Time) -> Duration {
+        let _entered = self.span.enter();
+        // From here on others tell of what they make due, also while this looks.
+        self.lock_lead().until = now + WAIT_MAX;
+        let mut core = self.lock();
+        let now = core.advance(now);
+        core.fire_timers(now, false);
+        core.turn(now);
+        let wait = core
+            .idle_time(now)
+            .map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
+        drop(core);
+        let mut lead = self.lock_lead();
+        lead.until = lead.until.min(now + wait);
+        lead.until.since(self.now()).min(CARE_AFTER)
+    }
+}
+
+/// The caretaker leaves an endpoint alone that was driven this recently.
+const CARE_AFTER: Duration = Duration::from_millis(20);
+/// The caretaker's longest sleep.
+const CARE_IDLE: Duration = Duration::from_millis(250);

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Threads that wait drive their endpoint.
+//!
+//! 1. [`Hub::block_on`] looks whether what a thread waits for is there.
+//! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks again. Others follow:
+//!    they sleep until they are woken, by what they wait for or because nobody leads.
+//! 3. A thread that has what it waited for hands over to a follower.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::task::{Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use smt_carrier::ReceiveError;
+use smt_proto::Time;
+
+use super::{Hub, Receiver};
+use crate::core::Core;
+
+/// Who drives, and who waits to.
+#[derive(Default)]
+pub(super) struct Lead {
+    pub(super) is_taken: bool,
+    next_follower: u64,
+    followers: BTreeMap<u64, Thread>,
+    /// When somebody last led.
+    pub(super) last: Time,
+    /// When timers are looked at next, if nothing comes: by the leader, or by the caretaker for it.
+    pub(super) until: Time,
+}
+
+impl Hub {
+    /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
+    pub(super) fn tell_caretaker(&self, due: Time) {
+        let mut lead = self.lock_lead();
+        if lead.is_taken {
+            self.look_by(&mut lead, due);
+        }
+    }
+
+    /// The caretaker looks around for the leader at `due`, unless somebody does before.
+    fn look_by(&self, lead: &mut Lead, due: Time) {
+        if due < lead.until {
+            lead.until = due;
+            self.caretaker.get().into_iter().for_each(Thread::unpark);
+        }
+    }
+
+    /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.
+    pub(crate) fn block_on<T>(
+        &self,
+        mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>,
+    ) -> T {
+        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
+        let mut now = self.now();
+        THREAD_WAKER.with(|waker| {
+            loop {
+                let poll = |core: &mut Core, now| poll(core, now, waker);
+                let look = |core: &Core, now, polled| match polled {
+                    Poll::Ready(result) => Ok(result),
+                    Poll::Pending => Err(core.idle_time(now)),
+                };
+                let idle = match self.change_at(now, poll, look) {
+                    Ok(result) => {
+                        self.hand_over();
+                        return result;
+                    }
+                    Err(idle) => idle,
+                };
+                if !self.process.is_this() {
+                    // All has ended with the look at it: the next one finds that.
+                    std::thread::yield_now();
+                    continue;
+                }
+                if self.driver.is_some() {
+                    // A task drives, and wakes this thread.
+                    std::thread::park_timeout(WAIT_MAX);
+                    now = self.now();
+                    continue;
+                }
+                let wait = idle.map_or(LEAD_MAX, |idle| idle.min(LEAD_MAX));
+                now = match self.follow_or_lead(now + wait) {
+                    Some(follower) => {
+                        std::thread::park_timeout(WAIT_MAX);
+                        self.stop_following(follower);
+                        self.now()
+                    }
+                    None => self.lead_once(wait),
+                }
+            }
+        })
+    }
+
+    /// Receives one batch, waiting for at most `wait`; when that was.
+    fn lead_once(&self, wait: Duration) -> Time {
+        let leading = Leading::of(self);
+        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        let Receiver { buffer, spin } = &mut *receiver;
+        let received = spin.receive(self.carrier.as_ref(), buffer, wait);
+        if matches!(received, Err(ReceiveError::Other { .. })) {
+            // If it goes on like this, it shall not take a core.
+            std::thread::sleep(wait.min(RECEIVE_AGAIN));
+        }
+        let now = self.now();
+        let has_told = self.take_in(now, received, buffer);
+        drop(receiver);
+        let is_crowded = leading.end(now);
+        if has_told && is_crowded {
+            // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
+            std::thread::yield_now();
+        }
+        now
+    }
+
+    /// Takes the lead (`None`), or a place among the followers. The next timer is at `due`.
+    fn follow_or_lead(&self, due: Time) -> Option<u64> {
+        let mut lead = self.lock_lead();
+        if !std::mem::replace(&mut lead.is_taken, true) {
+            lead.until = due;
+            return None;
+        }
+        self.look_by(&mut lead, due);
+        let follower = lead.next_follower;
+        lead.next_follower += 1;
+        lead.followers.insert(follower, std::thread::current());
+        Some(follower)
+    }
+
+    fn stop_following(&self, follower: u64) {
+        self.lock_lead().followers.remove(&follower);
+    }
+
+    /// This thread has what it waited for: somebody else leads on.
+    pub(super) fn hand_over(&self) {
+        if !self.process.is_this() {
+            return;
+        }
+        let lead = self.lock_lead();
+        if !lead.is_taken
+            && let Some((_, thread)) = lead.followers.first_key_value()
+        {
+            thread.unpark();
+        }
+    }
+
+    pub(super) fn lock_lead(&self) -> MutexGuard<'_, Lead> {
+        self.lead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes a thread.
+struct ThreadWaker(Thread);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// Made once per thread, so that a call allocates nothing for it.
+    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+}
+
+/// The lead, given back also if the carrier panics: else nobody would receive any more.
+pub(super) struct Leading<'a> {
+    hub: &'a Hub,
+    is_over: bool,
+}
+
+impl<'a> Leading<'a> {
+    /// Who has taken it.
+    pub(super) fn of(hub: &'a Hub) -> Self {
+        Self {
+            hub,
+            is_over: false,
+        }
+    }
+
+    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by here.
+    fn end(mut self, now: Time) -> bool {
+        self.is_over = true;
+        let mut lead = self.hub.lock_lead();
+        lead.is_taken = false;
+        lead.last = now;
+        lead.followers.len() >= CROWD
+    }
+}
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.hub.lock_lead().is_taken = false;
+        }
+    }
+}
+
+/// A carrier that fails is asked again after this time.
+const RECEIVE_AGAIN: Duration = Duration::from_millis(1);
+/// A leader looks around at least this often. It cannot be woken while it receives, so what another thread does
+/// to what it waits for (a shutdown, a close) it learns at most so late.
+const LEAD_MAX: Duration = Duration::from_millis(250);
+/// Who only waits looks around at least this often; nobody relies on it.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
+/// So many waiting threads make a leader yield to those it has woken. With few it would lose more than they gain: to
+/// the scheduler a thread that yields has had its slice.
+const CROWD: usize = 6;
