@@ -170,7 +170,7 @@ impl Channel {
                 let id = message.id();
                 assert_eq!(sealed, Err(SealError::EpochFinished { id, index }));
             }
-        } else if sender.records >= self.limits.records {
+        } else if sender.records >= self.limits.records() {
             let (epoch, sealed_before) = (sender.epoch, sender.records);
             let used_up = KeyUsedUp {
                 epoch,
@@ -186,7 +186,7 @@ impl Channel {
     }
 
     fn count_control(&mut self) {
-        let is_allowed = self.sender.controls < self.limits.records;
+        let is_allowed = self.sender.controls < self.limits.records();
         assert_eq!(self.seal.count_control().is_ok(), is_allowed);
         self.sender.controls += u64::from(is_allowed);
     }
@@ -258,9 +258,9 @@ impl Channel {
         assert_eq!(self.seal.previous(), sender.previous);
         assert_eq!(
             self.seal.records_left(),
-            self.limits.records - sender.records
+            self.limits.records() - sender.records
         );
-        let is_well_used = sender.records.max(sender.controls) >= self.limits.update_at;
+        let is_well_used = sender.records.max(sender.controls) >= self.limits.update_at();
         assert_eq!(self.seal.wants_update(), sender.is_asked || is_well_used);
         assert_eq!(self.open.epoch(), self.current);
         assert_eq!(self.open.previous(), self.previous);

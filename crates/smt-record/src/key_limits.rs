@@ -39,6 +39,11 @@ impl KeyLimits {
         self.records
     }
 
+    /// Number of them from which on an update is wanted.
+    pub fn update_at(&self) -> u64 {
+        self.update_at
+    }
+
     fn check(&self) -> Result<(), KeyLimitsError> {
         if !(RECORDS_PER_KEY_MIN..=RECORDS_PER_KEY_MAX).contains(&self.records) {
             return Err(KeyLimitsError::Records(self.records));
