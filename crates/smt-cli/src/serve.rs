@@ -21,6 +21,7 @@ use bytes::Bytes;
 use clap::Args;
 use smt::blocking::Server;
 use smt::{Builder, KeyLogFile, Request, Shards};
+use smt_wire::Shard;
 
 use crate::credentials::ServerCredentials;
 use crate::failure::{Doing, Failure};
@@ -159,15 +160,11 @@ fn answer(request: Request, body: Bytes, tally: &Tally) {
     }
 }
 
-/// The bits of an address of a session say whose it is (SPEC §6.6).
+/// A number of shards (SPEC §6.6).
 fn shards(text: &str) -> Result<u16, String> {
-    let number = text.parse().ok();
-    let is_one = |number: &u16| number.is_power_of_two() && *number <= SHARDS_MAX;
-    number
-        .filter(is_one)
-        .ok_or_else(|| format!("give a power of two, at most {SHARDS_MAX}"))
+    let number = text.parse().ok().filter(|number| Shard::is_count(*number));
+    number.ok_or_else(|| format!("give a power of two, at most {}", Shard::COUNT_MAX))
 }
 
-const SHARDS_MAX: u16 = 256;
 /// Requests in progress get so long when the server is told to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -227,6 +227,17 @@ impl Session {
         self.served.insert(id.0, served);
     }
 
+    /// A message of the peer is over before it was whole.
+    pub(super) fn forget_incoming(
+        &mut self,
+        id: MessageId,
+        incoming: &Incoming,
+        shared: &mut Shared,
+    ) {
+        self.promised -= incoming.promised();
+        shared.forget(self.rpc(id), incoming);
+    }
+
     /// Opens record 0, or keeps the packet until it comes.
     pub(super) fn begin(
         &mut self,

@@ -52,7 +52,10 @@ impl Session {
             return true;
         }
         let has_previous = self.seal.previous().is_some();
-        if !has_previous || !self.begun.was_counted_at(left) {
+        // Without a previous epoch nothing would count them anew later; but the next key makes room for all, and is asked
+        // for once.
+        let is_last_look = !has_previous && !self.seal.wants_update();
+        if is_last_look || !self.begun.was_counted_at(left) {
             self.begun = Begun::counted(self.records_begun(most), left);
             if self.begun.leaves(left, records) {
                 return true;

@@ -8,7 +8,6 @@ use smt_wire::{MessageId, PacketType};
 
 use super::{Session, Shared};
 use crate::call::Call;
-use crate::incoming::Incoming;
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
     REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
@@ -125,17 +124,6 @@ impl Session {
         }
         let due = question.due;
         self.set_due(due);
-    }
-
-    /// A message of the peer is over before it was whole.
-    pub(super) fn forget_incoming(
-        &mut self,
-        id: MessageId,
-        incoming: &Incoming,
-        shared: &mut Shared,
-    ) {
-        self.promised -= incoming.promised();
-        shared.forget(self.rpc(id), incoming);
     }
 
     /// The peer does not follow up: its id stays marked, its state goes.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use smt_proto::{Config, OneWayOutcome};
+use smt_wire::SessionIndex;
 
 use super::support::configs::ethernet;
 use super::support::forge::{EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, set_u32, set_u64};
@@ -12,7 +13,7 @@ use super::support::{Answer, Datagram, Load, Random, Verdict, World, body, ms};
 const KIB: usize = 1024;
 
 /// The first DATA packet of a call that is lost.
-fn template(world: &mut World, session: smt_wire::SessionIndex) -> Datagram {
+fn template(world: &mut World, session: SessionIndex) -> Datagram {
     world.rule = Box::new(|_, _| Verdict::Drop);
     world.is_recording = true;
     world.call(0, session, body(1, 30_000));
@@ -232,9 +233,9 @@ fn whole_messages_that_nobody_takes_keep_others_out() {
     }
 }
 
-/// What was promised to messages that never come takes up nothing.
-#[test]
-fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
+/// A server with little memory of which node 0 has begun so many long calls, and finishes none; and the session of node 2
+/// with it.
+fn beside_an_idler(calls: u64) -> (World, SessionIndex) {
     let mut server = ethernet();
     server.accept = true;
     server.memory_max = 1024 * KIB;
@@ -245,10 +246,17 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
         Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
         _ => Verdict::Deliver,
     });
-    for number in 0..20 {
+    for number in 0..calls {
         world.call(0, idler, body(number, 100_000));
     }
     world.run_for(ms(10));
+    (world, other)
+}
+
+/// What was promised to messages that never come takes up nothing.
+#[test]
+fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
+    let (mut world, other) = beside_an_idler(20);
     let began = world.now;
     let alone = world.call(2, other, body(1, 100));
     assert_eq!(world.outcome(2, alone), Ok(body(1, 100)));
@@ -262,20 +270,7 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
 /// No peer gets more promises than are left for others.
 #[test]
 fn nor_long_ones() {
-    let mut server = ethernet();
-    server.accept = true;
-    server.memory_max = 1024 * KIB;
-    let mut world = World::new(vec![ethernet(), server, ethernet()]);
-    let (idler, _) = world.connect(0, 1).unwrap();
-    let (other, _) = world.connect(2, 1).unwrap();
-    world.rule = Box::new(|datagram, _| match datagram.data() {
-        Some(data) if datagram.from == 0 && data.header.offset > 0 => Verdict::Drop,
-        _ => Verdict::Deliver,
-    });
-    for number in 0..40 {
-        world.call(0, idler, body(number, 100_000));
-    }
-    world.run_for(ms(10));
+    let (mut world, other) = beside_an_idler(40);
     let refused = world.nodes[1].endpoint.statistics().memory_refusals;
     assert!(refused > 0, "one peer did not take all it could get");
     let began = world.now;

@@ -26,6 +26,17 @@ fn from_client(world: &World, bytes: Vec<u8>) -> Datagram {
     }
 }
 
+/// What a client begins with, of a flight that is longer.
+const FIRST: Handshake<'_> = Handshake {
+    destination: SessionIndex(0),
+    source: SessionIndex(7),
+    flight: 1,
+    cookie: &[],
+    flight_length: 5_000,
+    offset: 0,
+    fragment: &[1],
+};
+
 /// A peer that numbers all of its sessions alike makes a server compare tokens with few of them.
 #[test]
 fn a_reset_is_compared_with_few_sessions() {
@@ -79,15 +90,7 @@ fn cookies_are_given_for_whole_first_packets_alone() {
     let mut world = World::pair(Config::default(), config);
     world.is_recording = true;
     for (offset, length) in [(0, 1_199), (1, 1_200), (0, 86), (0, 1_200)] {
-        let packet = Handshake {
-            destination: SessionIndex(0),
-            source: SessionIndex(7),
-            flight: 1,
-            cookie: &[],
-            flight_length: 5_000,
-            offset,
-            fragment: &[1],
-        };
+        let packet = Handshake { offset, ..FIRST };
         let mut bytes = vec![0; 1_200];
         assert_eq!(packet.emit(VERSION, length, &mut bytes), length);
         bytes.truncate(length);
@@ -105,17 +108,8 @@ fn cookies_are_given_for_whole_first_packets_alone() {
 fn sixteen_handshakes_of_one_network_begin_without_a_cookie() {
     for (network, other) in [("10.0.0.", "10.0.1.1"), ("2001:db8::", "2001:db8:0:1::1")] {
         let mut world = World::pair(Config::default(), server());
-        let packet = Handshake {
-            destination: SessionIndex(0),
-            source: SessionIndex(7),
-            flight: 1,
-            cookie: &[],
-            flight_length: 5_000,
-            offset: 0,
-            fragment: &[1],
-        };
         let mut flight = vec![0; 1_200];
-        packet.emit(VERSION, 1_200, &mut flight);
+        FIRST.emit(VERSION, 1_200, &mut flight);
         let (now, server) = (world.now, &mut world.nodes[1]);
         let mut cookies_after = |address: &str| {
             let remote = SocketAddr::new(address.parse().unwrap(), 99);

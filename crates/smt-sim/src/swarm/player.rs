@@ -10,7 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::handshake::PeerIdentity;
-use smt_proto::{CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, Time};
+use smt_proto::{
+    CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, SessionFacts, Time,
+};
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::case::Action;
@@ -117,18 +119,18 @@ impl Player {
 
     /// Calls in progress of all sessions, as the endpoint says: their replies may come.
     pub(super) fn calls(&self, endpoint: &Endpoint) -> usize {
-        let sessions = self.sessions.keys();
-        let facts = sessions.filter_map(|index| endpoint.session(*index));
-        facts.map(|facts| facts.calls).sum()
+        self.facts(endpoint).map(|facts| facts.calls).sum()
     }
 
     /// Live messages of all sessions.
     pub(super) fn live(&self, endpoint: &Endpoint) -> usize {
-        let facts = self
-            .sessions
-            .keys()
-            .filter_map(|index| endpoint.session(*index));
+        let facts = self.facts(endpoint);
         facts.map(|facts| facts.calls + facts.served).sum()
+    }
+
+    fn facts(&self, endpoint: &Endpoint) -> impl Iterator<Item = SessionFacts> {
+        let sessions = self.sessions.keys();
+        sessions.filter_map(|index| endpoint.session(*index))
     }
 
     fn push(&mut self, at: Time, task: Task) {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+
+use super::*;
+
+const A: HostId = HostId(0);
+const B: HostId = HostId(1);
+
+fn sent(number: u64, length: u32) -> Sent {
+    Sent {
+        content: Content {
+            number,
+            length,
+            reply_length: 20,
+        },
+        from: A,
+        to: B,
+        is_one_way: false,
+        may_be_given_up: false,
+    }
+}
+
+fn delivered(sent: Sent) -> Report {
+    Report::Delivered {
+        at: B,
+        from: A,
+        body: sent.content.body(),
+    }
+}
+
+fn ended(number: u64, outcome: Outcome) -> Report {
+    Report::Ended { number, outcome }
+}
+
+/// What is found after these reports of a message that was sent.
+fn found(length: u32, reports: impl FnOnce(Sent) -> Vec<Report>) -> Vec<Checker> {
+    let (mut ledger, sent) = (Ledger::default(), sent(7, length));
+    ledger.take(Report::Sent(sent));
+    reports(sent)
+        .into_iter()
+        .for_each(|report| ledger.take(report));
+    ledger
+        .failures()
+        .iter()
+        .map(|failure| failure.checker)
+        .collect()
+}
+
+#[test]
+fn a_good_run_is_good() {
+    let replied = |sent: Sent| ended(7, Outcome::Replied(sent.content.reply()));
+    for length in [0, 5, 12, 5_000] {
+        assert_eq!(
+            found(length, |sent| vec![delivered(sent), replied(sent)]),
+            []
+        );
+    }
+}
+
+#[test]
+fn a_second_delivery_is_caught() {
+    for length in [5, 500] {
+        let twice = found(length, |sent| vec![delivered(sent), delivered(sent)]);
+        assert_eq!(twice, [Checker::AtMostOnce]);
+    }
+}
+
+#[test]
+fn one_changed_byte_is_caught() {
+    let changed = found(500, |sent| {
+        let mut body = sent.content.body().to_vec();
+        body[400] ^= 1;
+        let body = Bytes::from(body);
+        vec![Report::Delivered {
+            at: B,
+            from: A,
+            body,
+        }]
+    });
+    assert_eq!(changed, [Checker::Content]);
+}
+
+#[test]
+fn a_cut_message_is_caught() {
+    let cut = found(500, |sent| {
+        let body = sent.content.body().slice(..499);
+        vec![Report::Delivered {
+            at: B,
+            from: A,
+            body,
+        }]
+    });
+    assert_eq!(cut, [Checker::Content]);
+}
+
+#[test]
+fn what_nobody_sent_is_caught() {
+    let invented = found(500, |_| {
+        let body = Bytes::from(vec![9; 50]);
+        vec![Report::Delivered {
+            at: B,
+            from: A,
+            body,
+        }]
+    });
+    assert_eq!(invented, [Checker::Content]);
+}
+
+#[test]
+fn another_sender_or_receiver_is_caught() {
+    for (at, from) in [(A, A), (B, B)] {
+        let wrong = found(500, |sent| {
+            let body = sent.content.body();
+            vec![Report::Delivered { at, from, body }]
+        });
+        assert_eq!(wrong, [Checker::Provenance]);
+    }
+}
+
+#[test]
+fn what_ran_was_not_reported_as_not_run() {
+    let not_run = || ended(7, Outcome::Failed(Execution::DidNotRun));
+    let before = found(500, |sent| vec![delivered(sent), not_run()]);
+    let after = found(500, |sent| vec![not_run(), delivered(sent)]);
+    assert_eq!(
+        (before, after),
+        (vec![Checker::AtMostOnce], vec![Checker::AtMostOnce])
+    );
+    let refused = found(500, |sent| {
+        let refusal = Report::RefusedByApplication(sent.content.body());
+        vec![delivered(sent), refusal, not_run()]
+    });
+    assert_eq!(refused, []);
+}
+
+/// What is found if this ends so, in a run whose sessions last.
+fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Vec<Checker> {
+    let mut ledger = Ledger::new(true);
+    let reports = std::iter::once(Report::Sent(sent)).chain(before);
+    let ends = ended(7, Outcome::Failed(execution));
+    reports.chain([ends]).for_each(|report| ledger.take(report));
+    let failures = ledger.failures().iter();
+    failures.map(|failure| failure.checker).collect()
+}
+
+#[test]
+fn a_failure_that_nothing_explains_is_caught() {
+    let message = sent(7, 500);
+    for execution in [Execution::MayHaveRun, Execution::DidNotRun] {
+        let found = found_at_the_end(message, vec![], execution);
+        assert_eq!(found, [Checker::Liveness]);
+    }
+}
+
+#[test]
+fn one_that_an_application_explains_is_not() {
+    let (message, body) = (sent(7, 500), sent(7, 500).content.body());
+    let dropped = vec![
+        delivered(message),
+        Report::DroppedByApplication(body.clone()),
+    ];
+    let refused = vec![delivered(message), Report::RefusedByApplication(body)];
+    let given_up = Sent {
+        may_be_given_up: true,
+        ..message
+    };
+    let (may, did_not) = (Execution::MayHaveRun, Execution::DidNotRun);
+    assert_eq!(found_at_the_end(message, dropped, may), []);
+    assert_eq!(found_at_the_end(message, refused, did_not), []);
+    assert_eq!(found_at_the_end(given_up, vec![], may), []);
+}
+
+#[test]
+fn a_wrong_reply_is_caught() {
+    let wrong = found(500, |sent| {
+        let reply = Bytes::from(vec![1; 20]);
+        vec![delivered(sent), ended(7, Outcome::Replied(reply))]
+    });
+    assert_eq!(wrong, [Checker::Content]);
+}
+
+#[test]
+fn a_message_that_never_ends_is_caught() {
+    let mut ledger = Ledger::default();
+    ledger.take(Report::Sent(sent(7, 500)));
+    ledger.take(Report::Sent(sent(8, 500)));
+    ledger.take(ended(8, Outcome::Failed(Execution::MayHaveRun)));
+    ledger.check_all_ended();
+    assert_eq!(ledger.failures()[0].checker, Checker::Liveness);
+    let mut ledger = Ledger::default();
+    ledger.take(Report::Sent(sent(7, 500)));
+    ledger.take(Report::Crashed(A));
+    ledger.check_all_ended();
+    assert!(ledger.failures().is_empty());
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What goes wrong in a case: each kind of fault, drawn.
+
+use std::time::Duration;
+
+use super::{Case, HostFault, HostFaultKind};
+use crate::fault::{FaultKind, LinkFault};
+use crate::packet::HostId;
+use crate::random::Random;
+
+impl Case {
+    pub(super) fn draw_fault(&mut self, kind: FaultKind, random: &mut Random) {
+        use FaultKind as K;
+        let micros = |micros: u64| micros * 1_000;
+        match kind {
+            K::Loss | K::Corrupt | K::Truncate => self.link_fault(kind, 100_000, 0, random),
+            K::BurstLoss => self.link_fault(kind, 5_000, 60, random),
+            K::OneTypeLoss => {
+                let packet_type = *random.pick(&PACKET_TYPES);
+                self.link_fault(kind, 900_000, u64::from(packet_type), random);
+            }
+            K::Duplicate | K::Replay | K::Forge => {
+                self.link_fault(kind, 300_000, micros(2_000), random);
+            }
+            K::Reorder | K::Delay => self.link_fault(kind, 400_000, micros(5_000), random),
+            K::Partition => self.partition(random),
+            K::Shrink => {
+                let extent = random.between(1_200, 1_471);
+                self.link_fault(kind, 0, extent, random);
+            }
+            K::CrashKeeping | K::CrashLosing => {
+                let keeps = kind == K::CrashKeeping;
+                self.absence(
+                    [HostFaultKind::Crash { keeps }, HostFaultKind::Restart],
+                    random,
+                );
+                self.may_end_sessions = true;
+            }
+            K::Pause => self.absence([HostFaultKind::Pause, HostFaultKind::Resume], random),
+            K::ClockStep => {
+                let step = Duration::from_millis(random.between(1, 3_000));
+                self.may_end_sessions |= step >= GRAVE;
+                self.host_fault(HostFaultKind::Step(step), random);
+            }
+            K::ClockDrift => {
+                let drift = random.between(0, 2_000) as i32 - 1_000;
+                self.host_fault(HostFaultKind::Drift(drift), random);
+            }
+            K::SendRefused => {
+                let time = Duration::from_micros(random.between(10, 100_000));
+                self.host_fault(HostFaultKind::Refuse(time), random);
+            }
+            K::SendShort => self.host_fault(HostFaultKind::Short, random),
+            K::MemoryLimit => {
+                let host = random.below(self.configs.len() as u64) as usize;
+                let config = &mut self.configs[host];
+                config.memory_max = random.between(20_000, 200_000) as usize;
+                config.window = 64;
+                self.has_small_memory = true;
+            }
+            K::Adversary => self.has_adversary = true,
+            K::ShutDown => self.shut_down(random),
+        }
+    }
+
+    fn link_fault(&mut self, kind: FaultKind, chance: u64, extent: u64, random: &mut Random) {
+        let ends = [self.moment(random), self.moment(random)];
+        let pair = random.chance(300_000).then(|| self.two_hosts(random));
+        self.link_faults.push(LinkFault {
+            kind,
+            from: ends[0].min(ends[1]),
+            until: ends[0].max(ends[1]),
+            pair,
+            chance: random.between(1, chance.max(1)) as u32,
+            extent,
+        });
+    }
+
+    fn partition(&mut self, random: &mut Random) {
+        let from = self.moment(random);
+        let time = match random.chance(600_000) {
+            true => nearly_silent(random),
+            false => Duration::from_millis(random.between(1, 400)),
+        };
+        self.may_end_sessions |= time >= GRAVE;
+        let until = from + time;
+        self.heals = self.heals.max(until);
+        let pair = random.chance(500_000).then(|| self.two_hosts(random));
+        self.link_faults.push(LinkFault {
+            kind: FaultKind::Partition,
+            from,
+            until,
+            pair,
+            chance: 1_000_000,
+            extent: 0,
+        });
+    }
+
+    /// A host is away for a while.
+    fn absence(&mut self, [goes, returns]: [HostFaultKind; 2], random: &mut Random) {
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        let time = match random.chance(500_000) {
+            true => nearly_silent(random),
+            false => Duration::from_millis(random.between(1, 3_000)),
+        };
+        self.may_end_sessions |= time >= GRAVE;
+        let back = at + time;
+        self.heals = self.heals.max(back);
+        for (at, kind) in [(at, goes), (back, returns)] {
+            self.host_faults.push(HostFault { at, host, kind });
+        }
+    }
+
+    /// A host ends in order, and begins anew at once.
+    fn shut_down(&mut self, random: &mut Random) {
+        use HostFaultKind as K;
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        let half = Duration::from_micros(random.between(500, 100_000));
+        let (closes, gone) = (at + half, at + half * 2);
+        self.heals = self.heals.max(gone);
+        self.may_end_sessions = true;
+        let last = K::Crash { keeps: true };
+        let steps = [
+            (at, K::ShutDown),
+            (closes, K::CloseAll),
+            (gone, last),
+            (gone, K::Restart),
+        ];
+        let faults = steps.map(|(at, kind)| HostFault { at, host, kind });
+        self.host_faults.extend(faults);
+    }
+
+    fn host_fault(&mut self, kind: HostFaultKind, random: &mut Random) {
+        let host = HostId(random.below(self.configs.len() as u64) as u32);
+        let at = self.moment(random);
+        self.host_faults.push(HostFault { at, host, kind });
+    }
+}
+
+/// From a second on PINGs are sent (SPEC §9.9), mostly before other questions, which have backed off, are asked
+/// again: then the answer is a PONG. After two it is too late.
+fn nearly_silent(random: &mut Random) -> Duration {
+    Duration::from_millis(match random.chance(700_000) {
+        true => random.between(1_000, 1_200),
+        false => random.between(1_200, 2_500),
+    })
+}
+
+/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), and questions take time.
+const GRAVE: Duration = Duration::from_millis(900);
+
+/// What [`FaultKind::OneTypeLoss`] takes (SPEC §3.2).
+const PACKET_TYPES: [u8; 14] = [
+    0x01, 0x10, 0x11, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x2C, 0x2F, 0x30, 0x34,
+];
