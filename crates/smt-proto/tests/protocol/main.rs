@@ -6,6 +6,7 @@
 
 mod support;
 
+mod a_bundle_is_judged_by_its_members;
 mod a_call_can_be_given_up;
 mod a_cookie_shows_an_address;
 mod a_forged_packet_never_kills_a_message;
