@@ -8,14 +8,16 @@
 //!
 //! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round trips. The first
 //! question about a call therefore comes after what a reply of late has taken at most, if that is less: the mean and four
-//! deviations, as TCP has it (RFC 6298 §2). One reply that a scheduler has held up is forgotten after some thirty others.
+//! deviations, as TCP has it (RFC 6298 §2), of one reply a round trip. One that a scheduler has held up is forgotten after
+//! some thirty others.
 
 use std::time::Duration;
 
 use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;
 
-/// A session's wait before the first question. In nanoseconds, since every message looks at it.
+/// A session's wait before the first question. In nanoseconds, since every message looks at it; times of replies in 32 bits,
+/// since every session has them: what takes longer than 4 s takes longer than any wait.
 #[derive(Debug)]
 pub(crate) struct Patience {
     least: u64,
@@ -24,35 +26,46 @@ pub(crate) struct Patience {
     grown: Time,
     /// How long replies take.
     replies: Option<Spread>,
+    /// When a reply last began a round trip, and what the slowest of that round trip has taken.
+    round: Time,
+    slowest: u32,
     /// What the last ones took that were asked about, until one comes that was not.
-    asked: u64,
+    asked: u32,
 }
 
 /// What times are like, of late: their mean over some eight, and how far from it they are, over some four.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
-    mean: u64,
-    deviation: u64,
+    mean: u32,
+    deviation: u32,
 }
 
 impl Spread {
-    fn first(time: u64) -> Self {
+    fn first(time: u32) -> Self {
         Self {
             mean: time,
             deviation: time / 2,
         }
     }
 
-    fn and(self, time: u64) -> Self {
+    fn and(self, time: u32) -> Self {
         Self {
             mean: self.mean - self.mean / 8 + time / 8,
             deviation: self.deviation - self.deviation / 4 + self.mean.abs_diff(time) / 4,
         }
     }
 
+    /// The same if the last one had taken so much longer.
+    fn later(self, by: u32) -> Self {
+        Self {
+            mean: self.mean.saturating_add(by / 8),
+            deviation: self.deviation.saturating_add(by / 4),
+        }
+    }
+
     /// Hardly any takes longer.
     fn most(self) -> u64 {
-        self.mean.saturating_add(self.deviation.saturating_mul(4))
+        u64::from(self.mean) + u64::from(self.deviation) * 4
     }
 }
 
@@ -63,6 +76,8 @@ impl Patience {
             interval: nanos(least),
             grown: Time::default(),
             replies: None,
+            round: Time::default(),
+            slowest: 0,
             asked: 0,
         }
     }
@@ -77,7 +92,7 @@ impl Patience {
         match self.replies {
             Some(replies) => {
                 let least = nanos(REPLY_INTERVAL_MIN).min(self.least);
-                let wait = replies.most().max(self.asked);
+                let wait = replies.most().max(self.asked.into());
                 Duration::from_nanos(wait.clamp(least, self.interval))
             }
             None => self.interval(),
@@ -85,20 +100,35 @@ impl Patience {
     }
 
     /// A reply has begun so long after its call was made, or after its request was last heard of (GRANT, RESEND).
-    pub(crate) fn replied(&mut self, after: Duration) {
-        let after = nanos(after);
-        self.replies = Some(match self.replies {
-            Some(replies) => replies.and(after),
-            None => Spread::first(after),
-        });
+    ///
+    /// Calls that were made before one was measured are of the same round trip, of which only the slowest counts
+    /// (RFC 6298 §3): a hundred replies that one batch has brought are alike, and would make the deviation nothing.
+    pub(crate) fn replied(&mut self, now: Time, after: Duration) {
+        let is_of_round = now.since(self.round) < after;
+        let after = nanos_of_reply(after);
         self.asked = 0;
+        let replies = match self.replies {
+            Some(replies) if is_of_round => {
+                let by = after.saturating_sub(self.slowest);
+                self.slowest += by;
+                replies.later(by)
+            }
+            before => {
+                (self.round, self.slowest) = (now, after);
+                match before {
+                    Some(before) => before.and(after),
+                    None => Spread::first(after),
+                }
+            }
+        };
+        self.replies = Some(replies);
     }
 
     /// The same of a reply that was asked about: what it has taken does not count, since some of it may have been the wait
     /// for the question (Karn; RFC 6298 §3). But the next one is given longer than that (§5.5 there): if replies take so
     /// long now, one comes unasked, and counts.
     pub(crate) fn asked_after(&mut self, after: Duration) {
-        let after = nanos(after);
+        let after = nanos_of_reply(after);
         self.asked = self.asked.max(after.saturating_add(after / 4));
     }
 
@@ -122,6 +152,11 @@ impl Patience {
 /// At most five centuries of them.
 fn nanos(interval: Duration) -> u64 {
     u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// At most four seconds of them.
+fn nanos_of_reply(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -153,39 +188,76 @@ mod tests {
         assert_eq!(patience.interval(), LEAST);
     }
 
+    /// Replies that took so long each, one after the other.
+    fn alone(patience: &mut Patience, times: impl IntoIterator<Item = u64>) {
+        let mut now = patience.round;
+        for time in times {
+            now = now + micros(time);
+            patience.replied(now, micros(time));
+        }
+    }
+
     #[test]
     fn a_call_is_asked_about_when_hardly_any_reply_takes_longer() {
         let mut patience = Patience::new(LEAST);
         assert_eq!(patience.reply_interval(), LEAST, "nothing is known");
-        (0..100).for_each(|number| patience.replied(micros(400 + number % 2 * 200)));
+        alone(&mut patience, (0..100).map(|number| 400 + number % 2 * 200));
         let interval = patience.reply_interval();
         assert!(
             interval > micros(700) && interval <= micros(1_000),
             "{interval:?}"
         );
-        (0..1_000).for_each(|_| patience.replied(micros(20)));
+        alone(&mut patience, [20; 1_000]);
         assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
-        patience.replied(micros(100_000));
+        alone(&mut patience, [100_000]);
         assert_eq!(patience.reply_interval(), LEAST, "never later than without");
     }
 
     #[test]
     fn one_reply_that_was_held_up_is_soon_forgotten() {
         let mut patience = Patience::new(LEAST);
-        (0..100).for_each(|_| patience.replied(micros(60)));
-        patience.replied(micros(2_000));
+        alone(&mut patience, [60; 100]);
+        alone(&mut patience, [2_000]);
         assert!(patience.reply_interval() > micros(2_000));
-        (0..30).for_each(|_| patience.replied(micros(60)));
+        alone(&mut patience, [60; 30]);
         assert!(patience.reply_interval() < micros(2 * 60 + 20));
     }
 
     #[test]
+    fn replies_that_came_together_count_as_the_slowest_of_them() {
+        // Fifty calls at a time, of which each second batch takes four times as long.
+        let (mut together, mut slowest) = (Patience::new(LEAST), Patience::new(LEAST));
+        let mut now = Time::default();
+        for batch in 0..40 {
+            let time = 200 + batch % 2 * 600;
+            now = now + micros(1_000);
+            for before in (0..50).rev() {
+                together.replied(now + micros(50 - before), micros(time - before));
+            }
+            slowest.replied(now, micros(time));
+        }
+        let (together, slowest) = (together.reply_interval(), slowest.reply_interval());
+        assert!(
+            together > micros(800),
+            "a batch was forgotten within the next: {together:?}"
+        );
+        assert!(
+            together.abs_diff(slowest) < slowest / 8,
+            "{together:?}, {slowest:?}"
+        );
+    }
+
+    #[test]
     fn replies_of_any_length_are_no_trouble() {
-        let mut patience = Patience::new(LEAST);
-        for time in [0, u64::MAX, u64::MAX, 0, u64::MAX] {
-            patience.replied(Duration::from_nanos(time));
-            let interval = patience.reply_interval();
-            assert!(interval >= REPLY_INTERVAL_MIN && interval <= LEAST);
+        for apart in [0, 10_000_000] {
+            let mut patience = Patience::new(LEAST);
+            let mut now = Time::default();
+            for time in [0, u64::MAX, u64::MAX, 0, u64::MAX] {
+                now = now + micros(apart);
+                patience.replied(now, Duration::from_nanos(time));
+                let interval = patience.reply_interval();
+                assert!(interval >= REPLY_INTERVAL_MIN && interval <= LEAST);
+            }
         }
     }
 

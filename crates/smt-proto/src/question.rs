@@ -65,7 +65,7 @@ impl Question {
     pub(crate) fn replied(&self, now: Time, patience: &mut Patience) {
         let after = now.since(self.since);
         match self.asked {
-            0 => patience.replied(after),
+            0 => patience.replied(now, after),
             // The request may have left again with the question: nobody knows to which of the two this is the reply.
             _ => patience.asked_after(after),
         }
