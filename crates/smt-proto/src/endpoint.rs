@@ -85,6 +85,8 @@ pub enum TimerReason {
     Session,
     /// Grants that wait for the pace of a policy that pulls ([`crate::Pull`]).
     Pull,
+    /// Grants that wait, since memory is full, for a message that does not come.
+    Grant,
 }
 
 impl Endpoint {
@@ -182,7 +184,14 @@ impl Endpoint {
         });
         let pull = self.policy.next_timeout();
         let pull = pull.map(|time| (time, TimerReason::Pull));
-        first.into_iter().chain(pull).min_by_key(|(time, _)| *time)
+        // While the pace says no, nobody's turn comes.
+        let turn = self.shared.grants.next_timeout();
+        let turn = turn.map(|time| (time, TimerReason::Grant));
+        let grants = pull.or(turn);
+        first
+            .into_iter()
+            .chain(grants)
+            .min_by_key(|(time, _)| *time)
     }
 
     /// What was counted so far.

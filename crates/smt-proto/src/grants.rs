@@ -4,7 +4,11 @@
 //! [`Grants`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
 //! which a [`GrantPolicy`] is shown them; the policy decides.
 
+mod one_at_a_time;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+use one_at_a_time::OneAtATime;
 
 use crate::event::RpcId;
 use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
@@ -26,6 +30,8 @@ pub(crate) struct Grants {
     outstanding: u64,
     order: u64,
     is_dirty: bool,
+    /// Whose turn it is while memory is full.
+    turns: OneAtATime,
     /// What was shown at the last decision: its room is used again.
     shown: Vec<Grantable>,
 }
@@ -121,6 +127,9 @@ impl Grants {
         self.outstanding += entry.outstanding();
         if entry.needs_grants() {
             self.by_left.insert(entry.by_left(), entry.message);
+            if entry.message.arrived > before.message.arrived {
+                self.turns.forget(rpc);
+            }
         }
         match (!is_new && before.needs_grants(), entry.needs_grants()) {
             (false, true) => drop(self.by_age.insert(entry.message.order, rpc)),
@@ -161,8 +170,19 @@ impl Grants {
         }
     }
 
-    /// A message needs no more grants, or does not use those it has.
+    /// A message is over.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
+        self.take_out(rpc);
+        self.turns.forget(rpc);
+    }
+
+    /// A message does not use what it was granted: until more of it comes others get that.
+    pub(crate) fn pass_over(&mut self, rpc: RpcId) {
+        self.take_out(rpc);
+        self.turns.pass_over(rpc);
+    }
+
+    fn take_out(&mut self, rpc: RpcId) {
         if let Some(entry) = self.messages.remove(&rpc) {
             self.outstanding -= entry.outstanding();
             self.by_left.remove(&entry.by_left());
@@ -175,7 +195,7 @@ impl Grants {
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
-    /// memory `is_full` only the shortest message gets on, of those that it helps to become free again.
+    /// memory `is_full` one message at a time gets on, of those that it helps to become free again.
     pub(crate) fn decide(
         &mut self,
         now: Time,
@@ -189,9 +209,14 @@ impl Grants {
             return decisions;
         }
         self.is_dirty = is_full;
-        let most = if is_full { 1 } else { policy.candidates() };
         let mut shown = std::mem::take(&mut self.shown);
-        self.show(most, is_full, helps, &mut shown);
+        shown.clear();
+        if is_full {
+            shown.extend(self.one_at_a_time(now, helps));
+        } else {
+            self.turns.clear();
+            self.show(policy.candidates(), &mut shown);
+        }
         let budget = GrantBudget {
             limit,
             outstanding: self.outstanding,
@@ -206,26 +231,29 @@ impl Grants {
         self.is_dirty
     }
 
+    /// When the next message may get on while memory is full.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let is_awaited = !self.by_left.is_empty();
+        self.turns.next_timeout().filter(|_| is_awaited)
+    }
+
+    fn one_at_a_time(&mut self, now: Time, helps: impl Fn(RpcId) -> bool) -> Option<Grantable> {
+        let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
+        let shortest = self.by_left.values();
+        let waiting = shortest.filter(|message| helps(message.rpc));
+        self.turns.next(now, of, waiting)
+    }
+
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
-    fn show(
-        &self,
-        most: usize,
-        is_full: bool,
-        helps: impl Fn(RpcId) -> bool,
-        shown: &mut Vec<Grantable>,
-    ) {
+    fn show(&self, most: usize, shown: &mut Vec<Grantable>) {
         let of = |rpc: &RpcId| self.messages.get(rpc).map(|entry| entry.message);
-        shown.clear();
-        if self.pulling.is_some() && !is_full {
+        if self.pulling.is_some() {
             let first = self.hungry.iter().take(most);
             shown.extend(first.filter_map(|(_, _, rpc)| of(rpc)));
         } else {
-            let shortest = self.by_left.values();
-            let shortest = shortest.filter(|message| !is_full || helps(message.rpc));
-            shown.extend(shortest.take(most));
+            shown.extend(self.by_left.values().take(most));
         }
         if let Some((order, oldest)) = self.by_age.first_key_value()
-            && !is_full
             && shown.iter().all(|message| message.order != *order)
         {
             shown.extend(of(oldest));
@@ -337,14 +365,10 @@ mod tests {
             let rpc = rpc(id);
             grants.update(rpc, 4_000_000 - id as u32, 1_000, FREE);
         }
-        let shown = |is_full| {
-            let mut shown = Vec::new();
-            grants.show(8, is_full, |_| true, &mut shown);
-            let ids = shown.iter().map(|message| message.rpc.id.0);
-            ids.collect::<Vec<_>>()
-        };
-        assert_eq!(shown(false), [99, 98, 97, 96, 95, 94, 93, 92, 0]);
-        assert_eq!(shown(true).last(), Some(&92));
+        let mut shown = Vec::new();
+        grants.show(8, &mut shown);
+        let ids: Vec<u64> = shown.iter().map(|message| message.rpc.id.0).collect();
+        assert_eq!(ids, [99, 98, 97, 96, 95, 94, 93, 92, 0]);
     }
 
     #[test]
@@ -375,7 +399,7 @@ mod tests {
         }
         let shown = |grants: &Grants| {
             let mut shown = Vec::new();
-            grants.show(8, false, |_| true, &mut shown);
+            grants.show(8, &mut shown);
             let ids = shown.iter().map(|message| message.rpc.id.0);
             ids.collect::<Vec<_>>()
         };
@@ -401,18 +425,89 @@ mod tests {
     /// What each message may send without a grant.
     const FREE: u32 = 60_000;
 
-    #[test]
-    fn while_memory_is_full_only_what_helps_is_shown() {
-        let mut grants = Grants::default();
-        for (id, length) in [(1, 300_000), (2, 400_000)] {
-            grants.update(rpc(id), length, 1_000, FREE);
+    fn rpc_of(session: u32, id: u64) -> RpcId {
+        RpcId {
+            session: SessionIndex(session.into()),
+            id: MessageId(id),
         }
-        let shown_when = |is_full| {
-            let mut shown = Vec::new();
-            grants.show(1, is_full, |shown| shown == rpc(2), &mut shown);
-            shown.iter().map(|message| message.rpc.id.0).collect()
-        };
-        let (full, ample): (Vec<u64>, Vec<u64>) = (shown_when(true), shown_when(false));
-        assert_eq!((full, ample), (vec![2], vec![1]));
+    }
+
+    /// Who may get on at a time while memory is full, if anybody.
+    fn turn(grants: &mut Grants, at: u64) -> Option<u64> {
+        let now = Time::from_nanos(at * 1_000_000);
+        let next = grants.one_at_a_time(now, |_| true);
+        next.map(|message| message.rpc.id.0)
+    }
+
+    /// Of session 1 messages 1 to 3, of session 2 message 4, in the order of their lengths.
+    fn four_of_two_sessions() -> Grants {
+        let mut grants = Grants::default();
+        for (session, id) in [(1, 1), (1, 2), (1, 3), (2, 4)] {
+            let length = 300_000 + id as u32;
+            grants.update(rpc_of(session, id), length, 1_000, FREE);
+        }
+        grants
+    }
+
+    #[test]
+    fn while_memory_is_full_only_what_helps_gets_on() {
+        let mut grants = four_of_two_sessions();
+        let next = grants.one_at_a_time(Time::default(), |rpc| rpc.id.0 > 2);
+        assert_eq!(next.map(|message| message.rpc.id.0), Some(3));
+    }
+
+    #[test]
+    fn who_was_granted_all_is_waited_for() {
+        let mut grants = four_of_two_sessions();
+        assert_eq!(turn(&mut grants, 0), Some(1));
+        grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+        assert_eq!(turn(&mut grants, 1), None);
+        grants.update(rpc_of(1, 1), 300_001, 250_000, 300_001);
+        assert_eq!(turn(&mut grants, 4), None);
+        grants.remove(rpc_of(1, 1));
+        assert_eq!(turn(&mut grants, 4), Some(2));
+    }
+
+    #[test]
+    fn but_not_for_ever_and_then_another_session_gets_on() {
+        let mut grants = four_of_two_sessions();
+        assert_eq!(turn(&mut grants, 0), Some(1));
+        grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+        assert_eq!(turn(&mut grants, 4), None);
+        assert_eq!(grants.next_timeout(), Some(Time::from_nanos(5_000_000)));
+        assert_eq!(turn(&mut grants, 5), Some(4));
+        grants.remove(rpc_of(2, 4));
+        assert_eq!(
+            turn(&mut grants, 6),
+            None,
+            "all are of the session that waits"
+        );
+        assert_eq!(grants.next_timeout(), None);
+        grants.remove(rpc_of(1, 1));
+        assert_eq!(turn(&mut grants, 6), Some(2));
+    }
+
+    #[test]
+    fn nor_does_one_of_the_session_that_waits_when_nobody_expects_the_rest() {
+        let mut grants = four_of_two_sessions();
+        assert_eq!(turn(&mut grants, 0), Some(1));
+        grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+        grants.pass_over(rpc_of(1, 1));
+        assert_eq!(turn(&mut grants, 1), Some(4));
+        grants.remove(rpc_of(2, 4));
+        assert_eq!(turn(&mut grants, 2), None);
+        grants.remove(rpc_of(1, 1));
+        assert_eq!(turn(&mut grants, 3), Some(2));
+    }
+
+    #[test]
+    fn who_stops_half_way_is_overtaken_until_more_comes() {
+        let mut grants = four_of_two_sessions();
+        grants.update(rpc_of(1, 1), 300_001, 100_000, 200_000);
+        assert_eq!(turn(&mut grants, 0), Some(1), "its window is the policy's");
+        assert_eq!(turn(&mut grants, 5), Some(4));
+        grants.update(rpc_of(1, 1), 300_001, 101_000, 200_000);
+        grants.remove(rpc_of(2, 4));
+        assert_eq!(turn(&mut grants, 6), Some(1));
     }
 }

@@ -44,6 +44,12 @@ impl KeyLimits {
         self.update_at
     }
 
+    /// Failed openings under one key after which its peer is asked for the next.
+    #[must_use]
+    pub fn failed_opens(&self) -> u64 {
+        self.failed_opens
+    }
+
     fn check(&self) -> Result<(), KeyLimitsError> {
         if !(RECORDS_PER_KEY_MIN..=RECORDS_PER_KEY_MAX).contains(&self.records) {
             return Err(KeyLimitsError::Records(self.records));

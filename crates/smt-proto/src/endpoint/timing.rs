@@ -25,7 +25,8 @@ impl Endpoint {
                 Sender::Accept(index) => self.remove_accept(index),
             }
         }
-        if self.is_pull_due(now) {
+        let turn = self.shared.grants.next_timeout();
+        if self.is_pull_due(now) || turn.is_some_and(|due| due <= now) {
             self.decide_grants(now);
         }
     }

@@ -48,7 +48,7 @@ impl Session {
         }
         let waits_for_all = live.incoming.is_none() && !live.is_one_way;
         if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
-            shared.grants.remove(rpc);
+            shared.grants.pass_over(rpc);
         }
         self.asked_since.get_or_insert(now);
         shared.statistics.resends_asked += 1;
@@ -108,7 +108,7 @@ impl Session {
                     shared.statistics.resends_asked += 1;
                     self.control.progress(id, incoming, false);
                     if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
-                        shared.grants.remove(rpc);
+                        shared.grants.pass_over(rpc);
                     }
                 }
             }

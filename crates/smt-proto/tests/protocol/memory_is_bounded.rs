@@ -281,6 +281,29 @@ fn nor_long_ones() {
     assert!(world.now.since(began) < ms(1), "none had to come again");
 }
 
+/// Each could be granted to its end in turn, since of those that need grants it has the fewest bytes left.
+#[test]
+fn a_peer_that_withholds_the_end_of_each_message_has_one_beyond_the_bound() {
+    let mut server = ethernet();
+    server.memory_max = 1024 * KIB;
+    server.unscheduled = 2_000;
+    let (mut world, session, _) = World::connected_with(ethernet(), server);
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.offset > 990_000 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    for number in 0..20 {
+        world.send_one_way(0, session, body(number, 1_000_000));
+    }
+    for _ in 0..100 {
+        world.run_for(ms(1));
+        let memory = world.nodes[1].endpoint.memory();
+        // One message, and what was granted while there was room; buffers grow ahead of their bytes.
+        let most = (1024 + 512) * KIB + 1_000_000;
+        assert!(memory <= most + most / 4, "{memory} of {most}");
+    }
+}
+
 /// What a message was promised is given back however it ends, and the peer may begin others.
 #[test]
 fn what_was_promised_is_given_back() {

@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             case,
             world: World::new(network, Vec::new()),
             maker: HostMaker::new(case, observers.key_log),
-            ledger: Ledger::new(!case.may_end_sessions),
+            ledger: Ledger::new(!case.sessions_may_end()),
             strikes,
             spoofed,
             trace,
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
             let text = format!("{unsent} messages could not be sent until {patience:?}");
             self.fail(Checker::Liveness, text);
         }
-        if self.is_well() && self.case.may_end_sessions {
+        if self.is_well() && self.case.sessions_may_end() {
             // A host may believe in a session that its peer has lost: the first call finds out.
             self.round(0);
             self.ledger.check_all_ended();
@@ -181,12 +181,13 @@ impl<'a> Run<'a> {
         let host = &self.world.hosts()[id.0 as usize];
         let config = &self.case.configs[id.0 as usize];
         let held = host.endpoint.memory() - early;
-        // Beyond the bound go: the message that was let in last, what was granted while there was room, one message that
-        // is granted to its end, and the beginnings of replies, which come unasked.
+        // Beyond the bound go: the message that was let in last, what was granted while there was room, one message of each
+        // session that is granted to its end, and the beginnings of replies, which come unasked.
         let beginning = config.unscheduled as usize + RECORD_MAX;
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
         let calls = host.application.calls(&host.endpoint);
-        let most = config.memory_max + beginning + granted + LONGEST + calls * beginning;
+        let longest = LONGEST * host.endpoint.sessions_len().max(1);
+        let most = config.memory_max + beginning + granted + longest + calls * beginning;
         // Buffers grow ahead of their bytes.
         let most = most + most / 4;
         if held > most {
@@ -365,7 +366,7 @@ impl<'a> Run<'a> {
 
     /// Unless a fault was grave, no session ends.
     fn check_sessions(&mut self) {
-        if self.case.may_end_sessions {
+        if self.case.sessions_may_end() {
             return;
         }
         let ends = self.hosts().flat_map(|host| host.application.ends.iter());
