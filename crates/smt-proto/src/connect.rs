@@ -131,8 +131,10 @@ impl Connect {
     ) -> Progress {
         let attempt = &mut self.attempt;
         let is_next = packet.flight == attempt.flight.number + 1 && packet.flight <= FLIGHTS_MAX;
+        // Once TLS is finished here nothing is missing but CONFIRM: a further flight is forged, and costs nothing.
         if !is_next
             || attempt.has_failed
+            || attempt.session.is_some()
             || attempt.remote.is_some_and(|remote| remote != packet.source)
         {
             return Progress::Waiting;

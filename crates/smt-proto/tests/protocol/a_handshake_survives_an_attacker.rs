@@ -2,6 +2,7 @@
 //! Cookies, forged flights, amplification, restarts: establishing a session (SPEC §6).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -465,6 +466,37 @@ fn lost_confirmations_are_repeated() {
         let rpc = world.call(0, session, body(1, 10));
         world.outcome(0, rpc).unwrap();
     }
+}
+
+/// The server may have the session then, and calls in it, which would be lost with the attempt.
+#[test]
+fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    let mut flight_2 = None;
+    world.rule = Box::new(move |datagram, injected| {
+        if datagram.from == 1 && handshake(datagram).is_some() {
+            flight_2.get_or_insert(datagram.clone());
+        }
+        if datagram.from == 0 || !datagram.has(PacketType::Confirm) {
+            return Verdict::Deliver;
+        }
+        if let Some(flight_2) = flight_2.take() {
+            injected.push(forged(&flight_2, |packet| {
+                packet.flight = 4;
+                packet.fragment = b"forged";
+                (packet.flight_length, packet.offset) = (6, 0);
+            }));
+            return Verdict::Drop;
+        }
+        Verdict::Deliver
+    });
+    world.connect(0, 1).unwrap();
+    let of_client = world.sent.iter().filter(|sent| sent.from == 0);
+    let attempts: BTreeSet<SessionIndex> = of_client
+        .filter_map(|sent| Some(handshake(sent)?.source))
+        .collect();
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
 }
 
 /// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
