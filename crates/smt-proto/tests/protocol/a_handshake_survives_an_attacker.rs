@@ -476,7 +476,7 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
     let mut flight_2 = None;
     world.rule = Box::new(move |datagram, injected| {
         if datagram.from == 1 && handshake(datagram).is_some() {
-            flight_2.get_or_insert(datagram.clone());
+            flight_2.get_or_insert_with(|| datagram.clone());
         }
         if datagram.from == 0 || !datagram.has(PacketType::Confirm) {
             return Verdict::Deliver;
