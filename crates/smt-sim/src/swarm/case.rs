@@ -228,6 +228,19 @@ impl Case {
         self.configs.len() as u32
     }
 
+    /// The longest message or reply that is planned for a host.
+    pub fn longest_to(&self, host: HostId) -> u32 {
+        let lengths = self
+            .plan
+            .iter()
+            .filter_map(|planned| match &planned.action {
+                Action::Send { sent, .. } if sent.to == host => Some(sent.content.length),
+                Action::Send { sent, .. } if sent.from == host => Some(sent.content.reply_length),
+                _ => None,
+            });
+        lengths.max().unwrap_or_default()
+    }
+
     fn draw_plan(&mut self, random: &mut Random) {
         for number in 0..random.between(200, 260) {
             let (host, to) = self.two_hosts(random);

@@ -78,6 +78,8 @@ struct Run<'a> {
     random: Random,
     failures: Vec<Failure>,
     steps: u64,
+    /// For each host, the longest message that comes to it, as long as padding and records make it.
+    longest: Vec<usize>,
 }
 
 impl<'a> Run<'a> {
@@ -115,8 +117,11 @@ impl<'a> Run<'a> {
             random,
             failures: Vec::new(),
             steps: 0,
+            longest: Vec::new(),
         };
         for host in 0..case.hosts() {
+            let longest = case.longest_to(HostId(host)) as usize;
+            run.longest.push(longest + longest / 8 + PADDING_MAX);
             let host = run.maker.host(HostId(host), &mut run.random);
             run.world.add(host);
         }
@@ -186,7 +191,7 @@ impl<'a> Run<'a> {
         let beginning = config.unscheduled as usize + RECORD_MAX;
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
         let calls = host.application.calls(&host.endpoint);
-        let longest = LONGEST * host.endpoint.sessions_len().max(1);
+        let longest = self.longest[id.0 as usize] * host.endpoint.sessions_len().max(1);
         let most = config.memory_max + beginning + granted + longest + calls * beginning;
         // Buffers grow ahead of their bytes.
         let most = most + most / 4;
@@ -469,8 +474,8 @@ const STEPS_MAX: u64 = 2_000_000;
 const QUIET: Duration = Duration::from_secs(100);
 /// For each pair of hosts: a probe round after a black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
 const QUIET_STEPS: u32 = 300;
-/// The longest message of a case with its padding, in bytes.
-const LONGEST: usize = 300_000;
+/// What a block of padding may add to a message, in bytes; Padmé adds an eighth, and records less.
+const PADDING_MAX: usize = 4_096;
 /// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
 const GRANTED_AT_LEAST: usize = 8 * 32_812;
 /// A record and its overhead.
