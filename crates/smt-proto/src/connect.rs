@@ -131,10 +131,8 @@ impl Connect {
     ) -> Progress {
         let attempt = &mut self.attempt;
         let is_next = packet.flight == attempt.flight.number + 1 && packet.flight <= FLIGHTS_MAX;
-        // Once TLS is finished here nothing is missing but CONFIRM: a further flight is forged, and costs nothing.
         if !is_next
             || attempt.has_failed
-            || attempt.session.is_some()
             || attempt.remote.is_some_and(|remote| remote != packet.source)
         {
             return Progress::Waiting;
@@ -288,6 +286,10 @@ impl Connect {
         if is_refusal {
             return self.refuse_attempt(failure.into());
         }
+        if self.attempt.session.is_some() {
+            // TLS is finished here, and nothing is missing but CONFIRM: a further flight can be an alert. Another is forged.
+            return Progress::Waiting;
+        }
         self.refusals = 0;
         self.last_failure = Some(failure.into());
         self.attempt.has_failed = true;
@@ -345,8 +347,17 @@ impl Attempt {
         maker: &Maker<'_>,
     ) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
-        self.question = Question::new(now, HANDSHAKE_RETRY);
+        let is_finished = self.session.is_some();
+        if !is_finished {
+            self.question = Question::new(now, HANDSHAKE_RETRY);
+        }
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        if is_finished {
+            // An alert, or forged: what is repeated is still flight 3 with CONFIRM, and when it was to be.
+            return self
+                .key_exchange
+                .receive(number, body.params, body.key_exchange);
+        }
         if number == 2 {
             let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
             if Some(params.index) != self.remote {

@@ -177,8 +177,8 @@ impl Endpoint {
         }
         self.endpoint.handle_timeout(now);
         self.has_gathered = false;
-        self.gathers_since = Some(now);
         self.send_all(now);
+        self.gathers_since = Some(self.clock.now());
         self.set_timer(now)
     }
 
@@ -307,18 +307,21 @@ impl Endpoint {
 
     /// Sends what a command has made ready, or lets it gather.
     fn settle(&mut self, now: Time) {
-        if let Some(since) = self.gathers_since.as_mut() {
-            if now.since(*since) < GATHER_MAX {
+        if let Some(since) = self.gathers_since {
+            if now.since(since) < GATHER_MAX {
                 let is_first = !std::mem::replace(&mut self.has_gathered, true);
                 if is_first {
                     self.set_timer_or_warn(now);
                 }
                 return;
             }
-            *since = now;
             self.has_gathered = false;
+            self.send_all(now);
+            // From here: where sending takes longer than that, since it wakes the peer, each command would leave by itself.
+            self.gathers_since = Some(self.clock.now());
+        } else {
+            self.send_all(now);
         }
-        self.send_all(now);
         self.set_timer_or_warn(now);
     }
 
@@ -414,7 +417,7 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// While an owner works through events, what he sends leaves at least this often.
+/// While an owner works through events, what he sends leaves at least this often, what sending takes not counted.
 const GATHER_MAX: Duration = Duration::from_micros(50);
 /// What an owner leaves behind who does not drain events waits no longer.
 const GATHERED_MAX: Duration = Duration::from_millis(1);

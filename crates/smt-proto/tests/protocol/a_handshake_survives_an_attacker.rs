@@ -471,32 +471,36 @@ fn lost_confirmations_are_repeated() {
 /// The server may have the session then, and calls in it, which would be lost with the attempt.
 #[test]
 fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
-    let mut world = World::pair(Config::default(), server());
-    world.is_recording = true;
-    let mut flight_2 = None;
-    world.rule = Box::new(move |datagram, injected| {
-        if datagram.from == 1 && handshake(datagram).is_some() {
-            flight_2.get_or_insert_with(|| datagram.clone());
-        }
-        if datagram.from == 0 || !datagram.has(PacketType::Confirm) {
-            return Verdict::Deliver;
-        }
-        if let Some(flight_2) = flight_2.take() {
-            injected.push(forged(&flight_2, |packet| {
+    // Not a flight; one without parameters whose TLS is none.
+    for contents in [&b"forged"[..], b"\0\0forged"] {
+        let mut world = World::pair(Config::default(), server());
+        world.is_recording = true;
+        let mut flight_2 = None;
+        let mut forged_count = 0;
+        world.rule = Box::new(move |datagram, injected| {
+            if datagram.from == 1 && handshake(datagram).is_some() {
+                flight_2.get_or_insert_with(|| datagram.clone());
+            }
+            // CONFIRM is the last packet of flight 3's last datagram, so that is lost as well.
+            let is_last = datagram.has(PacketType::Confirm) && forged_count < 4;
+            let Some(flight_2) = flight_2.as_ref().filter(|_| is_last) else {
+                return Verdict::Deliver;
+            };
+            forged_count += 1;
+            injected.push(forged(flight_2, |packet| {
                 packet.flight = 4;
-                packet.fragment = b"forged";
-                (packet.flight_length, packet.offset) = (6, 0);
+                packet.fragment = contents;
+                (packet.flight_length, packet.offset) = (contents.len() as u32, 0);
             }));
-            return Verdict::Drop;
-        }
-        Verdict::Deliver
-    });
-    world.connect(0, 1).unwrap();
-    let of_client = world.sent.iter().filter(|sent| sent.from == 0);
-    let attempts: BTreeSet<SessionIndex> = of_client
-        .filter_map(|sent| Some(handshake(sent)?.source))
-        .collect();
-    assert_eq!(attempts.len(), 1, "{attempts:?}");
+            Verdict::Drop
+        });
+        world.connect(0, 1).unwrap();
+        let of_client = world.sent.iter().filter(|sent| sent.from == 0);
+        let attempts: BTreeSet<SessionIndex> = of_client
+            .filter_map(|sent| Some(handshake(sent)?.source))
+            .collect();
+        assert_eq!(attempts.len(), 1, "{attempts:?}");
+    }
 }
 
 /// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
