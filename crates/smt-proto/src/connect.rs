@@ -147,8 +147,11 @@ impl Connect {
             return Progress::Waiting;
         };
         attempt.remote = Some(packet.source);
+        let was_finished = attempt.session.is_some();
         match attempt.advance(now, self.path, (packet.flight, &body), maker) {
             Ok(()) => Progress::Waiting,
+            // Nothing was missing but CONFIRM: what was no alert is forged.
+            Err(failure) if was_finished && !is_refusal(&failure) => Progress::Waiting,
             Err(failure) => self.fail_attempt(failure),
         }
     }
@@ -277,18 +280,8 @@ impl Connect {
     }
 
     fn fail_attempt(&mut self, failure: HandshakeFailure) -> Progress {
-        let is_refusal = matches!(
-            failure.kind,
-            FailureKind::CertificateRefused
-                | FailureKind::AlertReceived
-                | FailureKind::NoCommonParameters
-        );
-        if is_refusal {
+        if is_refusal(&failure) {
             return self.refuse_attempt(failure.into());
-        }
-        if self.attempt.session.is_some() {
-            // TLS is finished here, and nothing is missing but CONFIRM: a further flight can be an alert. Another is forged.
-            return Progress::Waiting;
         }
         self.refusals = 0;
         self.last_failure = Some(failure.into());
@@ -306,6 +299,16 @@ impl Connect {
         self.attempt.has_failed = true;
         Progress::Waiting
     }
+}
+
+/// Whether an attempt failed since the server does not want it, or this side does not want the server.
+fn is_refusal(failure: &HandshakeFailure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::CertificateRefused
+            | FailureKind::AlertReceived
+            | FailureKind::NoCommonParameters
+    )
 }
 
 impl Attempt {

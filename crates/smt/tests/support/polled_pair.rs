@@ -33,6 +33,8 @@ impl PolledClient {
                 Some(other) => panic!("{other:?}"),
             }
         };
+        // Events are not drained to their end: from here on commands leave at once.
+        endpoint.flush();
         Self {
             endpoint,
             session,
