@@ -47,8 +47,8 @@ impl Books {
         self.used() >= most
     }
 
-    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. No peer gets more than
-    /// is left for others then: one alone half of all, of two each a third. So there is always room for one more.
+    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. Of what may come
+    /// unasked one alone so gets half of all, of two each a third. What is granted later is not bounded by it.
     pub(crate) fn may_begin(&self, promised: usize, most: usize) -> bool {
         let used = self.used();
         used < most && promised <= most - used

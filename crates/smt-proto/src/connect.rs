@@ -147,11 +147,15 @@ impl Connect {
             return Progress::Waiting;
         };
         attempt.remote = Some(packet.source);
-        let was_finished = attempt.session.is_some();
+        if attempt.session.is_some() {
+            // Nothing is missing but CONFIRM: what is no alert is forged.
+            return match attempt.hear_alert(packet.flight, &body) {
+                Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
+                Ok(()) | Err(_) => Progress::Waiting,
+            };
+        }
         match attempt.advance(now, self.path, (packet.flight, &body), maker) {
             Ok(()) => Progress::Waiting,
-            // Nothing was missing but CONFIRM: what was no alert is forged.
-            Err(failure) if was_finished && !is_refusal(&failure) => Progress::Waiting,
             Err(failure) => self.fail_attempt(failure),
         }
     }
@@ -350,17 +354,8 @@ impl Attempt {
         maker: &Maker<'_>,
     ) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
-        let is_finished = self.session.is_some();
-        if !is_finished {
-            self.question = Question::new(now, HANDSHAKE_RETRY);
-        }
+        self.question = Question::new(now, HANDSHAKE_RETRY);
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
-        if is_finished {
-            // An alert, or forged: what is repeated is still flight 3 with CONFIRM, and when it was to be.
-            return self
-                .key_exchange
-                .receive(number, body.params, body.key_exchange);
-        }
         if number == 2 {
             let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
             if Some(params.index) != self.remote {
@@ -385,6 +380,14 @@ impl Attempt {
             self.must_send = true;
         }
         received
+    }
+
+    /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM, and when it was to be.
+    fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
+        self.assembly = FlightAssembly::default();
+        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        self.key_exchange
+            .receive(number, body.params, body.key_exchange)
     }
 
     fn begin_session(

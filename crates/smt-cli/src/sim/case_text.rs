@@ -41,7 +41,7 @@ pub(super) fn json(case: &Case) -> serde_json::Value {
             "payload_bytes_max": case.link.payload_max,
         },
         "messages": messages.all, "message_bytes": messages.bytes,
-        "heals_ns": case.heals.as_nanos(), "may_end_sessions": case.sessions_may_end(),
+        "heals_ns": case.heals.as_nanos(), "may_end_sessions": case.may_end_sessions,
         "faults": FaultText::all(case),
     })
 }
@@ -105,7 +105,7 @@ fn closes(case: &Case) -> impl Iterator<Item = String> {
 
 fn healed(case: &Case) -> String {
     let at = time_span::display(Duration::from_nanos(case.heals.as_nanos()));
-    match case.sessions_may_end() {
+    match case.may_end_sessions {
         true => format!("at {at}; sessions may end"),
         false => format!("at {at}; no session may end"),
     }

@@ -4,7 +4,7 @@
 //! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its memory is free.
 //! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has come.
 //! 3. Unless it does not come: after [`PATIENCE`] the next may get on, but of another session. So a peer that lets the
-//!    last record of each of its messages wait has one message beyond the bound, and holds up nobody for long.
+//!    last record of each of its messages wait has one message beyond the bound, and no other's turn waits for it any longer.
 //!
 //! Not here: what the message is granted (`grant_policy`).
 

@@ -471,8 +471,9 @@ fn lost_confirmations_are_repeated() {
 /// The server may have the session then, and calls in it, which would be lost with the attempt.
 #[test]
 fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
-    // Not a flight; one without parameters whose TLS is none.
-    for contents in [&b"forged"[..], b"\0\0forged"] {
+    // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that nothing protects.
+    let alert = b"\0\0\x15\x03\x03\0\x02\x02\x28";
+    for contents in [&b"forged"[..], b"\0\0forged", alert] {
         let mut world = World::pair(Config::default(), server());
         world.is_recording = true;
         let mut flight_2 = None;

@@ -11,6 +11,7 @@ use smt_wire::{PacketType, SessionIndex};
 
 use super::support::configs::short_lived_keys;
 use super::support::{Answer, Verdict, World, body, ms};
+
 /// Calls that wait together: so many of so many bytes.
 pub(super) fn calls(
     world: &mut World,

@@ -45,7 +45,7 @@ pub struct Case {
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
     pub has_adversary: bool,
     /// Whether a fault is so grave, or the plan so, that sessions may end.
-    may_end_sessions: bool,
+    pub may_end_sessions: bool,
 }
 
 /// How a host pulls.
@@ -188,7 +188,7 @@ impl Case {
             case.draw_fault(FaultKind::ShutDown, &mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
-        case.lengthen_keys();
+        case.allow_for_adversary();
         case
     }
 
@@ -196,31 +196,27 @@ impl Case {
     #[must_use]
     pub fn attacked(mut self) -> Self {
         self.has_adversary = true;
-        self.lengthen_keys();
+        self.allow_for_adversary();
         self
     }
 
-    /// Messages that hold an epoch wait for seconds where there is little memory, and an attacker makes hosts ask thousands
-    /// of times meanwhile: more than a key of few control packets has, and without any a session dies (SPEC §7.3). A real
-    /// key lasts two thousand times as long.
-    fn lengthen_keys(&mut self) {
-        if !self.has_adversary || !self.has_small_memory {
+    /// What an attacker may cause beside other faults, and is no failure.
+    fn allow_for_adversary(&mut self) {
+        if !self.has_adversary {
             return;
         }
-        for config in &mut self.configs {
+        let is_long = |fault: &LinkFault| {
+            fault.kind == FaultKind::Partition && fault.until >= fault.from + LONG_IF_ATTACKED
+        };
+        self.may_end_sessions |= self.link_faults.iter().any(is_long);
+        // Messages that hold an epoch wait for seconds where there is little memory, and an attacker makes hosts ask
+        // thousands of times meanwhile: more than a key of few control packets has, and without any a session dies (SPEC
+        // §7.3). A real key lasts two thousand times as long.
+        for config in self.configs.iter_mut().filter(|_| self.has_small_memory) {
             let limits = &config.key_limits;
             config.key_limits = KeyLimits::new(65_536, limits.update_at(), limits.failed_opens())
                 .expect("these are within the limits of limits");
         }
-    }
-
-    /// Whether a session may end although its hosts do not want it.
-    pub fn sessions_may_end(&self) -> bool {
-        let is_long = |fault: &LinkFault| {
-            fault.kind == FaultKind::Partition && fault.until >= fault.from + LONG_IF_ATTACKED
-        };
-        let is_attacked = self.has_adversary;
-        self.may_end_sessions || (is_attacked && self.link_faults.iter().any(is_long))
     }
 
     /// How many hosts there are.

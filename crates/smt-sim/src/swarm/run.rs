@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             case,
             world: World::new(network, Vec::new()),
             maker: HostMaker::new(case, observers.key_log),
-            ledger: Ledger::new(!case.sessions_may_end()),
+            ledger: Ledger::new(!case.may_end_sessions),
             strikes,
             spoofed,
             trace,
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             let text = format!("{unsent} messages could not be sent until {patience:?}");
             self.fail(Checker::Liveness, text);
         }
-        if self.is_well() && self.case.sessions_may_end() {
+        if self.is_well() && self.case.may_end_sessions {
             // A host may believe in a session that its peer has lost: the first call finds out.
             self.round(0);
             self.ledger.check_all_ended();
@@ -371,7 +371,7 @@ impl<'a> Run<'a> {
 
     /// Unless a fault was grave, no session ends.
     fn check_sessions(&mut self) {
-        if self.case.sessions_may_end() {
+        if self.case.may_end_sessions {
             return;
         }
         let ends = self.hosts().flat_map(|host| host.application.ends.iter());
