@@ -52,19 +52,20 @@ impl<C: ThreadCaller> Callers for Threads<C> {
         })
     }
 
-    fn open(&mut self, size: u32, mut arrivals: Arrivals) -> Result<Tally, Failure> {
+    fn open(&mut self, size: u32, arrivals: Arrivals) -> Result<Tally, Failure> {
         let request = frame::request(size, size);
-        let began = arrivals.began();
-        let arrivals = Mutex::new(arrivals);
+        let barrier = Barrier::new(self.0.len());
+        let mut arrivals = Mutex::new(arrivals);
         let mut tally = std::thread::scope(|scope| {
-            let (request, arrivals) = (&request, &arrivals);
+            let (request, arrivals, barrier) = (&request, &arrivals, &barrier);
             let threads = self
                 .0
                 .iter_mut()
-                .map(|hand| scope.spawn(move || call_when_due(hand, request, arrivals)));
+                .map(|hand| scope.spawn(move || call_when_due(hand, request, arrivals, barrier)));
             join(threads.collect())
         })?;
-        tally.end(began);
+        let arrivals = arrivals.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tally.end(arrivals.began());
         Ok(tally)
     }
 }
@@ -110,8 +111,12 @@ fn call_when_due<C: ThreadCaller>(
     hand: &mut [C],
     request: &Bytes,
     arrivals: &Mutex<Arrivals>,
+    barrier: &Barrier,
 ) -> Result<Tally, Failure> {
-    let mut tally = Tally::new()?;
+    let tally = Tally::new();
+    // The first call is due when all can call: to start a hundred threads takes longer than most calls do.
+    barrier.wait();
+    let mut tally = tally?;
     loop {
         let (due, limit) = {
             let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
