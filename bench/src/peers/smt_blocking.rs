@@ -21,7 +21,7 @@ pub(super) struct SmtBlocking {
 }
 
 impl SmtBlocking {
-    /// As configured by default: a waiting thread spins for 50 us, then blocks.
+    /// As configured by default: a waiting thread spins for up to 100 us, then blocks.
     pub(super) const ADAPTIVE: Self = Self { is_busy: false };
     /// A waiting thread spins for ever, on both sides.
     pub(super) const BUSY: Self = Self { is_busy: true };

@@ -2,8 +2,8 @@
 //! SMT's sans-IO core driven by one thread on each side, without the crate `smt` around it; with encryption, and with the
 //! simulator's null cipher, which nothing can negotiate. The difference of the two is what encryption adds to the message transport.
 //!
-//! Replies of a turn leave together, after all that has come was taken. Waiting is as the crate's: spin for up to 50 us if
-//! that has been worth it, then block. The handshake is TLS in both cases.
+//! Replies of a turn leave together, after all that has come was taken. Waiting is nearly as the crate's: spin for up to
+//! 100 us if the last wait was short, then block. The handshake is TLS in both cases.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ impl Driver {
         }
         let rest = Wait::AtMost(wait.saturating_sub(began.elapsed()));
         let received = self.carrier.receive(&mut self.receive, rest);
-        self.is_spinning_worthwhile = matches!(received, Ok(Some(_))) && began.elapsed() < SPIN * 2;
+        self.is_spinning_worthwhile = matches!(received, Ok(Some(_))) && began.elapsed() < SPIN * 4;
         received
     }
 
@@ -290,8 +290,8 @@ impl Exchange for Client {
     }
 }
 
-/// Two unloaded round trips of 64 B, as the crate `smt`.
-const SPIN: Duration = Duration::from_micros(50);
+/// As the crate `smt`.
+const SPIN: Duration = Duration::from_micros(100);
 /// Batches taken before replies leave.
 const BATCHES_PER_TURN: usize = 16;
 /// A full socket is tried again after this time.

@@ -125,7 +125,10 @@ impl Builder {
         self
     }
 
-    /// How long a waiting thread spins before it blocks, 50 us by default; zero never spins. Blocking endpoints only.
+    /// How long a waiting thread spins before it blocks, 100 us by default; zero never spins. Blocking endpoints only.
+    ///
+    /// It spins only while what it waits for mostly comes in that time, and yields its core between looks. Where calls
+    /// follow each other closely a thread that waits so takes up to a whole core; CPU per call is in docs/PERF.md.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
         self

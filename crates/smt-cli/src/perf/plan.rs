@@ -33,7 +33,7 @@ pub(super) struct Plan {
     #[arg(long, value_name = "API")]
     pub(super) api: Option<Api>,
     /// Waiting threads look for so long before they sleep; 0us never
-    #[arg(long, value_name = "TIME", default_value = "50us", value_parser = time_span::parse)]
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time_span::parse)]
     pub(super) spin: Duration,
     /// One JSON object per line instead of a table
     #[arg(long)]

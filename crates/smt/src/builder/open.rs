@@ -352,8 +352,8 @@ fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> 
 
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Default of [`Builder::spin`]: two unloaded round trips of 64 B (docs/PERF.md).
-const SPIN: Duration = Duration::from_micros(50);
+/// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing (docs/PERF.md).
+const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]
 mod tests;
