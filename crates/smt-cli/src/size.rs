@@ -20,6 +20,11 @@ impl Size {
         length.ok_or_else(|| "a message has at most 1G".to_owned())
     }
 
+    /// The same as a size.
+    pub(crate) fn of_message(text: &str) -> Result<Self, String> {
+        Self::parse_message(text).map(|bytes| Self(bytes.into()))
+    }
+
     /// The limit of messages' lengths that is given to an endpoint.
     pub(crate) fn parse_message_limit(text: &str) -> Result<u32, String> {
         match Self::parse_message(text)? {

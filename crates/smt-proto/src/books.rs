@@ -5,8 +5,11 @@
 //! all before it. Promises therefore count like bytes that are held; else many messages that have just begun could
 //! grow far beyond the bound together. Messages that are whole and wait for the application count as well: a peer sends
 //! as many as it likes, and nobody has to take them.
+//!
+//! Replies have books of their own: a caller decides when it acknowledges them, so it decides what this side keeps.
 
 use crate::incoming::Incoming;
+use crate::limits::{REPLIES_MIN, REPLIES_SHARE};
 
 /// The books.
 #[derive(Debug, Default)]
@@ -15,6 +18,8 @@ pub(crate) struct Books {
     promised: usize,
     /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told.
     untaken: usize,
+    /// Bytes of replies that no caller has acknowledged.
+    replies: usize,
 }
 
 impl Books {
@@ -67,6 +72,23 @@ impl Books {
     /// Whether delivered messages that nobody has taken are this much alone.
     pub(crate) fn are_untaken(&self, most: usize) -> bool {
         self.untaken >= most
+    }
+
+    /// A reply was given.
+    pub(crate) fn enter_reply(&mut self, bytes: usize) {
+        self.replies += bytes;
+    }
+
+    /// Replies of so many bytes need not be kept any more.
+    pub(crate) fn leave_replies(&mut self, bytes: usize) {
+        self.replies -= bytes;
+    }
+
+    /// Whether a peer of whose replies so much is kept gets no more: a share of the memory, or as much as is left if all
+    /// peers together keep more than the rest. Who keeps nothing is always served, so all get on, one call after the other.
+    pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
+        let left = most.saturating_sub(self.replies);
+        kept > left.max(REPLIES_MIN).min(most / REPLIES_SHARE)
     }
 
     /// Bytes held, delivered ones included that nobody has taken.

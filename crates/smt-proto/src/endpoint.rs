@@ -237,6 +237,15 @@ impl Endpoint {
         session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
+    /// Whether a peer has left so many replies unacknowledged that it gets no more: its further requests are not taken, and
+    /// those that were taken already SHOULD wait for their answers, which would be kept too (SPEC §10). It ends with
+    /// acknowledgements, which come by [`Self::handle_datagram`], or with the session.
+    #[must_use]
+    pub fn keeps_too_much(&self, session: SessionIndex) -> bool {
+        let session = self.sessions.get(session.0);
+        session.is_some_and(|session| session.keeps_too_much(&self.shared))
+    }
+
     /// Facts about a live session; `None` from its end on, although its CLOSE may not have left yet.
     #[must_use]
     pub fn session(&self, session: SessionIndex) -> Option<SessionFacts> {

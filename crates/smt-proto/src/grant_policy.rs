@@ -103,8 +103,11 @@ pub trait GrantPolicy: Send {
         false
     }
 
-    /// So many bytes were let go, by a decision (to the end of a record) or by asking again, or have come unasked.
+    /// So many bytes were let go, by a decision (to the end of a record) or by asking again.
     fn spend(&mut self, _now: Time, _bytes: u32) {}
+
+    /// So many bytes have come that were not let go.
+    fn came_unasked(&mut self, _now: Time, _bytes: u32) {}
 
     /// When something that waits may go. Nothing waits: no time.
     fn next_timeout(&self) -> Option<Time> {

@@ -7,13 +7,16 @@
 mod one_at_a_time;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use one_at_a_time::OneAtATime;
 
 use crate::event::RpcId;
 use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
+use crate::limits::RESEND_INTERVAL;
 use crate::pull::PullOrder;
 use crate::time::Time;
+use crate::work;
 
 /// The messages of an endpoint that need grants, or have not used up those they hold.
 #[derive(Debug, Default)]
@@ -24,17 +27,26 @@ pub(crate) struct Grants {
     by_age: BTreeMap<u64, RpcId>,
     /// For a policy that pulls: what it wants, and the messages of which more is to be on its way, in its order.
     pulling: Option<Pulling>,
-    hungry: BTreeSet<(u64, u64, RpcId)>,
+    hungry: BTreeSet<Turn>,
+    /// Of those, the ones of which nothing is on its way.
+    unfed: BTreeSet<Turn>,
     turn: u64,
+    /// Messages that do not use what they were granted, until more of them comes.
+    passed_over: BTreeMap<RpcId, Entry>,
     /// Bytes granted and not arrived, of all messages.
     outstanding: u64,
     order: u64,
     is_dirty: bool,
     /// Whose turn it is while memory is full.
     turns: OneAtATime,
+    /// The last look for the next one was long: there is none before.
+    look_from: Option<Time>,
     /// What was shown at the last decision: its room is used again.
     shown: Vec<Grantable>,
 }
+
+/// A place among the hungry: what the order goes by, age, and whose it is.
+type Turn = (u64, u64, RpcId);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -62,7 +74,7 @@ impl Entry {
     }
 
     /// Its place among the hungry.
-    fn by_turn(&self, order: PullOrder) -> (u64, u64, RpcId) {
+    fn by_turn(&self, order: PullOrder) -> Turn {
         let ((left, age), rpc) = (self.by_left(), self.message.rpc);
         match order {
             PullOrder::RoundRobin => (self.turn, age, rpc),
@@ -76,6 +88,7 @@ impl Grants {
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
         self.pulling = pulling;
         self.hungry.clear();
+        self.unfed.clear();
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
         for rpc in rpcs {
             if let Some(mut entry) = self.messages.get(&rpc).copied() {
@@ -100,23 +113,43 @@ impl Grants {
         if let Some(pulling) = self.pulling.filter(|p| p.is_hungry(&entry.message)) {
             self.turn += 1;
             entry.turn = self.turn;
-            self.hungry.insert(entry.by_turn(pulling.order));
+            self.take_seat(entry, pulling.order);
         }
+    }
+
+    fn take_seat(&mut self, entry: &Entry, order: PullOrder) {
+        let turn = entry.by_turn(order);
+        self.hungry.insert(turn);
+        if entry.message.granted <= entry.message.arrived {
+            self.unfed.insert(turn);
+        }
+    }
+
+    /// Whether it had one.
+    fn leave_seat(&mut self, entry: &Entry, order: PullOrder) -> bool {
+        let turn = entry.by_turn(order);
+        self.unfed.remove(&turn);
+        self.hungry.remove(&turn)
     }
 
     /// A message has begun, or more of it has arrived.
     pub(crate) fn update(&mut self, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
-        let (before, is_new) = match self.messages.get(&rpc) {
+        let known = self.messages.get(&rpc);
+        let is_new = known.is_none();
+        let before = match known.or_else(|| self.passed_over.get(&rpc)) {
             Some(before)
                 if (before.message.arrived, before.message.granted) == (arrived, granted) =>
             {
                 return;
             }
-            Some(before) => (*before, false),
+            Some(before) => *before,
             // All of it may come already: the common case.
             None if granted >= length => return,
-            None => (self.first_sight(rpc, length, granted), true),
+            None => self.first_sight(rpc, length, granted),
         };
+        if is_new {
+            self.passed_over.remove(&rpc);
+        }
         let mut entry = before;
         entry.message.arrived = arrived;
         entry.message.granted = granted;
@@ -146,9 +179,9 @@ impl Grants {
     /// A message has changed: what has merely arrived keeps its place among the hungry.
     fn seat_again(&mut self, before: &Entry, entry: &mut Entry) {
         let Some(pulling) = self.pulling else { return };
-        let was_seated = self.hungry.remove(&before.by_turn(pulling.order));
+        let was_seated = self.leave_seat(before, pulling.order);
         if was_seated && before.message.granted == entry.message.granted {
-            self.hungry.insert(entry.by_turn(pulling.order));
+            self.take_seat(entry, pulling.order);
         } else {
             self.seat(entry);
         }
@@ -173,25 +206,28 @@ impl Grants {
     /// A message is over.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
         self.take_out(rpc);
+        self.passed_over.remove(&rpc);
         self.turns.forget(rpc);
     }
 
     /// A message does not use what it was granted: until more of it comes others get that.
     pub(crate) fn pass_over(&mut self, rpc: RpcId) {
-        self.take_out(rpc);
+        if let Some(entry) = self.take_out(rpc) {
+            self.passed_over.insert(rpc, entry);
+        }
         self.turns.pass_over(rpc);
     }
 
-    fn take_out(&mut self, rpc: RpcId) {
-        if let Some(entry) = self.messages.remove(&rpc) {
-            self.outstanding -= entry.outstanding();
-            self.by_left.remove(&entry.by_left());
-            self.by_age.remove(&entry.message.order);
-            if let Some(pulling) = self.pulling {
-                self.hungry.remove(&entry.by_turn(pulling.order));
-            }
-            self.is_dirty = true;
+    fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
+        let entry = self.messages.remove(&rpc)?;
+        self.outstanding -= entry.outstanding();
+        self.by_left.remove(&entry.by_left());
+        self.by_age.remove(&entry.message.order);
+        if let Some(pulling) = self.pulling {
+            self.leave_seat(&entry, pulling.order);
         }
+        self.is_dirty = true;
+        Some(entry)
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
@@ -211,16 +247,17 @@ impl Grants {
         self.is_dirty = is_full;
         let mut shown = std::mem::take(&mut self.shown);
         shown.clear();
-        if is_full {
-            shown.extend(self.one_at_a_time(now, helps));
-        } else {
-            self.turns.clear();
-            self.show(policy.candidates(), &mut shown);
-        }
         let budget = GrantBudget {
             limit,
             outstanding: self.outstanding,
         };
+        if is_full {
+            shown.extend(self.one_at_a_time(now, helps));
+        } else {
+            self.turns.clear();
+            self.look_from = None;
+            self.show(policy.candidates(), budget, &mut shown);
+        }
         policy.grant(now, &shown, budget, &mut decisions);
         self.shown = shown;
         decisions
@@ -234,21 +271,41 @@ impl Grants {
     /// When the next message may get on while memory is full.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let is_awaited = !self.by_left.is_empty();
-        self.turns.next_timeout().filter(|_| is_awaited)
+        let next = self.turns.next_timeout().into_iter().chain(self.look_from);
+        next.min().filter(|_| is_awaited)
     }
 
+    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those: so
+    /// a long walk is not made again at once: walking takes a tenth of the time at most, a step some 0.1 us.
     fn one_at_a_time(&mut self, now: Time, helps: impl Fn(RpcId) -> bool) -> Option<Grantable> {
+        let may_look = self.look_from.is_none_or(|from| from <= now);
+        let mut steps = 0;
         let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
-        let shortest = self.by_left.values();
-        let waiting = shortest.filter(|message| helps(message.rpc));
-        self.turns.next(now, of, waiting)
+        let walked = self.by_left.values().take_while(|_| may_look);
+        let walked = walked.inspect(|_| {
+            work::step();
+            steps += 1;
+        });
+        let next = self
+            .turns
+            .next(now, of, walked.filter(|message| helps(message.rpc)));
+        if may_look {
+            let pause = RESEND_INTERVAL.max(Duration::from_micros(steps));
+            self.look_from = (steps > WALK).then(|| now + pause);
+        }
+        next
     }
 
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
-    fn show(&self, most: usize, shown: &mut Vec<Grantable>) {
+    fn show(&self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
         let of = |rpc: &RpcId| self.messages.get(rpc).map(|entry| entry.message);
         if self.pulling.is_some() {
-            let first = self.hungry.iter().take(most);
+            // Beyond the budget only the unfed get something, and others would hide them.
+            let hungry = match budget.left() {
+                0 => &self.unfed,
+                _ => &self.hungry,
+            };
+            let first = hungry.iter().take(most);
             shown.extend(first.filter_map(|(_, _, rpc)| of(rpc)));
         } else {
             shown.extend(self.by_left.values().take(most));
@@ -260,6 +317,9 @@ impl Grants {
         }
     }
 }
+
+/// Messages that may be walked by to find the next one, as often as somebody asks.
+const WALK: u64 = 64;
 
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,6 @@ mod grant_policy;
 mod grants;
 pub mod handshake;
 mod incoming;
-mod kept_replies;
 mod leaving;
 mod limits;
 mod outgoing;

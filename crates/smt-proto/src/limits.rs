@@ -141,6 +141,8 @@ pub(crate) const OLDEST_SHARE: u32 = 50;
 pub(crate) const CONTROL_QUEUED: usize = 4_096;
 /// Share of `memory_max` that the unacknowledged replies of one session may have before no more of its requests are taken.
 pub(crate) const REPLIES_SHARE: usize = 4;
+/// Bytes that they may have however much other sessions have: what leaves without a grant.
+pub(crate) const REPLIES_MIN: usize = 60_000;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;
 /// Bundles of one session that are not acknowledged: beyond it messages leave alone. A peer that cancels what was

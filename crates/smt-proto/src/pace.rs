@@ -41,6 +41,14 @@ impl Pace {
         self.free_at = self.free_at.max(earliest) + self.time_of(bytes);
     }
 
+    /// So many bytes came that nobody let go. They have passed the link already, so what waits is put off for what would
+    /// have come instead; but by no more than what may be caught up, however long they were more than the link carries.
+    pub(crate) fn put_off(&mut self, now: Time, bytes: u32) {
+        let most = self.free_at.max(picos(now) + self.slack);
+        let after = self.free_at.max(picos(now)) + self.time_of(bytes);
+        self.free_at = after.min(most);
+    }
+
     /// When something may be let go next.
     pub(crate) fn free_at(&self) -> Time {
         Time::from_nanos(u64::try_from(self.free_at.div_ceil(PICOS)).unwrap_or(u64::MAX))
@@ -92,6 +100,20 @@ mod tests {
         assert!((1_000..=1_011).contains(&count), "{count}");
         let mut idle = Pace::new(10_000_000_000, 12_500);
         assert_eq!(packets(&mut idle, grain, false), 100);
+    }
+
+    #[test]
+    fn what_came_unasked_puts_off_by_the_slack_at_most() {
+        let mut pace = Pace::new(10_000_000_000, 12_500);
+        let now = Time::from_nanos(5_000_000_000);
+        pace.put_off(now, 1_250);
+        assert_eq!(pace.free_at(), now + Duration::from_micros(1));
+        (0..1_000).for_each(|_| pace.put_off(now, 1_250));
+        assert_eq!(pace.free_at(), now + Duration::from_micros(10));
+        // What was let go counts in full, and is not forgotten.
+        pace.spend(now, 125_000, false);
+        pace.put_off(now, 1_250);
+        assert_eq!(pace.free_at(), now + Duration::from_micros(110));
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Patience {
         }
     }
 
-    /// A message came wholly without a question.
+    /// A message has come whole.
     pub(crate) fn untroubled(&mut self) {
         self.interval = (self.interval - self.interval / 64).max(self.least);
     }

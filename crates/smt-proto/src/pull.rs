@@ -100,6 +100,8 @@ impl GrantPolicy for Pull {
         decisions: &mut Vec<Granted>,
     ) {
         if !messages.iter().any(|one| self.pulling.is_hungry(one)) {
+            // What was cut is asked for before; if that waited nobody would come here.
+            self.is_waiting = false;
             self.has_waited = false;
             return;
         }
@@ -122,6 +124,10 @@ impl GrantPolicy for Pull {
 
     fn spend(&mut self, now: Time, bytes: u32) {
         self.pace.spend(now, bytes, self.has_waited);
+    }
+
+    fn came_unasked(&mut self, now: Time, bytes: u32) {
+        self.pace.put_off(now, bytes);
     }
 
     fn next_timeout(&self) -> Option<Time> {
@@ -193,6 +199,9 @@ mod tests {
     fn without_hungry_messages_there_is_no_timer() {
         let mut policy = Pull::new(10_000_000_000, 10_000);
         policy.spend(NOW, 100_000);
+        let hungry = [message(1, 0, 0)];
+        assert_eq!(pulled(&mut policy, NOW, &hungry, BUDGET), None);
+        assert!(policy.next_timeout().is_some(), "it waits for the pace");
         let full = [message(1, 0, 10_000)];
         assert_eq!(pulled(&mut policy, NOW, &full, BUDGET), None);
         assert_eq!(policy.next_timeout(), None);

@@ -41,9 +41,12 @@ impl Question {
 
     /// First asked after `early`, then after `interval`, as if that were the first.
     pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
+        if early >= interval {
+            return Self::new(now, interval);
+        }
         Self {
             due: now + early,
-            is_early: early < interval,
+            is_early: true,
             ..Self::new(now, interval / 2)
         }
     }
@@ -144,6 +147,22 @@ mod tests {
         let early = Question::early(now, LEAST / 10, LEAST);
         assert_eq!(interval_after(early), LEAST);
         assert_eq!(interval_after(Question::new(now, LEAST)), LEAST * 2);
+    }
+
+    #[test]
+    fn after_an_early_question_the_interval_is_as_at_first() {
+        let now = Time::from_nanos(1_000_000_000);
+        let waits = |early| {
+            let mut question = Question::early(now, early, LEAST);
+            let mut last = now;
+            [(); 4].map(|()| {
+                let asked = question.due;
+                question.ask(asked, LEAST * 100);
+                (asked - std::mem::replace(&mut last, asked)).as_micros()
+            })
+        };
+        assert_eq!(waits(LEAST / 10), [500, 5_000, 10_000, 20_000]);
+        assert_eq!(waits(LEAST), [5_000, 10_000, 20_000, 40_000]);
     }
 
     #[test]

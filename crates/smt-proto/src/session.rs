@@ -49,7 +49,6 @@ use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
 use crate::grants::Grants;
 use crate::incoming::Incoming;
-use crate::kept_replies::KeptReplies;
 use crate::leaving::{Leaving, SealScratch};
 use crate::limits;
 use crate::outgoing::Outgoing;
@@ -176,7 +175,8 @@ pub(crate) struct Session {
     /// The last incomplete bundle of the peer that was let in without room for it.
     bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
-    kept_replies: KeptReplies,
+    /// Bytes of replies that are not acknowledged; those in bundles are not among them.
+    kept_replies: usize,
     /// Bytes that unfinished messages of the peer may come to hold.
     promised: usize,
     early: EarlyPackets,
@@ -289,7 +289,7 @@ impl Session {
             bundles: 0,
             bundle_in_reserve: None,
             served: Table::new(maker.setup.table_salt),
-            kept_replies: KeptReplies::default(),
+            kept_replies: 0,
             promised: 0,
             early: EarlyPackets::default(),
             unopened: UnopenedIds::default(),

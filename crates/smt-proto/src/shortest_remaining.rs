@@ -80,7 +80,8 @@ impl ShortestRemainingFirst {
         };
         // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else what the overtaken
         // message has on its way would be as urgent.
-        let highest = SCHEDULED_MAX.min(active.saturating_sub(1) as u8);
+        let level = |rank| u8::try_from(rank).unwrap_or(u8::MAX);
+        let highest = SCHEDULED_MAX.min(level(active.saturating_sub(1)));
         for (rank, message) in order.iter().take(active).enumerate() {
             if let Some(end) = share.end_of(message) {
                 share.take(message, end);
@@ -88,7 +89,7 @@ impl ShortestRemainingFirst {
                 decisions.push(Granted {
                     rpc: message.rpc,
                     end,
-                    priority: highest.saturating_sub(rank as u8),
+                    priority: highest.saturating_sub(level(rank)),
                 });
             }
         }
@@ -96,8 +97,12 @@ impl ShortestRemainingFirst {
             return;
         };
         if oldest < active {
+            // It has its own share, and is owed nothing.
+            self.owed = 0;
             return;
         }
+        // Nor does it save up while its sender is slow: enough for the next window, and what was left over of the last.
+        self.owed = self.owed.min(u64::from(share.window) * 2 * 1000);
         let oldest = &order[oldest];
         let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
@@ -145,6 +150,7 @@ const SCHEDULED_MAX: u8 = 3;
 mod tests {
     use super::*;
     use crate::event::RpcId;
+    use crate::limits::INCOMING_MAX;
     use smt_wire::{MessageId, SessionIndex};
 
     fn message(id: u64, length: u32, arrived: u32, order: u64) -> Grantable {
@@ -175,11 +181,11 @@ mod tests {
     fn the_shortest_comes_first_and_has_the_highest_priority() {
         let messages = [
             message(1, 1_000_000, 60_000, 1),
-            message(2, 200_000, 60_000, 2),
+            message(2, 190_000, 60_000, 2),
         ];
         let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
         assert_eq!(decisions[0].rpc.id, MessageId(2));
-        assert_eq!(decisions[0].end, 200_000);
+        assert_eq!(decisions[0].end, 190_000);
         assert!(decisions[0].priority > decisions[1].priority);
     }
 
@@ -222,6 +228,69 @@ mod tests {
         assert!(rounds.is_some(), "the oldest message was never granted");
     }
 
+    /// Bytes granted to the last message, and to the others, in so many rounds in which all that was granted comes.
+    fn rounds(
+        policy: &mut ShortestRemainingFirst,
+        messages: &[Grantable],
+        rounds: usize,
+    ) -> (u64, u64) {
+        let (mut last, mut others) = (0, 0);
+        let rpc = messages.last().map(|message| message.rpc);
+        for granted in (0..rounds).flat_map(|_| decide(policy, messages)) {
+            let to = if Some(granted.rpc) == rpc {
+                &mut last
+            } else {
+                &mut others
+            };
+            *to += u64::from(granted.end);
+        }
+        (last, others)
+    }
+
+    #[test]
+    fn the_oldest_has_a_twentieth_whatever_was_granted_before() {
+        let mut policy = ShortestRemainingFirst::default();
+        let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
+        rounds(&mut policy, &messages, 1_000);
+        messages.push(message(99, 50_000_000, 0, 0));
+        let (oldest, others) = rounds(&mut policy, &messages, 100);
+        let share = others * u64::from(OLDEST_SHARE) / 1_000;
+        let window = u64::from(WINDOW_MIN);
+        assert!(
+            (share - window..=share + window).contains(&oldest),
+            "{oldest} beside {others}"
+        );
+    }
+
+    #[test]
+    fn nor_does_it_save_up_while_it_has_enough_on_its_way() {
+        let mut policy = ShortestRemainingFirst::default();
+        let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
+        let mut oldest = message(99, 50_000_000, 0, 0);
+        oldest.granted = 40_000;
+        messages.push(oldest);
+        assert_eq!(rounds(&mut policy, &messages, 1_000).0, 0);
+        messages[8].granted = 0;
+        let (oldest, others) = rounds(&mut policy, &messages, 100);
+        let share = others * u64::from(OLDEST_SHARE) / 1_000;
+        assert!(
+            oldest <= share + 3 * u64::from(WINDOW_MIN),
+            "{oldest} beside {others}"
+        );
+    }
+
+    #[test]
+    fn of_hundreds_the_shortest_is_still_the_most_urgent() {
+        let messages: Vec<_> = (0..300)
+            .map(|id| message(id, 1_000_000 + id as u32, 0, id))
+            .collect();
+        let mut policy = ShortestRemainingFirst::new(1_000, 1_000..=1_000);
+        let decisions = decide(&mut policy, &messages);
+        let priorities: Vec<u8> = decisions.iter().map(|granted| granted.priority).collect();
+        assert_eq!(priorities[..5], [3, 2, 1, 0, 0]);
+        assert!(priorities[4..].iter().all(|priority| *priority == 0));
+    }
+
     #[test]
     fn eight_at_once_share_the_budget() {
         let messages: Vec<_> = (0..8).map(|id| message(id, 10_000_000, 0, id)).collect();
@@ -229,7 +298,7 @@ mod tests {
             .iter()
             .map(|granted| granted.end)
             .sum();
-        assert!(granted <= LIMIT);
+        assert!(granted <= LIMIT.max(8 * WINDOW_MIN));
     }
 
     #[test]
@@ -249,6 +318,5 @@ mod tests {
         assert_eq!(decisions[0].end, 12_500);
     }
 
-    /// The default of `incoming_max`.
-    const LIMIT: u32 = 512 * 1024;
+    const LIMIT: u32 = INCOMING_MAX;
 }

@@ -157,7 +157,7 @@ pub enum AbortCode {
     Dropped = 2,
     /// Did not run: larger than the receiver accepts.
     TooLarge = 3,
-    /// Has run: its reply is larger than the caller accepts.
+    /// May have run: its reply is larger than the caller accepts.
     ReplyTooLarge = 4,
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both sides.
+//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both sides, but requests of
+//! a peer that keeps too many replies wait until it has acknowledged some (`held_back`).
 //!
 //! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
+use smt_wire::SessionIndex;
+
+use crate::held_back::HeldBack;
 use crate::message::Arrival;
 
 /// What has arrived.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     waiting: VecDeque<Arrival>,
+    held_back: HeldBack<Arrival>,
     bytes: usize,
     /// Whoever waits for a message, by ticket.
     acceptors: VecDeque<(u64, Waker)>,
@@ -26,13 +31,32 @@ impl Arrivals {
         self.wake_first();
     }
 
-    /// Takes the first message that is still wanted; drops those before it.
-    pub(crate) fn pop(&mut self, is_wanted: impl Fn(&Arrival) -> bool) -> Option<Arrival> {
-        while let Some(arrival) = self.waiting.pop_front() {
+    /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
+    pub(crate) fn pop(
+        &mut self,
+        is_wanted: impl Fn(&Arrival) -> bool,
+        keeps_too_much: impl Fn(SessionIndex) -> bool,
+    ) -> Option<Arrival> {
+        while let Some(arrival) = self.next(&keeps_too_much) {
             self.bytes -= cost(&arrival);
             if is_wanted(&arrival) {
                 return Some(arrival);
             }
+        }
+        None
+    }
+
+    fn next(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Arrival> {
+        if let Some(arrival) = self.held_back.pop(&keeps_too_much) {
+            return Some(arrival);
+        }
+        while let Some(arrival) = self.waiting.pop_front() {
+            let session = arrival.rpc.session;
+            let waits = || self.held_back.contains(session) || keeps_too_much(session);
+            if arrival.is_one_way || !waits() {
+                return Some(arrival);
+            }
+            self.held_back.push(session, arrival);
         }
         None
     }
@@ -62,6 +86,13 @@ impl Arrivals {
     #[cfg(feature = "tokio")]
     pub(crate) fn wake_for_waiting(&mut self) {
         if !self.waiting.is_empty() {
+            self.wake_first();
+        }
+    }
+
+    /// Wakes whoever is first, if a request was held back that need not wait any more.
+    pub(crate) fn wake_for_held_back(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) {
+        if !self.acceptors.is_empty() && self.held_back.is_ready(keeps_too_much) {
             self.wake_first();
         }
     }

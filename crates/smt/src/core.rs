@@ -89,6 +89,14 @@ impl Core {
         self.told = 0;
     }
 
+    /// Those who may have something to send are about to run: what was received until now took its time, and theirs begins.
+    /// Returns how many they are.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn gather(&mut self, now: Time) -> usize {
+        self.corked_until = self.corked_until.map(|_| now + CORKED_MAX);
+        self.told
+    }
+
     /// Events told since [`Core::cork`]: so many may have something to send.
     pub(crate) fn told(&self) -> usize {
         self.told
@@ -112,16 +120,20 @@ impl Core {
         self.changed
     }
 
-    /// Sends what is to be sent and tells what has happened.
-    pub(crate) fn turn(&mut self, now: Time) {
+    /// Sends what is to be sent and tells what has happened; `clock` is that by which it is `now`.
+    pub(crate) fn turn(&mut self, now: Time, clock: impl FnOnce() -> Time) {
         if self.corked_until.is_none_or(|until| until <= now) {
             self.flush(now);
-            // Whoever has corked will run again: until then a flush now and then will do.
-            self.corked_until = self.corked_until.map(|_| now + CORKED_MAX);
+            // Whoever has corked will run again: until then a flush now and then will do. From here: where sending takes
+            // longer than that, since it wakes the peer, each message would leave by itself.
+            self.corked_until = self.corked_until.map(|_| clock() + CORKED_MAX);
         }
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
         }
+        let endpoint = &self.endpoint;
+        self.arrivals
+            .wake_for_held_back(|session| endpoint.keeps_too_much(session));
         if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
             self.finishers.drain(..).for_each(Waker::wake);
         }
@@ -260,7 +272,8 @@ impl Core {
         // A caller that has given up meanwhile is not served any more.
         let endpoint = &self.endpoint;
         let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
-        let arrival = self.arrivals.pop(is_wanted);
+        let keeps_too_much = |session| endpoint.keeps_too_much(session);
+        let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
         self.endpoint.set_untaken(self.arrivals.bytes());
         if arrival.is_some() || self.is_closed {
             ticket
@@ -285,7 +298,10 @@ impl Core {
         if self.endpoint.served_len() == 0 {
             return Poll::Ready(());
         }
-        self.finishers.push(waker.clone());
+        // A leading thread comes by with every batch that it receives.
+        if self.finishers.iter().all(|other| !other.will_wake(waker)) {
+            self.finishers.push(waker.clone());
+        }
         Poll::Pending
     }
 
@@ -335,7 +351,10 @@ impl Core {
         waker: &Waker,
     ) -> Poll<Result<RpcId, Refused>> {
         if begun == Err(Refused::Blocked) {
-            self.admission.push(waker.clone());
+            let is_known = self.admission.last();
+            if is_known.is_none_or(|last| !last.will_wake(waker)) {
+                self.admission.push(waker.clone());
+            }
             return Poll::Pending;
         }
         Poll::Ready(begun)

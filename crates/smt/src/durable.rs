@@ -92,8 +92,13 @@ fn parse(bytes: &[u8]) -> io::Result<(u32, [u8; 32])> {
 fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
+    // One that a crash has left, or somebody else has put there, is not written to: it may not be the owner's alone.
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file: File = options.open(&beside)?;

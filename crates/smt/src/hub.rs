@@ -166,7 +166,7 @@ impl Hub {
         let sleeps = self.driver.is_some() && !core.is_corked();
         let before = if sleeps { core.idle_time(now) } else { None };
         let result = change(&mut core, now);
-        core.turn(now);
+        core.turn(now, || self.now());
         let is_earlier = sleeps
             && core
                 .idle_time(now)
@@ -255,7 +255,7 @@ impl Hub {
             Err(error) => tracing::trace!(?error, "receiving failed once"),
         }
         core.fire_timers(now, has_come);
-        core.turn(now);
+        core.turn(now, || self.now());
         core.told() > told
     }
 }

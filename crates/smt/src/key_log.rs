@@ -13,7 +13,7 @@ use smt_record::{KeyLog, KeyLogEntry};
 pub struct KeyLogFile(Mutex<File>);
 
 impl KeyLogFile {
-    /// Opens the file for appending, and makes it with mode 0600 if it is not there.
+    /// Opens the file for appending, and makes it if it is not there. Others lose the right to read it.
     ///
     /// # Errors
     /// The operating system's.
@@ -22,7 +22,13 @@ impl KeyLogFile {
         options.append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map(|file| Self(Mutex::new(file)))
+        let file = options.open(path)?;
+        #[cfg(unix)]
+        if file.metadata()?.is_file() {
+            let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            file.set_permissions(owner_only)?;
+        }
+        Ok(Self(Mutex::new(file)))
     }
 }
 

@@ -66,6 +66,7 @@ mod core;
 mod driver_signal;
 mod durable;
 mod error;
+mod held_back;
 mod hub;
 mod key_log;
 mod message;

@@ -8,6 +8,8 @@
 //!
 //! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
+mod events;
+
 use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
@@ -28,6 +30,8 @@ use crate::builder::seat::{bound, connected};
 use crate::clock::Clock;
 use crate::error::OpenError;
 use crate::shards::Shards;
+
+use events::Events;
 
 pub use smt_proto::handshake::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
@@ -50,6 +54,7 @@ pub struct Endpoint {
     gathers_since: Option<Time>,
     /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
     has_gathered: bool,
+    events: Events,
     /// Where it was opened.
     process: Process,
 }
@@ -118,6 +123,7 @@ impl Endpoint {
             timer: None,
             gathers_since: None,
             has_gathered: false,
+            events: Events::new(),
             process: Process::this(),
         })
     }
@@ -172,7 +178,9 @@ impl Endpoint {
                 }) => {
                     self.endpoint.handle_unreachable(now, remote);
                 }
-                Err(_) => {}
+                Err(ReceiveError::Unreachable { remote: None }) => {}
+                // The next call would mostly meet it again.
+                Err(_) => break,
             }
         }
         self.endpoint.handle_timeout(now);
@@ -196,9 +204,9 @@ impl Endpoint {
         }
     }
 
-    /// What has happened.
+    /// What has happened. Requests of a peer that has not acknowledged many replies are told of when it has.
     pub fn next_event(&mut self) -> Option<Event> {
-        let event = self.endpoint.poll_event();
+        let event = self.events.next(&mut self.endpoint);
         if event.is_none() {
             self.flush();
         }

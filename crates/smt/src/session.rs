@@ -24,13 +24,14 @@ impl Session {
         Self { guard, index, peer }
     }
 
-    /// Calls the peer.
+    /// Calls the peer. On a blocking endpoint the call moves while a thread waits there, in `accept` or in a blocking call:
+    /// else it is looked after every 20 to 250 ms only, and [`Self::call_blocking`] is what is wanted.
     #[cfg(feature = "tokio")]
     pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
         crate::Call::new(self.task(body.into(), false))
     }
 
-    /// Sends a one-way message.
+    /// Sends a one-way message; see [`Self::call`] on blocking endpoints.
     #[cfg(feature = "tokio")]
     pub fn send(&self, body: impl Into<Bytes>) -> crate::Send {
         crate::Send::new(self.task(body.into(), true))

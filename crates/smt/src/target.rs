@@ -71,7 +71,9 @@ impl Target {
             }
         }
         *attempt = self.connect;
-        self.waiting.push(waker.clone());
+        if self.waiting.iter().all(|other| !other.will_wake(waker)) {
+            self.waiting.push(waker.clone());
+        }
         None
     }
 

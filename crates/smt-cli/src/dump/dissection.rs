@@ -2,8 +2,9 @@
 //! One line for each packet, and below it what a key log brings to light.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use smt_record::Purpose;
@@ -273,16 +274,39 @@ impl Dissection {
             Some(directory) => {
                 let name = name_of(to, id, kind);
                 let count = self.written.entry(name.clone()).or_default();
-                *count += 1;
-                let path = match *count {
-                    1 => directory.join(name),
-                    count => directory.join(format!("{name}-{count}")),
-                };
-                std::fs::write(&path, body).doing(format!("writing {}", path.display()))?;
+                let path = write_new(directory, &name, count, body)?;
                 format!("{whole}, written to {}", path.display())
             }
             None => whole,
         })
+    }
+}
+
+/// Writes a decrypted message to a file that only its owner may read: of this name, or with the next number behind it that
+/// no file has.
+fn write_new(
+    directory: &Path,
+    name: &str,
+    count: &mut u32,
+    body: &[u8],
+) -> Result<PathBuf, Failure> {
+    loop {
+        *count += 1;
+        let path = match *count {
+            1 => directory.join(name),
+            count => directory.join(format!("{name}-{count}")),
+        };
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        match options.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            file => {
+                let written = file.and_then(|mut file| file.write_all(body));
+                return written
+                    .doing(format!("writing {}", path.display()))
+                    .map(|()| path);
+            }
+        }
     }
 }
 

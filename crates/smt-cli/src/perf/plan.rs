@@ -17,7 +17,8 @@ pub(super) struct Plan {
         long,
         value_delimiter = ',',
         value_name = "SIZE",
-        default_value = "64,1K,8K,64K"
+        default_value = "64,1K,8K,64K",
+        value_parser = Size::of_message
     )]
     pub(super) sizes: Vec<Size>,
     /// Calls in progress at once

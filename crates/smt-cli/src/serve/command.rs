@@ -49,7 +49,7 @@ impl ExternalCommand {
         let (Some(input), Some(output)) = pipes else {
             return Err(Failure::new("the command has no pipes"));
         };
-        let reply = self.exchange(&mut child, input, output, request, is_useless);
+        let reply = self.exchange(input, output, request, is_useless);
         // It may go on although it has closed its output.
         let reply = reply.and_then(|reply| self.wait_for(&mut child, is_useless).map(|()| reply));
         // Not read to its end, or not wanted: it must not be left behind.
@@ -84,13 +84,9 @@ impl ExternalCommand {
         Ok(child)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a process and its two pipes, and a request and its end"
-    )]
+    /// The reply, or why there is none: then the command may still run.
     fn exchange(
         &self,
-        child: &mut Child,
         input: ChildStdin,
         output: ChildStdout,
         request: &Bytes,
@@ -99,39 +95,35 @@ impl ExternalCommand {
         let limit = u64::from(self.reply_limit);
         let (done, replies) = sync_channel(1);
         let request = request.clone();
-        std::thread::scope(|scope| {
-            scope.spawn(move || feed(input, &request));
-            scope.spawn(move || {
-                let mut reply = Vec::new();
-                let read = output.take(limit + 1).read_to_end(&mut reply);
-                // Nobody listens if the command was killed.
-                let _ = done.send(read.map(|_| reply));
-            });
-            let reply = loop {
-                match replies.recv_timeout(LOOK_EVERY) {
-                    Ok(reply) => break reply.doing(format!("reading from {}", self.program)),
-                    Err(RecvTimeoutError::Timeout) if is_useless() => {
-                        break Err(self.useless());
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => {
-                        break Err(Failure::new("the reply was lost"));
-                    }
+        // Nobody waits for these two to end: what has left the command's group may hold the other ends of their pipes for
+        // as long as it likes.
+        let start = |thread| std::thread::Builder::new().spawn(thread).map(drop);
+        let feeder: Box<dyn FnOnce() + Send> = Box::new(move || feed(input, &request));
+        let reader: Box<dyn FnOnce() + Send> = Box::new(move || {
+            let mut reply = Vec::new();
+            let read = output.take(limit + 1).read_to_end(&mut reply);
+            // Nobody listens if the command was killed.
+            let _ = done.send(read.map(|_| reply));
+        });
+        let started = start(feeder).and_then(|()| start(reader));
+        started.doing(format!("feeding {}", self.program))?;
+        let reply = loop {
+            match replies.recv_timeout(LOOK_EVERY) {
+                Ok(reply) => break reply.doing(format!("reading from {}", self.program))?,
+                Err(RecvTimeoutError::Timeout) if is_useless() => return Err(self.useless()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::new("the reply was lost"));
                 }
-            };
-            let reply = reply.and_then(|reply| match reply.len() as u64 {
-                length if length > limit => Err(Failure::new(format!(
-                    "{} replied with more than --message-limit, {limit} bytes",
-                    self.program
-                ))),
-                _ => Ok(Bytes::from(reply)),
-            });
-            if reply.is_err() {
-                // Ends both threads too: their pipes break when nobody of the group holds the other ends.
-                kill_group(child.id());
             }
-            reply
-        })
+        };
+        match reply.len() as u64 {
+            length if length > limit => Err(Failure::new(format!(
+                "{} replied with more than --message-limit, {limit} bytes",
+                self.program
+            ))),
+            _ => Ok(Bytes::from(reply)),
+        }
     }
 
     /// Until it has ended, or nobody waits for it.
@@ -212,6 +204,8 @@ mod tests {
 
     mod run {
         use super::*;
+        use crate::scratch::Scratch;
+        use rustix::process::kill_process;
 
         #[test]
         fn input_becomes_output() {
@@ -253,6 +247,24 @@ mod tests {
         #[test]
         fn so_is_what_it_has_started() {
             run("sleep 1000; true", "", true).unwrap_err();
+        }
+
+        /// It holds the pipes, and is no more of this server's business.
+        #[test]
+        fn nobody_waits_for_what_has_left_its_group() {
+            let scratch = Scratch::new().unwrap();
+            let file = scratch.path().join("process");
+            let script = format!("setsid sleep 1000 & echo $! >{}", file.display());
+            let words = ["sh".to_owned(), "-c".to_owned(), script];
+            let command = ExternalCommand::new(&words, 10).unwrap();
+            let process = || {
+                let text = std::fs::read_to_string(&file).ok()?;
+                Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
+            };
+            let is_useless = || process().is_some();
+            command.run(&Bytes::new(), &is_useless).unwrap_err();
+            // It was not waited for: it is there.
+            kill_process(process().unwrap(), Signal::KILL).unwrap();
         }
 
         #[test]

@@ -42,7 +42,7 @@ impl Directory {
                 "the request has {length} bytes, and a path at most {PATH_MAX}"
             )));
         }
-        let shown = path.escape_debug();
+        let shown: String = path.escape_debug().take(SHOWN).collect();
         let mut file = self.open_beneath(path).doing(&shown)?;
         let facts = file.metadata().doing(&shown)?;
         if !facts.is_file() {
@@ -81,6 +81,8 @@ fn too_large(path: &dyn Display, length: u64, limit: u32) -> Failure {
 
 /// Linux's limit.
 const PATH_MAX: usize = 4_095;
+/// Characters of a path that messages quote: anybody may send many.
+const SHOWN: usize = 200;
 
 #[cfg(test)]
 mod tests {

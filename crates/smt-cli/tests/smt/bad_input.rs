@@ -46,6 +46,7 @@ fn wrong_usage_is_exit_code_2() {
             "serve", "--cert", "a", "--key", "b", "--echo", "--shards", "3",
         ],
         &["perf", "loopback", "--sizes", "1X"],
+        &["perf", "loopback", "--sizes", "8589934592G"],
         &["dump", "file", "--out", "directory"],
         &["-q", "-v", "doctor"],
     ] {

@@ -2,6 +2,7 @@
 //! `smt dump` of a real exchange.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::capture::{pcap, pcapng};
 use crate::forwarder::{Forwarder, Seen};
@@ -53,11 +54,32 @@ fn with_the_key_log_every_message_comes_out_whole() {
             "{}",
             outcome.errors
         );
-        let messages: Vec<_> = fs::read_dir(&out).unwrap().collect();
-        assert_eq!(messages.len(), 2);
-        for message in messages {
-            assert!(fs::read(message.unwrap().path()).unwrap() == request);
+        let messages = || -> Vec<_> {
+            let entries = fs::read_dir(&out).unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect()
+        };
+        assert_eq!(messages().len(), 2);
+        for message in messages() {
+            assert!(fs::read(&message).unwrap() == request);
+            let mode = fs::metadata(&message).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "it was encrypted");
+            fs::write(message, "somebody's").unwrap();
         }
+        // What is there stays.
+        smt(&[
+            "dump",
+            &capture,
+            "--port",
+            &port,
+            "--key-log",
+            &log,
+            "--out",
+            &out,
+        ])
+        .text();
+        let contents = messages().into_iter().map(|path| fs::read(path).unwrap());
+        let kept = contents.filter(|bytes| bytes == b"somebody's").count();
+        assert_eq!((messages().len(), kept), (4, 2));
     }
 }
 

@@ -109,7 +109,7 @@ impl Endpoint {
         }
         let unasked = std::mem::take(&mut self.shared.unasked);
         if unasked > 0 {
-            self.policy.spend(now, unasked);
+            self.policy.came_unasked(now, unasked);
         }
         if !self.ask_for_cuts(now) {
             return;

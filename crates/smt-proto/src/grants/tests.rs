@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
+use crate::limits::INCOMING_MAX;
 use crate::shortest_remaining::ShortestRemainingFirst;
+use crate::work::steps_of;
 use smt_wire::{MessageId, SessionIndex};
 
 fn rpc(id: u64) -> RpcId {
@@ -99,7 +101,7 @@ fn the_oldest_is_shown_although_it_is_the_longest() {
         grants.update(rpc, 4_000_000 - id as u32, 1_000, FREE);
     }
     let mut shown = Vec::new();
-    grants.show(8, &mut shown);
+    grants.show(8, PLENTY, &mut shown);
     let ids: Vec<u64> = shown.iter().map(|message| message.rpc.id.0).collect();
     assert_eq!(ids, [99, 98, 97, 96, 95, 94, 93, 92, 0]);
 }
@@ -118,6 +120,25 @@ fn what_ends_gives_its_part_of_the_budget_back() {
     assert!(grants.by_left.is_empty() && grants.by_age.is_empty());
 }
 
+/// With the path out for a while all are passed over, and when it is back all go on: beyond the budget, but it is known.
+#[test]
+fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
+    let mut grants = Grants::default();
+    for id in [1, 2] {
+        grants.update(rpc(id), 400_000, 1_000, FREE);
+        grants.update(rpc(id), 400_000, 1_000, FREE + 100_000);
+    }
+    grants.pass_over(rpc(1));
+    grants.update(rpc(1), 400_000, 1_000, FREE + 100_000);
+    assert_eq!(grants.outstanding, 100_000, "nothing has come");
+    grants.update(rpc(1), 400_000, 70_000, FREE + 100_000);
+    assert_eq!(grants.outstanding, 190_000);
+    assert_eq!(grants.by_age.values().next(), Some(&rpc(1)));
+    grants.pass_over(rpc(2));
+    grants.remove(rpc(2));
+    assert!(grants.passed_over.is_empty());
+}
+
 #[test]
 fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     let mut grants = Grants::default();
@@ -132,7 +153,7 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     }
     let shown = |grants: &Grants| {
         let mut shown = Vec::new();
-        grants.show(8, &mut shown);
+        grants.show(8, PLENTY, &mut shown);
         let ids = shown.iter().map(|message| message.rpc.id.0);
         ids.collect::<Vec<_>>()
     };
@@ -153,8 +174,11 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     assert!(grants.hungry.is_empty() && grants.by_left.is_empty());
 }
 
-/// The default of `incoming_max`.
-const LIMIT: u32 = 512 * 1024;
+const LIMIT: u32 = INCOMING_MAX;
+const PLENTY: GrantBudget = GrantBudget {
+    limit: LIMIT,
+    outstanding: 0,
+};
 /// What each message may send without a grant.
 const FREE: u32 = 60_000;
 
@@ -170,6 +194,32 @@ fn turn(grants: &mut Grants, at: u64) -> Option<u64> {
     let now = Time::from_nanos(at * 1_000_000);
     let next = grants.one_at_a_time(now, |_| true);
     next.map(|message| message.rpc.id.0)
+}
+
+/// Eight that hold all that there is do not hide the others.
+#[test]
+fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
+    let mut grants = Grants::default();
+    grants.set_pulling(Some(Pulling {
+        window: 100_000,
+        order: PullOrder::RoundRobin,
+    }));
+    for id in 0..12 {
+        grants.update(rpc(id), 400_000, FREE, FREE);
+    }
+    let granted = 40_000;
+    (0..8).for_each(|id| grants.update(rpc(id), 400_000, FREE, FREE + granted));
+    // All of the others come to an end of what they have before.
+    (8..12).for_each(|id| grants.update(rpc(id), 400_000, FREE, FREE + 1));
+    let mut policy = crate::pull::Pull::new(10_000_000_000, 100_000);
+    let mut pulled = |grants: &mut Grants| {
+        let limit = 8 * granted;
+        let decisions = grants.decide(Time::default(), &mut policy, (limit, false), |_| true);
+        decisions.first().map(|granted| granted.rpc.id.0)
+    };
+    assert_eq!(pulled(&mut grants), None);
+    grants.update(rpc(10), 400_000, FREE + 1, FREE + 1);
+    assert_eq!(pulled(&mut grants), Some(10));
 }
 
 /// Of session 1 messages 1 to 3, of session 2 message 4, in the order of their lengths.
@@ -242,4 +292,30 @@ fn who_stops_half_way_is_overtaken_until_more_comes() {
     grants.update(rpc_of(1, 1), 300_001, 101_000, 200_000);
     grants.remove(rpc_of(2, 4));
     assert_eq!(turn(&mut grants, 6), Some(1));
+}
+
+/// A peer that begins thousands, and stops, is walked by to find the next one of others: not with every look.
+#[test]
+fn a_long_walk_is_not_made_again_at_once() {
+    let mut grants = Grants::default();
+    for id in 0..10_000 {
+        grants.update(rpc_of(1, id), 300_000 + id as u32, 1_000, FREE);
+    }
+    grants.update(rpc_of(2, 0), 2_000_000, 1_000, FREE);
+    assert_eq!(turn(&mut grants, 0), Some(0));
+    grants.update(rpc_of(1, 0), 300_000, 1_000, 300_000);
+    let looks = |grants: &mut Grants, at| steps_of(|| turn(grants, at));
+    assert_eq!(looks(&mut grants, 5), (10_000, Some(0)));
+    // It is granted all, and ends; the others are of who waits.
+    grants.remove(rpc_of(2, 0));
+    let (steps, next) = steps_of(|| (0..1_000).find_map(|_| turn(&mut grants, 6)));
+    assert_eq!((steps, next), (0, None));
+    let due = grants.next_timeout().unwrap();
+    assert_eq!(due, Time::from_nanos(15_000_000));
+    assert_eq!(looks(&mut grants, 16), (9_999, None));
+    grants.remove(rpc_of(1, 0));
+    let next = (17..).find(|at| turn(&mut grants, *at).is_some());
+    assert_eq!(next, Some(26));
+    let full = |grants: &mut Grants| steps_of(|| turn(grants, 27)).0;
+    assert!(full(&mut grants) <= 1, "short walks are made at any time");
 }

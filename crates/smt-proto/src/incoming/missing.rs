@@ -95,7 +95,7 @@ fn push(ranges: &mut Vec<Range>, Span { start, end }: Span<u32>) {
 
 /// Parts of a record among which the place of a packet is looked for.
 const GAPS_SEARCHED: usize = 64;
-/// Records in parts that one question looks at: a window of 512 KiB has 32 of the default size.
+/// Records in parts that one question looks at: a window of 512 KiB, twice the budget, has 32 of the default size.
 const ASSEMBLIES_ASKED: usize = 64;
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ struct Filling {
     right: OutgoingId,
     body: Vec<u8>,
     members: Members,
+    /// Bytes of replies that were kept by themselves.
+    replies: u32,
 }
 
 impl Session {
@@ -43,6 +45,7 @@ impl Session {
         let Some(filling) = self.fill(now, first, most) else {
             return first;
         };
+        self.let_reply_go(filling.replies, shared);
         shared.statistics.messages_sent += filling.members.ids.len() as u64;
         shared.statistics.bundles_sent += 1;
         let (id, length) = (filling.right.id(), filling.body.len() as u32);
@@ -117,6 +120,7 @@ impl Session {
             right: stripe.allocator.next(stripe.peer_limit).ok()?,
             body: Vec::with_capacity(room),
             members: Members::default(),
+            replies: 0,
         };
         self.put_member(now, first, &mut filling, usize::MAX);
         Some(filling)
@@ -174,6 +178,7 @@ impl Session {
             if !append(Terms::of(Kind::Reply), outgoing) {
                 return false;
             }
+            filling.replies += outgoing.length();
             served.state = ServedState::Bundled(bundle);
         }
         true

@@ -78,8 +78,9 @@ impl Session {
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
         served.question = Question::new(now, outgoing.need_ack_interval(is_hurried));
         let (remaining, due) = (outgoing.remaining(), served.question.due);
+        let length = outgoing.length();
         served.state = ServedState::Replying(outgoing.queued());
-        self.kept_replies.add(remaining as usize);
+        self.keep_reply(length, shared);
         self.set_due(due);
         self.sendable.push((remaining, id));
         self.last_active = now;
@@ -205,6 +206,9 @@ impl Session {
                 ServedState::Replying(_) | ServedState::Bundled(_) | ServedState::Aborted(_) => {}
             }
         }
+        shared
+            .books
+            .leave_replies(std::mem::take(&mut self.kept_replies));
         shared.early_memory -= self.early.bytes();
         self.early = crate::early::EarlyPackets::default();
         self.sendable.clear();

@@ -291,6 +291,7 @@ impl Session {
                     if outgoing.is_large() {
                         self.discovery.progressed();
                     }
+                    self.let_reply_go(outgoing.length(), shared);
                     shared.give_back(Some(outgoing));
                 }
                 _ => {}

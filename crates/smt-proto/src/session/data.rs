@@ -104,7 +104,7 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let keeps_too_much = self.keeps_too_much(now, shared);
+        let keeps_too_much = self.keeps_too_much(shared);
         let is_full = keeps_too_much || !self.may_begin_another(shared);
         let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
         // It may be all of a message; or of a bundle with replies, which make room.
@@ -184,15 +184,21 @@ impl Session {
     }
 
     /// Whether the peer has so many replies unacknowledged that it gets no more.
-    pub(super) fn keeps_too_much(&mut self, now: Time, shared: &Shared) -> bool {
-        let served = &self.served;
-        let length_of = |served: &Served| match &served.state {
-            ServedState::Replying(outgoing) => outgoing.length() as usize,
-            _ => 0,
-        };
-        let count = || served.iter().map(|(_, served)| length_of(served)).sum();
-        let most = shared.config.memory_max / limits::REPLIES_SHARE;
-        self.kept_replies.exceed(most, now, count)
+    pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        shared.books.keep_too_much(self.kept_replies, most)
+    }
+
+    /// A reply was given.
+    pub(super) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
+        self.kept_replies += length as usize;
+        shared.books.enter_reply(length as usize);
+    }
+
+    /// A reply need not be kept any more, or a bundle has it.
+    pub(super) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
+        self.kept_replies -= length as usize;
+        shared.books.leave_replies(length as usize);
     }
 
     /// Whether so many more messages of the peer may be taken that have come whole.

@@ -37,9 +37,11 @@ impl Session {
                     shared.events.push_back(Event::Cancelled(rpc));
                     PacketType::Seen
                 }
-                ServedState::Replying(_) | ServedState::Bundled(_) | ServedState::Aborted(_) => {
+                ServedState::Replying(outgoing) => {
+                    self.let_reply_go(outgoing.length(), shared);
                     PacketType::Seen
                 }
+                ServedState::Bundled(_) | ServedState::Aborted(_) => PacketType::Seen,
             };
             self.control.id(answer, id);
             return;
@@ -104,6 +106,11 @@ impl Session {
     }
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
+        if matches!(self.calls.get(abort.id.0), Some(Call::Live(live)) if live.is_one_way) {
+            // Nobody waits for a reply; of a bundle's members some do, and each of those has its own.
+            shared.statistics.violations += 1;
+            return;
+        }
         let (reason, execution) = match AbortCode::from_code(abort.code) {
             AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
             AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),

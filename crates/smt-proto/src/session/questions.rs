@@ -131,8 +131,10 @@ impl Session {
         let Some(served) = self.served.remove(id.0) else {
             return;
         };
-        if let ServedState::Receiving { incoming, .. } = served.state {
-            self.forget_incoming(id, &incoming, shared);
+        match served.state {
+            ServedState::Receiving { incoming, .. } => self.forget_incoming(id, &incoming, shared),
+            ServedState::Replying(outgoing) => self.let_reply_go(outgoing.length(), shared),
+            _ => {}
         }
     }
 }

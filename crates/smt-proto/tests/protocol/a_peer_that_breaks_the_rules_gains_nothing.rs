@@ -3,7 +3,7 @@
 
 use smt_proto::Config;
 use smt_record::{KeyLimits, Side};
-use smt_wire::{Body, Kind, List, MessageId, Packet, PacketType, Resend};
+use smt_wire::{Abort, Body, Kind, List, MessageId, Packet, PacketType, Resend};
 
 use super::support::configs::ethernet;
 use super::support::node::replies_of_asked_length;
@@ -181,6 +181,29 @@ fn by_answering_a_one_way_message() {
     Rogue::server(session).answer(&mut world, (rpc.id, Kind::Reply), b"text");
     assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
     assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 1);
+}
+
+#[test]
+fn by_aborting_a_one_way_message_or_a_bundle() {
+    for count in [1, 2] {
+        let (mut world, session, _) = World::connected();
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+        for number in 0..count {
+            let body = body(number, 10);
+            endpoint.send_one_way(now, session, body, None).unwrap();
+        }
+        world.is_recording = true;
+        world.run_for(ms(1));
+        let sent = world.sent.iter().find_map(|sent| sent.data());
+        let id = sent.unwrap().header.id;
+        let abort = Abort { id, code: 1 };
+        Rogue::server(session).say(&mut world, &[Body::Abort(abort)]);
+        assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
+        world.rule = Box::new(|_, _| Verdict::Deliver);
+        world.run_for(ms(1_000));
+        assert_eq!(world.nodes[1].delivered.len(), count as usize);
+    }
 }
 
 /// The id of the peer's that has the same number is not marked for it.

@@ -387,3 +387,38 @@ fn replies_that_nobody_acknowledges_are_bounded() {
         assert_eq!(world.outcome(0, rpc).unwrap().len(), 100 * KIB);
     }
 }
+
+/// Nor do many together get more than there is: each that keeps something waits, and one that keeps nothing is served.
+#[test]
+fn replies_that_many_do_not_acknowledge_are_bounded_together() {
+    let mut server = ethernet();
+    server.accept = true;
+    server.memory_max = 4 * 1024 * KIB;
+    let configs = std::iter::once(server).chain((0..10).map(|_| ethernet()));
+    let mut world = World::new(configs.collect());
+    world.nodes[0].application = Box::new(|_| Answer::Reply(body(1, 100 * KIB)));
+    let sessions: Vec<_> = (1..=10)
+        .map(|client| world.connect(client, 0).unwrap().0)
+        .collect();
+    world.rule = Box::new(|datagram, _| match (datagram.from, datagram.data()) {
+        (0, Some(_)) => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    let mut calls = Vec::new();
+    for (at, session) in sessions.iter().enumerate().take(9) {
+        calls.extend(
+            (0..20).map(|number| (at + 1, world.call(at + 1, *session, body(number, 2_000)))),
+        );
+    }
+    world.run_for(ms(1_000));
+    // Four have a quarter each, or all somewhat less; of the others each has one beyond what is left for it.
+    let taken = world.nodes[0].delivered.len();
+    assert!((35..=50).contains(&taken), "{taken} requests were taken");
+    calls.push((10, world.call(10, sessions[9], body(0, 2_000))));
+    world.run_for(ms(100));
+    assert_eq!(world.nodes[0].delivered.len(), taken + 1);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    for (client, rpc) in calls {
+        assert_eq!(world.outcome(client, rpc).unwrap().len(), 100 * KIB);
+    }
+}

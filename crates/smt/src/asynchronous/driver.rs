@@ -87,8 +87,9 @@ async fn take_turn(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io
     // What the woken tasks send leaves together, when this task runs again: right after them.
     hub.lock().cork(hub.now());
     receive_some(hub, try_io);
+    let told = hub.lock().gather(hub.now());
     // One that is woken alone has nobody to wait for.
-    if hub.lock().told() > 1 {
+    if told > 1 {
         tokio::select! {
             biased;
             // This lets a future run too that `Runtime::block_on` polls; waking itself would not.

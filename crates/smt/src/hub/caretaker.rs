@@ -46,7 +46,7 @@ impl Hub {
         let mut core = self.lock();
         let now = core.advance(self.now());
         core.fire_timers(now, false);
-        core.turn(now);
+        core.turn(now, || self.now());
         let idle = core.idle_time(now);
         drop(core);
         drop(leading);
@@ -62,7 +62,7 @@ impl Hub {
         let mut core = self.lock();
         let now = core.advance(now);
         core.fire_timers(now, false);
-        core.turn(now);
+        core.turn(now, || self.now());
         let wait = core
             .idle_time(now)
             .map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));

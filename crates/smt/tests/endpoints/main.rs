@@ -26,6 +26,7 @@ mod messages_that_nobody_takes_are_bounded;
 mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
+mod replies_that_nobody_acknowledges_are_bounded;
 mod shards_work_side_by_side;
 mod tasks_send_together;
 mod too_many_callers_wait;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Requests of peers that keep too many replies already (SPEC §10): they wait here, in their order, until those are
+//! acknowledged. What answers them would be kept too, however many of them the peer has sent at once.
+//!
+//! Not here: who keeps too much (`smt-proto`), and what the waiting requests take (their owner tells it).
+
+use std::collections::VecDeque;
+
+use foldhash::{HashMap, HashMapExt};
+use smt_wire::SessionIndex;
+
+/// What waits, by session.
+#[derive(Debug)]
+pub(crate) struct HeldBack<T> {
+    of: HashMap<SessionIndex, VecDeque<T>>,
+    /// Each of these sessions once, in the order in which they are looked at.
+    turns: VecDeque<SessionIndex>,
+}
+
+impl<T> Default for HeldBack<T> {
+    fn default() -> Self {
+        Self {
+            of: HashMap::new(),
+            turns: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> HeldBack<T> {
+    /// Whether something of this session waits: then what comes after it does so too.
+    pub(crate) fn contains(&self, session: SessionIndex) -> bool {
+        !self.turns.is_empty() && self.of.contains_key(&session)
+    }
+
+    pub(crate) fn push(&mut self, session: SessionIndex, request: T) {
+        let waiting = self.of.entry(session).or_default();
+        if waiting.is_empty() {
+            self.turns.push_back(session);
+        }
+        waiting.push_back(request);
+    }
+
+    /// Whether there is a request whose session does not keep too much any more, among those that are looked at.
+    pub(crate) fn is_ready(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> bool {
+        self.next_session(keeps_too_much).is_some()
+    }
+
+    /// The next request of such a session.
+    pub(crate) fn pop(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<T> {
+        let session = self.next_session(keeps_too_much)?;
+        let waiting = self.of.get_mut(&session)?;
+        let request = waiting.pop_front();
+        self.turns.pop_front();
+        if waiting.is_empty() {
+            self.of.remove(&session);
+        } else {
+            self.turns.push_back(session);
+        }
+        request
+    }
+
+    /// Brings a session to the front whose requests need not wait. A few are looked at, others the next time.
+    fn next_session(
+        &mut self,
+        keeps_too_much: impl Fn(SessionIndex) -> bool,
+    ) -> Option<SessionIndex> {
+        for _ in 0..self.turns.len().min(LOOKS) {
+            let session = *self.turns.front()?;
+            if !keeps_too_much(session) {
+                return Some(session);
+            }
+            self.turns.rotate_left(1);
+        }
+        None
+    }
+}
+
+/// Sessions looked at in a turn: with thousands that keep too much, turns would else take long.
+const LOOKS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOBODY: fn(SessionIndex) -> bool = |_| false;
+
+    fn held_back(requests: impl IntoIterator<Item = (u64, u32)>) -> HeldBack<u32> {
+        let mut held_back = HeldBack::default();
+        for (session, request) in requests {
+            held_back.push(SessionIndex(session), request);
+        }
+        held_back
+    }
+
+    #[test]
+    fn sessions_take_turns_and_requests_of_one_keep_their_order() {
+        let mut held_back = held_back([(1, 10), (1, 11), (2, 20), (1, 12), (2, 21)]);
+        let order: Vec<_> = std::iter::from_fn(|| held_back.pop(NOBODY)).collect();
+        assert_eq!(order, [10, 20, 11, 21, 12]);
+        assert!(!held_back.contains(SessionIndex(1)));
+    }
+
+    #[test]
+    fn who_keeps_too_much_waits_and_others_do_not() {
+        let mut held_back = held_back([(1, 10), (2, 20), (1, 11)]);
+        let first = |session| session == SessionIndex(1);
+        assert_eq!(held_back.pop(first), Some(20));
+        assert_eq!(held_back.pop(first), None);
+        assert!(!held_back.is_ready(first) && held_back.contains(SessionIndex(1)));
+        assert!(held_back.is_ready(NOBODY));
+    }
+
+    #[test]
+    fn of_many_sessions_each_is_looked_at_in_time() {
+        let mut held_back = held_back((0..100).map(|session| (session, session as u32)));
+        let all_but_one = |session| session != SessionIndex(70);
+        let looks = (1..).find(|_| held_back.is_ready(all_but_one));
+        assert_eq!(looks, Some(71_usize.div_ceil(LOOKS)));
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A caller that sends many requests at once, and acknowledges no reply: the requests were taken in a moment in which
+//! nothing was kept for it, and those that were not answered yet wait (SPEC §10).
+
+use std::time::Duration;
+
+use smt::polled::{Endpoint, Event, SessionIndex};
+use smt::{Builder, Request};
+
+use crate::support::Credentials;
+
+const KIB: usize = 1024;
+const CALLS: u64 = 200;
+const REPLY: usize = 100 * KIB;
+/// A quarter of the memory, and the reply that passes it.
+const KEPT: usize = 1024 * KIB / REPLY + 1;
+
+fn server(credentials: &Credentials) -> Builder {
+    let small = |config: &mut smt::Config| config.memory_max = 4 * 1024 * KIB;
+    credentials.server().configure(small)
+}
+
+fn client(credentials: &Credentials, server: std::net::SocketAddr) -> Endpoint {
+    let mut client = credentials.client().connect_polled(server).unwrap();
+    let deadline = Duration::from_secs(5);
+    client.connect(server, "localhost", deadline).unwrap();
+    client
+}
+
+/// The session, once it is there.
+fn connected(client: &mut Endpoint) -> Option<SessionIndex> {
+    client.process().unwrap();
+    match client.next_event()? {
+        Event::Connected { session, .. } => Some(session),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn call_many(client: &mut Endpoint, session: SessionIndex) {
+    client.gather();
+    for _ in 0..CALLS {
+        client.call(session, "much", None).unwrap();
+    }
+    client.flush();
+}
+
+/// Takes what has come; how many replies are among it.
+fn replies(client: &mut Endpoint) -> u64 {
+    client.process().unwrap();
+    let mut count = 0;
+    while let Some(event) = client.next_event() {
+        match event {
+            Event::Reply { body, .. } => assert_eq!(body.len(), REPLY),
+            other => panic!("{other:?}"),
+        }
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn by_a_polled_server() {
+    let credentials = Credentials::new();
+    let mut server = server(&credentials).bind_polled("127.0.0.1:0").unwrap();
+    let mut client = client(&credentials, server.local_address());
+    let mut answered = 0;
+    let mut serve = |server: &mut Endpoint| {
+        server.process().unwrap();
+        while let Some(event) = server.next_event() {
+            if let Event::Request { rpc, .. } = event {
+                server.reply(rpc, vec![1; REPLY]).unwrap();
+                answered += 1;
+            }
+        }
+        answered
+    };
+    let session = loop {
+        serve(&mut server);
+        if let Some(session) = connected(&mut client) {
+            break session;
+        }
+    };
+    call_many(&mut client, session);
+    while server.statistics().protocol.messages_delivered < CALLS {
+        serve(&mut server);
+    }
+    assert_eq!(serve(&mut server), KEPT);
+    let mut missing = CALLS;
+    while missing > 0 {
+        serve(&mut server);
+        missing -= replies(&mut client);
+    }
+    assert_eq!(serve(&mut server), CALLS as usize);
+}
+
+#[tokio::test]
+async fn by_a_server_of_tasks() {
+    let credentials = Credentials::new();
+    let server = server(&credentials).bind("127.0.0.1:0").await.unwrap();
+    let mut client = client(&credentials, server.local_address());
+    let session = loop {
+        tokio::task::yield_now().await;
+        if let Some(session) = connected(&mut client) {
+            break session;
+        }
+    };
+    call_many(&mut client, session);
+    while server.statistics().protocol.messages_delivered < CALLS {
+        tokio::task::yield_now().await;
+    }
+    let mut answered = 0;
+    let answer = |request: Request| request.reply(vec![1; REPLY]).unwrap();
+    for _ in 0..2 * CALLS {
+        let request = tokio::select! {
+            biased;
+            request = server.accept() => request,
+            () = std::future::ready(()) => None,
+        };
+        answered += request.into_iter().map(answer).count();
+    }
+    assert_eq!(answered, KEPT);
+    // From here on it waits, and is woken by acknowledgements.
+    let serving = tokio::spawn(async move {
+        while answered < CALLS as usize {
+            answer(server.accept().await.unwrap());
+            answered += 1;
+        }
+        server
+    });
+    let mut missing = CALLS;
+    while missing > 0 {
+        tokio::task::yield_now().await;
+        missing -= replies(&mut client);
+    }
+    serving.await.unwrap();
+}
