@@ -122,11 +122,15 @@ impl Core {
 
     /// Sends what is to be sent and tells what has happened; `clock` is that by which it is `now`.
     pub(crate) fn turn(&mut self, now: Time, clock: impl FnOnce() -> Time) {
-        if self.corked_until.is_none_or(|until| until <= now) {
-            self.flush(now);
-            // Whoever has corked will run again: until then a flush now and then will do. From here: where sending takes
-            // longer than that, since it wakes the peer, each message would leave by itself.
-            self.corked_until = self.corked_until.map(|_| clock() + CORKED_MAX);
+        match self.corked_until {
+            None => self.flush(now),
+            Some(until) if until <= now => {
+                self.flush(now);
+                // Whoever has corked will run again: until then a flush now and then will do. From here: where sending takes
+                // longer than that, since it wakes the peer, each message would leave by itself.
+                self.corked_until = Some(clock() + CORKED_MAX);
+            }
+            Some(_) => {}
         }
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);

@@ -9,6 +9,7 @@
 //! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
 mod events;
+mod gathering;
 
 use std::fmt::Display;
 use std::io;
@@ -32,6 +33,7 @@ use crate::error::OpenError;
 use crate::shards::Shards;
 
 use events::Events;
+use gathering::Gathering;
 
 pub use smt_proto::handshake::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
@@ -52,6 +54,7 @@ pub struct Endpoint {
     timer: Option<Time>,
     /// Since when commands gather: the owner drains events.
     gathers_since: Option<Time>,
+    gathering: Gathering,
     /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
     has_gathered: bool,
     events: Events,
@@ -122,6 +125,7 @@ impl Endpoint {
             has_dscp: basis.has_dscp,
             timer: None,
             gathers_since: None,
+            gathering: Gathering::default(),
             has_gathered: false,
             events: Events::new(),
             process: Process::this(),
@@ -185,8 +189,9 @@ impl Endpoint {
         }
         self.endpoint.handle_timeout(now);
         self.has_gathered = false;
+        let before = self.clock.now();
         self.send_all(now);
-        self.gathers_since = Some(self.clock.now());
+        self.gather_from_here(before);
         self.set_timer(now)
     }
 
@@ -316,7 +321,7 @@ impl Endpoint {
     /// Sends what a command has made ready, or lets it gather.
     fn settle(&mut self, now: Time) {
         if let Some(since) = self.gathers_since {
-            if now.since(since) < GATHER_MAX {
+            if now.since(since) < self.gathering.time() {
                 let is_first = !std::mem::replace(&mut self.has_gathered, true);
                 if is_first {
                     self.set_timer_or_warn(now);
@@ -325,12 +330,18 @@ impl Endpoint {
             }
             self.has_gathered = false;
             self.send_all(now);
-            // From here: where sending takes longer than that, since it wakes the peer, each command would leave by itself.
-            self.gathers_since = Some(self.clock.now());
+            self.gather_from_here(now);
         } else {
             self.send_all(now);
         }
         self.set_timer_or_warn(now);
+    }
+
+    /// Commands gather again, after what they were has been sent, which took from `before` until now.
+    fn gather_from_here(&mut self, before: Time) {
+        let now = self.clock.now();
+        self.gathers_since = Some(now);
+        self.gathering = Gathering::after(now.since(before));
     }
 
     /// A timer that cannot be set is found out by the next `process`.
@@ -425,8 +436,6 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// While an owner works through events, what he sends leaves at least this often, what sending takes not counted.
-const GATHER_MAX: Duration = Duration::from_micros(50);
 /// What an owner leaves behind who does not drain events waits no longer.
 const GATHERED_MAX: Duration = Duration::from_millis(1);
 /// Batches received in one turn: the rest keeps the descriptor readable.

@@ -281,12 +281,20 @@ impl Victim {
         assert!(self.live.remove(&rpc.id), "a message ended twice");
     }
 
-    /// Whatever the peer claims and leaves out, memory stays below a bound that the configuration gives.
+    /// Whatever the peer claims and leaves out, memory stays within the bound and what goes beyond it (SPEC §9.2): the
+    /// message that was let in last, what was granted while there was room, one message that is granted to its end, and the
+    /// beginnings of replies, which come unasked. Buffers grow ahead of their bytes.
     fn check_memory(&self) {
-        let limit = self.config.message_limit as usize;
-        let ids = (self.config.window as usize) << self.stripes_log2;
-        let most = EARLY_MAX + (2 * ids + self.begun.len()) * 6 * (limit + 1_000);
-        assert!(self.node.endpoint.memory() <= most, "memory without bound");
+        let config = &self.config;
+        let beginning = config.unscheduled as usize + RECORD_MAX;
+        let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
+        // With padding, and what many short records add.
+        let longest = 2 * config.message_limit as usize + RECORD_MAX;
+        let beyond = beginning * (1 + self.live.len()) + granted + longest;
+        let most = (config.memory_max + beyond) * 5 / 4;
+        let held = self.node.endpoint.memory() - self.node.endpoint.early_memory();
+        assert!(held <= most, "{held} bytes are held, more than {most}");
+        assert!(self.node.endpoint.early_memory() <= EARLY_MAX);
     }
 
     fn rpc(&self, id: MessageId) -> RpcId {
@@ -322,3 +330,7 @@ fn converse(nodes: &mut [Node; 2], now: Time) -> [SessionIndex; 2] {
 
 /// The pool for packets whose record 0 has not come (SPEC §10).
 const EARLY_MAX: usize = 256 * 1024;
+/// A record and its overhead.
+const RECORD_MAX: usize = 16_406;
+/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+const GRANTED_AT_LEAST: usize = 8 * 2 * RECORD_MAX;

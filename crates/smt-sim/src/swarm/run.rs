@@ -468,8 +468,9 @@ const ATTACKED: Duration = Duration::from_secs(60);
 const LAST_ROUND: Duration = Duration::from_secs(20);
 /// A reply whose acknowledgement does not come is forgotten after about 12 s (SPEC §9.4).
 const FORGETTING: Duration = Duration::from_secs(30);
-/// A case has some ten thousand packets; more than this, and something does not come to rest.
-const STEPS_MAX: u64 = 2_000_000;
+/// A case has some ten thousand packets, and an attacker may make a hundred of each where a host with little memory takes
+/// long: more than this, and something does not come to rest.
+const STEPS_MAX: u64 = 5_000_000;
 /// How long nothing may happen.
 const QUIET: Duration = Duration::from_secs(100);
 /// For each pair of hosts: a probe round after a black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
