@@ -41,7 +41,8 @@ pub struct Config {
     /// Bytes granted and not yet received, over all messages. At most a third of the socket's receive buffer.
     pub incoming_max: u32,
     /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over all sessions. The
-    /// unfinished messages of one peer get no more of it than is left for others: half, if only that peer has any.
+    /// unfinished messages of one peer get no more of it than is left for others: half, if only that peer has any. As much
+    /// again is for replies that are not acknowledged, and a quarter of that for those of one session.
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,

@@ -102,7 +102,8 @@ impl Server {
         Self { guard }
     }
 
-    /// The next request or one-way message; `None` once the server is shut down.
+    /// The next request or one-way message; `None` once the server is shut down. Requests of a client that has left a
+    /// quarter of [`crate::Config::memory_max`] of replies unacknowledged wait until it has not.
     pub async fn accept(&self) -> Option<Request> {
         accept(&self.guard).await
     }
