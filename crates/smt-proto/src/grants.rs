@@ -5,16 +5,17 @@
 //! which a [`GrantPolicy`] is shown them; the policy decides.
 
 mod one_at_a_time;
+mod seats;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use one_at_a_time::OneAtATime;
+use seats::Seats;
 
 use crate::event::RpcId;
 use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 use crate::limits::RESEND_INTERVAL;
-use crate::pull::PullOrder;
 use crate::time::Time;
 use crate::work;
 
@@ -25,12 +26,8 @@ pub(crate) struct Grants {
     /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
     by_age: BTreeMap<u64, RpcId>,
-    /// For a policy that pulls: what it wants, and the messages of which more is to be on its way, in its order.
-    pulling: Option<Pulling>,
-    hungry: BTreeSet<Turn>,
-    /// Of those, the ones of which nothing is on its way.
-    unfed: BTreeSet<Turn>,
-    turn: u64,
+    /// For a policy that pulls.
+    seats: Seats,
     /// Messages that do not use what they were granted, until more of them comes.
     passed_over: BTreeMap<RpcId, Entry>,
     /// Bytes granted and not arrived, of all messages.
@@ -44,9 +41,6 @@ pub(crate) struct Grants {
     /// What was shown at the last decision: its room is used again.
     shown: Vec<Grantable>,
 }
-
-/// A place among the hungry: what the order goes by, age, and whose it is.
-type Turn = (u64, u64, RpcId);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -72,27 +66,16 @@ impl Entry {
         let message = &self.message;
         (message.length - message.arrived, message.order)
     }
-
-    /// Its place among the hungry.
-    fn by_turn(&self, order: PullOrder) -> Turn {
-        let ((left, age), rpc) = (self.by_left(), self.message.rpc);
-        match order {
-            PullOrder::RoundRobin => (self.turn, age, rpc),
-            PullOrder::ShortestFirst => (u64::from(left), age, rpc),
-        }
-    }
 }
 
 impl Grants {
     /// From now on a policy decides that pulls like this, or does not pull.
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
-        self.pulling = pulling;
-        self.hungry.clear();
-        self.unfed.clear();
+        self.seats.clear(pulling);
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
         for rpc in rpcs {
             if let Some(mut entry) = self.messages.get(&rpc).copied() {
-                self.seat(&mut entry);
+                self.seats.sit(&mut entry);
                 self.messages.insert(rpc, entry);
             }
         }
@@ -100,36 +83,12 @@ impl Grants {
     }
 
     pub(crate) fn pulling(&self) -> Option<Pulling> {
-        self.pulling
+        self.seats.pulling()
     }
 
     /// Something may have changed that [`Self::decide`] does not know of: the policy's time has come.
     pub(crate) fn wake(&mut self) {
         self.is_dirty = true;
-    }
-
-    /// Puts a message behind the other hungry ones, if it is hungry.
-    fn seat(&mut self, entry: &mut Entry) {
-        if let Some(pulling) = self.pulling.filter(|p| p.is_hungry(&entry.message)) {
-            self.turn += 1;
-            entry.turn = self.turn;
-            self.take_seat(entry, pulling.order);
-        }
-    }
-
-    fn take_seat(&mut self, entry: &Entry, order: PullOrder) {
-        let turn = entry.by_turn(order);
-        self.hungry.insert(turn);
-        if entry.message.granted <= entry.message.arrived {
-            self.unfed.insert(turn);
-        }
-    }
-
-    /// Whether it had one.
-    fn leave_seat(&mut self, entry: &Entry, order: PullOrder) -> bool {
-        let turn = entry.by_turn(order);
-        self.unfed.remove(&turn);
-        self.hungry.remove(&turn)
     }
 
     /// A message has begun, or more of it has arrived.
@@ -169,22 +128,9 @@ impl Grants {
             (true, false) => drop(self.by_age.remove(&entry.message.order)),
             _ => {}
         }
-        if self.pulling.is_some() {
-            self.seat_again(&before, &mut entry);
-        }
+        self.seats.sit_again(&before, &mut entry);
         self.messages.insert(rpc, entry);
         self.is_dirty = true;
-    }
-
-    /// A message has changed: what has merely arrived keeps its place among the hungry.
-    fn seat_again(&mut self, before: &Entry, entry: &mut Entry) {
-        let Some(pulling) = self.pulling else { return };
-        let was_seated = self.leave_seat(before, pulling.order);
-        if was_seated && before.message.granted == entry.message.granted {
-            self.take_seat(entry, pulling.order);
-        } else {
-            self.seat(entry);
-        }
     }
 
     fn first_sight(&mut self, rpc: RpcId, length: u32, granted: u32) -> Entry {
@@ -223,9 +169,7 @@ impl Grants {
         self.outstanding -= entry.outstanding();
         self.by_left.remove(&entry.by_left());
         self.by_age.remove(&entry.message.order);
-        if let Some(pulling) = self.pulling {
-            self.leave_seat(&entry, pulling.order);
-        }
+        self.seats.leave(&entry);
         self.is_dirty = true;
         Some(entry)
     }
@@ -240,7 +184,7 @@ impl Grants {
         helps: impl Fn(RpcId) -> bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
-        let is_idle = self.by_left.is_empty() && self.pulling.is_none();
+        let is_idle = self.by_left.is_empty() && self.pulling().is_none();
         if !std::mem::take(&mut self.is_dirty) || is_idle {
             return decisions;
         }
@@ -275,8 +219,8 @@ impl Grants {
         next.min().filter(|_| is_awaited)
     }
 
-    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those: so
-    /// a long walk is not made again at once: walking takes a tenth of the time at most, a step some 0.1 us.
+    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those. So
+    /// after a long walk there is a pause: walking takes a tenth of the time at most, since a step takes some 0.1 us.
     fn one_at_a_time(&mut self, now: Time, helps: impl Fn(RpcId) -> bool) -> Option<Grantable> {
         let may_look = self.look_from.is_none_or(|from| from <= now);
         let mut steps = 0;
@@ -298,22 +242,16 @@ impl Grants {
 
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
     fn show(&self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
-        let of = |rpc: &RpcId| self.messages.get(rpc).map(|entry| entry.message);
-        if self.pulling.is_some() {
-            // Beyond the budget only the unfed get something, and others would hide them.
-            let hungry = match budget.left() {
-                0 => &self.unfed,
-                _ => &self.hungry,
-            };
-            let first = hungry.iter().take(most);
-            shown.extend(first.filter_map(|(_, _, rpc)| of(rpc)));
+        let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
+        if self.pulling().is_some() {
+            shown.extend(self.seats.in_turn(budget).take(most).filter_map(of));
         } else {
             shown.extend(self.by_left.values().take(most));
         }
         if let Some((order, oldest)) = self.by_age.first_key_value()
             && shown.iter().all(|message| message.order != *order)
         {
-            shown.extend(of(oldest));
+            shown.extend(of(*oldest));
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
 use crate::limits::INCOMING_MAX;
+use crate::pull::PullOrder;
 use crate::shortest_remaining::ShortestRemainingFirst;
 use crate::work::steps_of;
 use smt_wire::{MessageId, SessionIndex};
@@ -169,9 +170,9 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     grants.update(rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
     assert_eq!(shown(&grants), [1, 2, 3, 0]);
     grants.set_pulling(None);
-    assert!(grants.hungry.is_empty());
+    assert!(grants.seats.is_empty());
     (0..4).for_each(|id| grants.remove(rpc(id)));
-    assert!(grants.hungry.is_empty() && grants.by_left.is_empty());
+    assert!(grants.seats.is_empty() && grants.by_left.is_empty());
 }
 
 const LIMIT: u32 = INCOMING_MAX;
