@@ -145,9 +145,11 @@ impl Session {
 
     /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is gone.
     fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
-        let most = most
-            .saturating_sub(filling.body.len() + MemberHeader::LEN)
-            .min(self.agreement.member_max());
+        // An empty message has a header too.
+        let Some(room) = most.checked_sub(filling.body.len() + MemberHeader::LEN) else {
+            return false;
+        };
+        let most = room.min(self.agreement.member_max());
         let bundle = filling.right.id();
         let mut append = |terms, outgoing: &Outgoing| {
             let text = outgoing.waiting().filter(|text| text.len() <= most);

@@ -86,6 +86,16 @@ fn as_many_as_two_records_hold_where_datagrams_are_large() {
     }
 }
 
+/// An empty one takes the room of its header, too: in three records no peer would take the bundle.
+#[test]
+fn empty_ones_as_well() {
+    let (mut world, session) = connected_by(65_507);
+    let rpcs = calls(&mut world, session, 3_000, 0);
+    world.run_for(ms(100));
+    answers(&mut world, &rpcs, 0);
+    assert!(world.nodes[0].endpoint.statistics().bundles_sent > 1);
+}
+
 #[test]
 fn and_no_more_than_the_peer_takes_without_a_grant() {
     let mut server = Config::default();
