@@ -95,17 +95,14 @@ impl ExternalCommand {
         let limit = u64::from(self.reply_limit);
         let (done, replies) = sync_channel(1);
         let request = request.clone();
-        // Nobody waits for these two to end: what has left the command's group may hold the other ends of their pipes for
-        // as long as it likes.
-        let start = |thread| std::thread::Builder::new().spawn(thread).map(drop);
-        let feeder: Box<dyn FnOnce() + Send> = Box::new(move || feed(input, &request));
-        let reader: Box<dyn FnOnce() + Send> = Box::new(move || {
-            let mut reply = Vec::new();
-            let read = output.take(limit + 1).read_to_end(&mut reply);
-            // Nobody listens if the command was killed.
-            let _ = done.send(read.map(|_| reply));
+        let started = detach(move || feed(input, &request)).and_then(|()| {
+            detach(move || {
+                let mut reply = Vec::new();
+                let read = output.take(limit + 1).read_to_end(&mut reply);
+                // Nobody listens if the command was killed.
+                let _ = done.send(read.map(|_| reply));
+            })
         });
-        let started = start(feeder).and_then(|()| start(reader));
         started.doing(format!("feeding {}", self.program))?;
         let reply = loop {
             match replies.recv_timeout(LOOK_EVERY) {
@@ -158,6 +155,12 @@ impl ExternalCommand {
             self.program
         )))
     }
+}
+
+/// Starts a thread for whose end nobody waits: what has left the command's group may hold the other end of its pipe for as
+/// long as it likes.
+fn detach(thread: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().spawn(thread).map(drop)
 }
 
 /// Commands that do not read all of their input are none of the server's business.

@@ -27,16 +27,19 @@ fn with_the_key_log_every_message_comes_out_whole() {
     for (name, bytes) in [("pcap", pcap(&seen)), ("pcapng", pcapng(&seen))] {
         let (capture, out) = (files.write(name, bytes), files.path(&format!("{name}-out")));
         let log = files.path("key-log");
-        let outcome = smt(&[
-            "dump",
-            &capture,
-            "--port",
-            &port,
-            "--key-log",
-            &log,
-            "--out",
-            &out,
-        ]);
+        let dump = || {
+            smt(&[
+                "dump",
+                &capture,
+                "--port",
+                &port,
+                "--key-log",
+                &log,
+                "--out",
+                &out,
+            ])
+        };
+        let outcome = dump();
         let text = outcome.text();
         for words in [
             "HANDSHAKE ",
@@ -66,17 +69,7 @@ fn with_the_key_log_every_message_comes_out_whole() {
             fs::write(message, "somebody's").unwrap();
         }
         // What is there stays.
-        smt(&[
-            "dump",
-            &capture,
-            "--port",
-            &port,
-            "--key-log",
-            &log,
-            "--out",
-            &out,
-        ])
-        .text();
+        dump().text();
         let contents = messages().into_iter().map(|path| fs::read(path).unwrap());
         let kept = contents.filter(|bytes| bytes == b"somebody's").count();
         assert_eq!((messages().len(), kept), (4, 2));
