@@ -76,7 +76,14 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
         A::CloseNotify => format!(
             "the {peer} gave this attempt up; its parameters and ours do not fit, see its log"
         ),
-        other => format!("the {peer} ended the handshake with alert {other:?}; see its log"),
+        other => {
+            // What it could not do or understand.
+            return HandshakeFailure {
+                fault: Fault::Peer,
+                kind: FailureKind::AlertReceived,
+                text: format!("the {peer} ended the handshake with alert {other:?}; see its log"),
+            };
+        }
     };
     HandshakeFailure {
         fault: Fault::Caller,

@@ -90,7 +90,10 @@ impl Accept {
             self.must_send = self.flight.as_ref().is_some_and(|out| out.number == answer);
             return true;
         }
-        if packet.flight != self.expected || packet.flight > FLIGHTS_MAX {
+        // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never a client's: it has no
+        // answer.
+        let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
+        if !is_awaited || self.session.is_some() {
             return true;
         }
         let Some(body) = self.assembly.add(packet) else {
@@ -101,7 +104,8 @@ impl Accept {
         let advanced = FlightBody::parse(&body)
             .ok()
             .and_then(|body| self.advance(now, packet.flight, body, maker));
-        if advanced.is_none() && self.flight.is_none() && self.spoilt < SPOILT_MAX {
+        let is_unanswered = packet.flight == 1 && self.flight.is_none();
+        if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
             // Forged or damaged, and nothing was answered: the genuine flight may still come. Not for ever: TLS may have
             // signed before it met what was wrong.
             self.spoilt += 1;

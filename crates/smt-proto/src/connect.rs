@@ -139,9 +139,12 @@ impl Connect {
         }
         self.has_answered = true;
         attempt.has_answer = true;
-        if matches!(self.last_failure, Some(ConnectError::Unavailable(_))) {
+        match self.last_failure {
             // It takes clients now.
-            (self.last_failure, self.refusals) = (None, 0);
+            Some(ConnectError::Unavailable(_)) => (self.last_failure, self.refusals) = (None, 0),
+            // It speaks our version.
+            Some(ConnectError::Version { .. }) => self.last_failure = None,
+            _ => {}
         }
         let Some(body) = attempt.assembly.add(packet) else {
             return Progress::Waiting;
@@ -248,7 +251,12 @@ impl Connect {
         }
         let attempt = &mut self.attempt;
         if attempt.question.due <= now {
-            if attempt.has_failed || attempt.question.asked >= ATTEMPT_QUESTIONS {
+            if attempt.has_failed {
+                return Progress::Restart;
+            }
+            if attempt.question.asked >= ATTEMPT_QUESTIONS {
+                // Only what comes in a row is believed: this attempt nobody has refused.
+                self.refusals = 0;
                 return Progress::Restart;
             }
             attempt.question.ask(now, HANDSHAKE_RETRY_MAX);

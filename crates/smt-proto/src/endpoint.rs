@@ -101,7 +101,7 @@ impl Endpoint {
         mac: Arc<dyn TokenMac>,
     ) -> Self {
         config.assert_valid();
-        let stateless = Stateless::new(config.version, mac);
+        let stateless = Stateless::new((config.version, config.boot), mac);
         let salt = stateless.table_salt();
         let next_serial = config.shard.first_serial(config.boot);
         let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));

@@ -30,10 +30,9 @@ impl FlightAssembly {
         }
         let name = Some((packet.source, packet.flight_length));
         if self.name != name {
-            *self = Self {
-                name,
-                ..Self::default()
-            };
+            // Its memory stays: whoever changes lengths with each small packet would have it cleared each time.
+            self.name = name;
+            self.filled.clear();
         }
         if self.filled.len() >= FLIGHT_PIECES_MAX {
             self.filled.clear();
@@ -46,9 +45,11 @@ impl FlightAssembly {
             start: packet.offset,
             end: end as u32,
         });
-        self.filled
-            .is_whole(packet.flight_length)
-            .then(|| std::mem::take(&mut self.bytes))
+        self.filled.is_whole(packet.flight_length).then(|| {
+            let mut body = std::mem::take(&mut self.bytes);
+            body.truncate(length);
+            body
+        })
     }
 }
 
@@ -216,6 +217,31 @@ mod tests {
             assert_eq!(assembly.add(&forged), None);
             assert_eq!(assembly.add(&flight(3, 7, &[1, 2, 3])), Some(vec![1, 2, 3]));
         }
+    }
+
+    /// Whoever changes the length with each small packet makes room once.
+    #[test]
+    fn a_flight_that_begins_anew_takes_the_memory_of_the_one_before() {
+        let fragment = |length, offset, fragment| Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(7),
+            flight: 1,
+            cookie: &[],
+            flight_length: length,
+            offset,
+            fragment,
+        };
+        let mut assembly = FlightAssembly::default();
+        assert_eq!(assembly.add(&fragment(65_536, 65_535, &[9])), None);
+        let memory = assembly.bytes.as_ptr();
+        assert_eq!(assembly.add(&fragment(65_535, 65_534, &[9])), None);
+        assert_eq!(
+            (assembly.bytes.as_ptr(), assembly.bytes.len()),
+            (memory, 65_536)
+        );
+        // And nothing of what was there before is in what comes whole.
+        assert_eq!(assembly.add(&fragment(3, 1, &[2, 3])), None);
+        assert_eq!(assembly.add(&fragment(3, 0, &[1])), Some(vec![1, 2, 3]));
     }
 
     #[test]

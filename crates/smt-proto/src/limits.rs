@@ -30,7 +30,8 @@ pub(crate) const ACCEPTS_WITHOUT_COOKIE: usize = 64;
 /// Handshakes in progress of one address prefix (/24, /64) above which its clients must show a cookie.
 pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
 /// Handshakes in progress in all. Those of one address prefix, with a cookie or without, are never more than the
-/// places that are still free: whoever has one valid address must not keep all others out.
+/// places that are still free, and where none is the prefix that has most gives one up: whoever has some valid addresses
+/// must not keep all others out.
 pub(crate) const ACCEPTS_MAX: usize = 1_024;
 /// Validity of a cookie in seconds: a round trip with losses, not a stock for attackers.
 pub(crate) const COOKIE_LIFE_SECS: u64 = 15;

@@ -22,6 +22,8 @@ use crate::time::Time;
 /// The answers of an endpoint that wait to be sent, and what they are made with.
 pub(crate) struct Stateless {
     version: u8,
+    /// The run of this host: its cookies are of no use in the next, whose clock begins where this one's did.
+    boot: u32,
     mac: Arc<dyn TokenMac>,
     cookies: Rate,
     resets: Rate,
@@ -31,9 +33,10 @@ pub(crate) struct Stateless {
 }
 
 impl Stateless {
-    pub(crate) fn new(version: u8, mac: Arc<dyn TokenMac>) -> Self {
+    pub(crate) fn new((version, boot): (u8, u32), mac: Arc<dyn TokenMac>) -> Self {
         Self {
             version,
+            boot,
             mac,
             cookies: Rate::new(COOKIES_PER_SECOND),
             resets: Rate::new(ANSWERS_PER_SECOND),
@@ -160,6 +163,7 @@ impl Stateless {
                 generation: time / COOKIE_KEY_LIFE_SECS,
             },
             &[
+                &self.boot.to_be_bytes(),
                 &time.to_be_bytes(),
                 &address,
                 &port,
@@ -225,14 +229,14 @@ mod tests {
 
     #[test]
     fn the_salt_of_tables_comes_from_the_hosts_secret() {
-        let stateless = Stateless::new(1, Arc::new(Sum));
+        let stateless = Stateless::new((1, 7), Arc::new(Sum));
         let Salt(salt) = stateless.table_salt();
         assert_eq!(salt, u32::from_be_bytes([254; 4]));
     }
 
     #[test]
     fn a_cookie_is_for_one_address_and_index_and_a_short_time() {
-        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
         let (here, index) = (path("192.0.2.1:7"), SessionIndex(5));
         let now = Time::from_nanos(100_000_000_000);
         assert!(stateless.cookie(now, here, index));
@@ -247,9 +251,20 @@ mod tests {
         assert!(!stateless.is_cookie(now, here.remote, index, &[]));
     }
 
+    /// The next run's clock begins where this one's did, and its key may be the same.
+    #[test]
+    fn and_for_this_run_of_the_host() {
+        let [mut this, next] = [7, 8].map(|boot| Stateless::new((1, boot), Arc::new(Sum)));
+        let (here, index) = (path("192.0.2.1:7"), SessionIndex(5));
+        assert!(this.cookie(Time::default(), here, index));
+        let (_, packet) = this.pop().unwrap();
+        assert!(this.is_cookie(Time::default(), here.remote, index, &packet[20..]));
+        assert!(!next.is_cookie(Time::default(), here.remote, index, &packet[20..]));
+    }
+
     #[test]
     fn a_reset_token_is_for_one_address_port_and_index() {
-        let stateless = Stateless::new(1, Arc::new(Sum));
+        let stateless = Stateless::new((1, 7), Arc::new(Sum));
         let token = |remote, index| stateless.reset_token(path(remote), SessionIndex(index));
         let here = token("192.0.2.1:7", 5);
         assert_ne!(token("192.0.2.1:8", 5), here);
@@ -262,7 +277,7 @@ mod tests {
 
     #[test]
     fn answers_are_bounded_in_rate_and_number() {
-        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
         let sent = (0..10_000)
             .filter(|_| stateless.reset(Time::from_nanos(1), path("192.0.2.1:7"), SessionIndex(5)))
             .count();
@@ -271,7 +286,7 @@ mod tests {
 
     #[test]
     fn clients_that_are_not_taken_are_told_at_a_bounded_rate() {
-        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
         let refusal = (SessionIndex(5), Unavailability::Full);
         let mut told = 0;
         for step in 0..10_000 {
@@ -285,7 +300,7 @@ mod tests {
 
     #[test]
     fn versions_are_told_at_a_bounded_rate() {
-        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
         let mut told = 0;
         for step in 0..10_000 {
             let now = Time::from_nanos(step * 100_000);
@@ -297,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_version_answer_is_never_longer_than_its_question() {
-        let mut stateless = Stateless::new(1, Arc::new(Sum));
+        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
         stateless.version(Time::default(), path("192.0.2.1:7"), 12);
         assert!(stateless.pop().is_none());
         stateless.version(Time::default(), path("192.0.2.1:7"), 13);

@@ -37,11 +37,17 @@ pub struct OpenKeys {
     /// In a box, as hardly any session has one at a time.
     previous: Option<Box<Candidate>>,
     /// Derived, but nothing has opened under it yet.
-    next: Option<Box<(DirectionSecrets, Candidate)>>,
+    next: Option<Box<Next>>,
     /// The epoch that was handed out last: the one that [`Self::failed`] is about.
     tried: u32,
     /// The peer was asked for an update of the current epoch.
     asked: bool,
+}
+
+/// The next epoch.
+struct Next {
+    secrets: DirectionSecrets,
+    candidate: Candidate,
 }
 
 struct Candidate {
@@ -110,15 +116,17 @@ impl OpenKeys {
     /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
     /// and the answer is true.
     pub fn opened(&mut self, epoch: u32) -> bool {
-        let is_next = |next: &mut Box<(_, Candidate)>| next.1.keys.epoch == epoch;
-        let Some((secrets, next)) = self.next.take_if(is_next).map(|next| *next) else {
+        let is_next = |next: &mut Box<Next>| next.candidate.keys.epoch == epoch;
+        let Some(mut next) = self.next.take_if(is_next) else {
             return false;
         };
-        self.maker.log(epoch, &secrets);
+        self.maker.log(epoch, &next.secrets);
         self.current.keys.complete(&self.maker, &self.secrets);
-        self.secrets = secrets;
-        let previous = core::mem::replace(&mut self.current, next);
-        self.previous = Some(Box::new(previous));
+        // The old secrets take the new ones' place and are cleared there: what is moved out of a box leaves its bytes.
+        core::mem::swap(&mut self.secrets, &mut next.secrets);
+        core::mem::swap(&mut self.current, &mut next.candidate);
+        let nobody = Candidate::new(EpochKeys::new(epoch));
+        self.previous = Some(Box::new(core::mem::replace(&mut next.candidate, nobody)));
         self.asked = false;
         true
     }
@@ -135,7 +143,9 @@ impl OpenKeys {
 
     /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
     pub fn take_update_request(&mut self) -> Option<u32> {
-        if self.asked || self.current.failed < self.failed_opens {
+        // What claims the next epoch wears its keys out before they are used: their sender moves there, and is asked again.
+        let next = self.next.as_ref().map_or(0, |next| next.candidate.failed);
+        if self.asked || self.current.failed.max(next) < self.failed_opens {
             return None;
         }
         self.asked = true;
@@ -165,7 +175,7 @@ impl OpenKeys {
 
     fn candidates_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
         let previous = self.previous.as_deref_mut();
-        let next = self.next.as_mut().map(|next| &mut next.1);
+        let next = self.next.as_mut().map(|next| &mut next.candidate);
         let candidates = [Some(&mut self.current), previous, next];
         candidates.into_iter().flatten()
     }
@@ -190,7 +200,10 @@ impl OpenKeys {
         }
         let (candidate, secrets) = match epoch < current {
             true => (self.previous.as_deref()?, &self.secrets),
-            false => self.next.as_ref().map(|next| (&next.1, &next.0))?,
+            false => self
+                .next
+                .as_ref()
+                .map(|next| (&next.candidate, &next.secrets))?,
         };
         let is_usable = candidate.failed < self.integrity_limit;
         is_usable.then_some((&candidate.keys, &self.maker, secrets))
@@ -206,15 +219,17 @@ impl OpenKeys {
 
     fn make_next(&mut self, epoch: u32) {
         self.next.get_or_insert_with(|| {
-            let secrets = self.secrets.next_epoch(self.maker.suite);
-            Box::new((secrets, Candidate::new(EpochKeys::new(epoch))))
+            Box::new(Next {
+                secrets: self.secrets.next_epoch(self.maker.suite),
+                candidate: Candidate::new(EpochKeys::new(epoch)),
+            })
         });
     }
 
     /// Whether ciphers take memory beside their keys: some 600 bytes each.
     pub fn is_warm(&self) -> bool {
         let previous = self.previous.as_deref();
-        let next = self.next.as_ref().map(|next| &next.1);
+        let next = self.next.as_ref().map(|next| &next.candidate);
         let candidates = [Some(&self.current), previous, next];
         let mut candidates = candidates.into_iter().flatten();
         candidates.any(|candidate| candidate.keys.is_warm())
@@ -232,7 +247,7 @@ impl OpenKeys {
         self.current.keys.rest();
         // The next epoch itself stays: its failed openings count.
         if let Some(next) = &mut self.next {
-            next.1.keys.rest();
+            next.candidate.keys.rest();
         }
     }
 }

@@ -314,6 +314,8 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     };
     let mut early_data = sample("PING");
     early_data[1] = 0x14;
+    let mut versions = changed("VERSION", 6, &[1, 12]);
+    versions.resize(268, 1);
     vec![
         ("nothing", vec![]),
         ("prefix cut short", sample("PING")[..11].to_vec()),
@@ -351,6 +353,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("COOKIE without a byte", changed("COOKIE", 6, &[0, 20])),
         ("VERSION without a version", changed("VERSION", 6, &[0, 12])),
+        ("VERSION with 256 versions", versions),
         ("VERSION with version byte 1", changed("VERSION", 0, &[1])),
         ("RESET one byte short", changed("RESET", 6, &[0, 35])),
         (

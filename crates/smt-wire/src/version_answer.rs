@@ -44,8 +44,11 @@ impl<'a> VersionAnswer<'a> {
     /// Parses a packet of exactly its length.
     pub(crate) fn parse(packet: &'a [u8]) -> Result<Self, ParseError> {
         match packet.get(Prefix::LEN..) {
-            Some(versions) if !versions.is_empty() => Ok(Self { versions }),
-            _ => Err(ParseError::Malformed("VERSION without a version")),
+            None | Some([]) => Err(ParseError::Malformed("VERSION without a version")),
+            Some(versions) if versions.len() > 255 => {
+                Err(ParseError::Malformed("VERSION with more than 255 versions"))
+            }
+            Some(versions) => Ok(Self { versions }),
         }
     }
 }

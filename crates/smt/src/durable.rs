@@ -8,21 +8,23 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use zeroize::Zeroizing;
+
 use crate::error::OpenError;
 
 /// What an endpoint begins with.
 pub(crate) struct Durable {
     pub(crate) boot: u32,
-    pub(crate) seed: [u8; 32],
+    pub(crate) seed: Zeroizing<[u8; 32]>,
     pub(crate) is_durable: bool,
 }
 
 impl Durable {
     /// Of this run alone.
     pub(crate) fn ephemeral() -> Result<Self, OpenError> {
-        let (mut boot, mut seed) = ([0; 4], [0; 32]);
+        let (mut boot, mut seed) = ([0; 4], Zeroizing::new([0; 32]));
         fill(&mut boot)?;
-        fill(&mut seed)?;
+        fill(&mut *seed)?;
         Ok(Self {
             boot: u32::from_be_bytes(boot),
             seed,
@@ -45,8 +47,8 @@ impl Durable {
                 parse(&bytes).map_err(system("reading the state file"))?
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut seed = [0; 32];
-                fill(&mut seed)?;
+                let mut seed = Zeroizing::new([0; 32]);
+                fill(&mut *seed)?;
                 (0, seed)
             }
             Err(error) => return Err(system("reading the state file")(error)),
@@ -64,16 +66,17 @@ impl Durable {
 }
 
 /// The file, and no more than tells that it is another. Of what is no file the first byte may never come.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
     }
-    let mut bytes = Vec::new();
+    // With room for all of it, since what a vector grows out of is not cleared.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(2 * BYTES_MAX as usize));
     File::open(path)?.take(BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn parse(bytes: &[u8]) -> io::Result<(u32, [u8; 32])> {
+fn parse(bytes: &[u8]) -> io::Result<(u32, Zeroizing<[u8; 32]>)> {
     let wrong = || {
         io::Error::new(
             io::ErrorKind::InvalidData,
@@ -82,10 +85,8 @@ fn parse(bytes: &[u8]) -> io::Result<(u32, [u8; 32])> {
     };
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(wrong)?;
     let (boot, seed) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
-    Ok((
-        u32::from_be_bytes(*boot),
-        seed.try_into().map_err(|_| wrong())?,
-    ))
+    let seed: &[u8; 32] = seed.try_into().map_err(|_| wrong())?;
+    Ok((u32::from_be_bytes(*boot), Zeroizing::new(*seed)))
 }
 
 /// Writes beside the file and renames, so that a crash leaves the old or the new one.

@@ -290,13 +290,13 @@ impl Endpoint {
             self.shared.statistics.packets_alien += 1;
             return;
         }
-        if self.shared.is_draining {
-            self.refuse(now, path, (packet, length), Unavailability::ShuttingDown);
-            return;
-        }
         let name = (path.remote, packet.source);
         if let Some(index) = self.accept_of.get(&name).copied() {
             self.advance_accept(now, index, packet, length);
+            return;
+        }
+        if self.shared.is_draining {
+            self.refuse(now, path, (packet, length), Unavailability::ShuttingDown);
             return;
         }
         let config = &self.shared.config;
@@ -321,7 +321,8 @@ impl Endpoint {
             }
             return;
         }
-        if of_prefix >= places.saturating_sub(self.accepts.len()) {
+        let are_few = of_prefix >= places.saturating_sub(self.accepts.len());
+        if are_few && !self.evict_accept(of_prefix) {
             return;
         }
         let Some(first) = self.issue_index(path) else {
@@ -338,6 +339,22 @@ impl Endpoint {
         self.accept_of.insert(name, index);
         self.accepts.insert(index.0, accept);
         self.advance_accept(now, index, packet, length);
+    }
+
+    /// Makes room for a client of a network that has so many handshakes in progress: the oldest of the network that has
+    /// most is forgotten, if that is more. So a few networks cannot keep all others out. Whether there is room now.
+    fn evict_accept(&mut self, of_prefix: usize) -> bool {
+        let most = self.prefixes.iter().max_by_key(|(_, count)| **count);
+        let Some((prefix, _)) = most.filter(|(_, count)| **count > of_prefix + 1) else {
+            return false;
+        };
+        let accepts = self.accepts.iter().map(|(_, accept)| accept);
+        let of_most = accepts.filter(|accept| prefix_of(accept.path.remote.ip()) == *prefix);
+        let Some(oldest) = of_most.map(|accept| accept.index).min() else {
+            return false;
+        };
+        self.remove_accept(oldest);
+        true
     }
 
     /// Asks a client to show that it receives at its address, if its packet is padded as the specification has it

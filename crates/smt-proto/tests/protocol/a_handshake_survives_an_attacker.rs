@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -504,6 +505,79 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
     }
 }
 
+/// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then with what TLS answers by
+/// an alert, for which there would be no flight any more.
+#[test]
+fn flights_after_the_clients_finished_are_not_heard() {
+    for contents in [[&b"\0\0"[..], b"\0\0forged"], [&b"\0\0forged"[..]; 2]] {
+        let mut world = World::pair(Config::default(), server());
+        world.is_recording = true;
+        let mut first_flight_3 = None;
+        world.rule = Box::new(move |datagram, injected| {
+            let packet = handshake(datagram).filter(|packet| packet.flight == 3);
+            let (Some(packet), None) = (packet, &first_flight_3) else {
+                return Verdict::Deliver;
+            };
+            first_flight_3 = Some(datagram.clone());
+            let flight_alone = emitted(&packet);
+            for (flight, contents) in [5, 7].into_iter().zip(contents) {
+                injected.push(forged(datagram, |packet| {
+                    (packet.flight, packet.fragment) = (flight, contents);
+                    (packet.flight_length, packet.offset) = (contents.len() as u32, 0);
+                }));
+            }
+            injected.insert(
+                0,
+                Datagram {
+                    bytes: flight_alone,
+                    ..datagram.clone()
+                },
+            );
+            Verdict::Drop
+        });
+        world.connect(0, 1).unwrap();
+        let of_server = world.sent.iter().filter(|sent| sent.from == 1);
+        let flights: BTreeSet<u8> = of_server
+            .filter_map(|sent| Some(handshake(sent)?.flight))
+            .collect();
+        assert_eq!(flights, BTreeSet::from([2]));
+        assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 0);
+    }
+}
+
+/// A client that begins anew after silence has not been refused three times in a row.
+#[test]
+fn refusals_with_silence_between_them_are_not_added_up() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.refuses = true;
+    let refusing = Node::with_exchanges(1, server(), exchanges);
+    let running = std::mem::replace(&mut world.nodes[1], refusing);
+    let attempts = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&attempts);
+    world.rule = Box::new(move |datagram, _| {
+        let mut seen = seen.borrow_mut();
+        let source = handshake(datagram).map(|packet| packet.source);
+        if datagram.from == 0 && !seen.contains(&source) {
+            seen.push(source);
+        }
+        // The third attempt gets no answer.
+        match seen.len() {
+            3 => Verdict::Drop,
+            _ => Verdict::Deliver,
+        }
+    });
+    world.begin_connect(0, 1);
+    let end = world.now + ms(4_500);
+    while attempts.borrow().len() < 5 {
+        assert!(world.step(end), "five attempts");
+    }
+    world.nodes[1] = running;
+    world.wait(0, |event| {
+        matches!(event, Event::Connected { .. }).then_some(())
+    });
+}
+
 /// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
 #[test]
 fn nothing_but_confirm_makes_a_session_live() {
@@ -570,15 +644,24 @@ fn one_validated_address_does_not_keep_all_others_out() {
     let mut configs = vec![Config::default(), server(), Config::default()];
     configs[1].accepts_without_cookie = 0;
     let mut world = World::new(configs);
-    world.is_recording = true;
-    for number in 1..=1_100 {
-        let mut flight = Datagram {
-            is_trimmed: false,
-            at: world.now,
-            from: 2,
-            to: 1,
-            bytes: Vec::new(),
-        };
+    occupy(&mut world, |_| address_of(2), 1_100);
+    world.connect(0, 1).unwrap();
+}
+
+/// One after the other each takes as many places as it gets: half of those that are left, and eleven networks take all.
+#[test]
+fn nor_do_a_dozen_of_them() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    let remote = |number: u64| SocketAddr::from(([198, 51, (number / 600) as u8, 9], 7));
+    occupy(&mut world, remote, 12 * 600);
+    world.connect(0, 1).unwrap();
+}
+
+/// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of them.
+fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
+    for number in 1..=count {
         let mut packet = Handshake {
             destination: SessionIndex(0),
             source: SessionIndex(number),
@@ -588,17 +671,22 @@ fn one_validated_address_does_not_keep_all_others_out() {
             offset: 0,
             fragment: &[1],
         };
-        flight.bytes = emitted(&packet);
-        world.hand_in(&flight);
-        let sent = std::mem::take(&mut world.sent);
-        let packets = sent[0].packets();
-        let Packet::Cookie(cookie) = packets[0] else {
-            panic!("{:?}", sent[0]);
-        };
-        packet.cookie = cookie.cookie;
-        flight.bytes = emitted(&packet);
-        world.hand_in(&flight);
-        world.run_for(us(1_100));
+        let answers = answers_to(world, remote(number), &emitted(&packet));
+        let (_, cookie) = answers[0].split_at(20);
+        packet.cookie = cookie;
+        assert!(answers_to(world, remote(number), &emitted(&packet)).is_empty());
+        world.run_for(us(20));
     }
-    world.connect(0, 1).unwrap();
+}
+
+/// What node 1 answers to a datagram of somebody who is no node.
+fn answers_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (now, node) = (world.now, &mut world.nodes[1]);
+    let path = Path::between(remote, address_of(1).ip());
+    node.endpoint.handle_datagram(now, path, bytes);
+    let mut answers = Vec::new();
+    while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
+        answers.push(node.buffer.to_vec());
+    }
+    answers
 }

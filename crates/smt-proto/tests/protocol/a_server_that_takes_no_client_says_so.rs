@@ -70,6 +70,35 @@ fn when_it_shuts_down() {
     assert_eq!(error.to_string(), text);
 }
 
+/// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of it that was.
+#[test]
+fn but_finishes_the_handshakes_that_have_begun() {
+    for lost in [0, 1] {
+        let mut world = World::pair(Config::default(), Config::default());
+        let mut exchanges = Exchanges::new(0);
+        exchanges.filler[0] = 2_000;
+        world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
+        let mut count = 0;
+        world.rule = Box::new(move |datagram, _| {
+            let is_lost = match lost {
+                0 => datagram.from == 0 && count == 1,
+                _ => datagram.from == 1,
+            };
+            count += usize::from(datagram.from == 0);
+            match is_lost {
+                true => Verdict::Drop,
+                false => Verdict::Deliver,
+            }
+        });
+        world.begin_connect(0, 1);
+        world.run_for(ms(10));
+        world.nodes[1].endpoint.drain();
+        world.rule = Box::new(|_, _| Verdict::Deliver);
+        until_connected(&mut world);
+        assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 0);
+    }
+}
+
 #[test]
 fn when_it_is_full() {
     let (mut world, _, _) = World::connected_with(Config::default(), full_with_one());

@@ -48,7 +48,7 @@ impl Builder {
         Ok(Basis {
             config,
             provider: self.provider(accept)?,
-            mac: Arc::new(HmacTokens::new(durable.seed)),
+            mac: Arc::new(HmacTokens::new(*durable.seed)),
             key_log: self.key_log.clone(),
             clock: Clock::new(),
             has_dscp: self.has_dscp,
