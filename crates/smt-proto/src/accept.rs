@@ -101,8 +101,7 @@ impl Accept {
         };
         self.assembly = FlightAssembly::default();
         self.expected += 2;
-        let advanced = FlightBody::parse(&body)
-            .ok()
+        let advanced = or_logged(self.path, FlightBody::parse(&body))
             .and_then(|body| self.advance(now, packet.flight, body, maker));
         let is_unanswered = packet.flight == 1 && self.flight.is_none();
         if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
@@ -213,17 +212,18 @@ impl Accept {
         if let Some(finished) = finished {
             self.begin_session(now, finished, maker)?;
         }
-        received.ok()
+        or_logged(self.path, received)
     }
 
     /// Answers the client's parameters.
     fn begin(&mut self, client: &[u8], maker: &Maker<'_>) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
-        let params = server_params(maker.config, maker.provider(), self.index, client).ok()?;
+        let params = server_params(maker.config, maker.provider(), self.index, client);
+        let params = or_logged(self.path, params)?;
         if !names_itself {
             return None;
         }
-        let mut key_exchange = maker.provider().server(client).ok()?;
+        let mut key_exchange = or_logged(self.path, maker.provider().server(client))?;
         key_exchange.sent_params(&params);
         self.key_exchange = Some(key_exchange);
         self.client_params = client.to_vec();
@@ -232,25 +232,28 @@ impl Accept {
     }
 
     fn begin_session(&mut self, now: Time, finished: Finished, maker: &Maker<'_>) -> Option<()> {
-        let agreement = agree(
-            maker.config,
-            Side::Server,
-            &self.client_params,
-            &self.server_params,
-        )
-        .ok()?;
+        let (client, server) = (&self.client_params, &self.server_params);
+        let agreement = or_logged(self.path, agree(maker.config, Side::Server, client, server))?;
         let indices = Indices {
             own: self.index,
             remote: self.remote,
             token: self.token,
         };
-        let keys = maker.keys(Side::Server, indices, finished.secrets).ok()?;
+        let keys = maker.keys(Side::Server, indices, finished.secrets);
+        let keys = or_logged(self.path, keys)?;
         let session = Session::new((now, self.path), indices, keys, agreement, maker);
         self.session = Some((Box::new(session), finished.peer));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
         self.is_validated |= maker.provider().kind() == smt_wire::KeyExchange::Tls13;
         Some(())
     }
+}
+
+/// What a client's handshake failed by is told nobody but the log: it learns an alert at most, which sends its user there.
+fn or_logged<T, E: std::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
+    result
+        .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))
+        .ok()
 }
 
 /// What came as flight 1 may spoil an attempt so often, and be followed by another.
