@@ -84,6 +84,11 @@ impl Books {
         self.replies -= bytes;
     }
 
+    /// Bytes of replies that are kept.
+    pub(crate) fn replies(&self) -> usize {
+        self.replies
+    }
+
     /// Whether a peer of whose replies so much is kept gets no more: a share of the memory, or as much as is left if all
     /// peers together keep more than the rest. Who keeps nothing is always served, so all get on, one call after the other.
     pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {

@@ -218,6 +218,12 @@ impl Endpoint {
         self.shared.early_memory
     }
 
+    /// Bytes of replies that no caller has acknowledged; they are not in [`Self::memory`].
+    #[must_use]
+    pub fn replies_memory(&self) -> usize {
+        self.shared.books.replies()
+    }
+
     /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not taken from their owner.
     /// They count towards [`Config::memory_max`]: while it is reached peers' new messages are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {

@@ -15,14 +15,14 @@ use bytes::Bytes;
 use smt_proto::Time;
 use smt_wire::SessionIndex;
 
-use crate::fault::{FaultKind, Strikes};
+use crate::fault::Strikes;
 use crate::network::LinkRule;
 use crate::packet::{HostId, Packet};
 use crate::random::Random;
 use crate::switch::TRIMMED_LEN;
 
 /// What the attacker does to a packet that passes, or because of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Move {
     /// A header that claims a message of many megabytes.
     ClaimHuge,
@@ -342,8 +342,15 @@ impl<R: LinkRule> LinkRule for Adversary<R> {
                     continue;
                 }
                 if let Some(packet) = kept {
-                    self.strikes.borrow_mut().note(FaultKind::Adversary);
+                    let (genuine, before) = (packet.clone(), out.len());
                     kept = self.play(play, packet, out);
+                    // Some moves are about some packets only, and leave others as they are.
+                    let mut beside = out[before..].iter();
+                    let has_effect = kept.as_ref().is_none_or(|kept| is_other(kept, &genuine))
+                        || beside.any(|(packet, _)| is_other(packet, &genuine));
+                    if has_effect {
+                        self.strikes.borrow_mut().note_move(play);
+                    }
                 }
             }
             out.extend(kept.map(|packet| (packet, later)));
@@ -374,6 +381,12 @@ fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
         bytes: Bytes::from(bytes),
         ..packet.clone()
     }
+}
+
+/// Whether a receiver could tell them apart.
+fn is_other(one: &Packet, other: &Packet) -> bool {
+    let seen = |packet: &Packet| (packet.from, packet.to, packet.is_trimmed);
+    seen(one) != seen(other) || one.bytes != other.bytes
 }
 
 fn reflected(packet: &Packet) -> Packet {

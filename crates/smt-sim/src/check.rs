@@ -11,7 +11,7 @@ mod sealing;
 use std::fmt;
 
 pub use content::{Content, TINY};
-pub use ledger::{Ledger, Outcome, Report, Sent};
+pub use ledger::{Ledger, Outcome, Received, Report, Sent};
 pub use sealing::{CheckedCipher, SealBook};
 
 /// What a checker has found.

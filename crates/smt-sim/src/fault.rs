@@ -2,14 +2,15 @@
 //! Faults of a network as rules: what, between which hosts, when, how often.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use bytes::Bytes;
 use smt_proto::Time;
 
+use crate::adversary::Move;
 use crate::network::LinkRule;
-use crate::packet::{HostId, Packet};
+use crate::packet::{HostId, Packet, packet_types};
 use crate::random::Random;
 
 /// What can go wrong, on a cable or in a host.
@@ -106,19 +107,53 @@ pub struct LinkFault {
     pub extent: u64,
 }
 
-/// How often each kind has struck.
+impl LinkFault {
+    /// Whether it is there now, between the hosts of this packet.
+    fn concerns(&self, now: Time, packet: &Packet) -> bool {
+        let is_between = self.pair.is_none_or(|(a, b)| {
+            (a, b) == (packet.from, packet.to) || (b, a) == (packet.from, packet.to)
+        });
+        self.from <= now && now < self.until && is_between
+    }
+
+    /// Whether this packet cannot pass now, whatever it is.
+    fn cuts(&self, now: Time, packet: &Packet) -> bool {
+        self.concerns(now, packet)
+            && match self.kind {
+                FaultKind::Partition => true,
+                FaultKind::Shrink => packet.bytes.len() as u64 > self.extent,
+                _ => false,
+            }
+    }
+}
+
+/// How often each kind has struck, and which moves an attacker has made.
 #[derive(Clone, Debug, Default)]
-pub struct Strikes([u64; FaultKind::ALL.len()]);
+pub struct Strikes {
+    faults: [u64; FaultKind::ALL.len()],
+    moves: BTreeSet<Move>,
+}
 
 impl Strikes {
     /// Notes a strike.
     pub fn note(&mut self, kind: FaultKind) {
-        self.0[kind as usize] += 1;
+        self.faults[kind as usize] += 1;
+    }
+
+    /// Notes a move of an attacker that has changed something.
+    pub fn note_move(&mut self, made: Move) {
+        self.note(FaultKind::Adversary);
+        self.moves.insert(made);
     }
 
     /// How often this kind has struck.
     pub fn of(&self, kind: FaultKind) -> u64 {
-        self.0[kind as usize]
+        self.faults[kind as usize]
+    }
+
+    /// Whether an attacker has made this move.
+    pub fn has(&self, made: Move) -> bool {
+        self.moves.contains(&made)
     }
 }
 
@@ -146,24 +181,45 @@ impl FaultyLinks {
 
     fn strikes(&mut self, at: usize, now: Time, packet: &Packet) -> bool {
         let fault = &self.faults[at];
-        let is_between = fault.pair.is_none_or(|(a, b)| {
-            (a, b) == (packet.from, packet.to) || (b, a) == (packet.from, packet.to)
-        });
-        if now < fault.from || now >= fault.until || !is_between {
+        if !fault.concerns(now, packet) {
             return false;
         }
         match fault.kind {
             FaultKind::Shrink => packet.bytes.len() as u64 > fault.extent,
             FaultKind::OneTypeLoss => {
-                let is_type = packet.bytes.get(1).map(|byte| u64::from(*byte));
-                is_type == Some(fault.extent) && self.random.chance(fault.chance)
+                let mut types = packet_types(&packet.bytes);
+                types.any(|of| of as u64 == fault.extent) && self.random.chance(fault.chance)
             }
-            FaultKind::BurstLoss if self.bursts[at] > 0 => {
-                self.bursts[at] -= 1;
-                true
-            }
-            _ => self.random.chance(fault.chance),
+            _ => self.bursts[at] > 0 || self.random.chance(fault.chance),
         }
+    }
+
+    /// What becomes of a packet, and how much later; what comes beside it goes to `out`.
+    fn passed(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        out: &mut Vec<(Packet, u64)>,
+    ) -> Option<(Packet, u64)> {
+        let (mut packet, mut later) = (packet, 0);
+        let genuine = packet.clone();
+        for at in 0..self.faults.len() {
+            if !self.strikes(at, now, &packet) {
+                continue;
+            }
+            match self.strike(at, packet, out) {
+                Fate::Lost => return None,
+                Fate::Goes(changed, more) => {
+                    packet = changed;
+                    later += more;
+                }
+            }
+        }
+        if self.past.len() == PAST {
+            self.past.pop_front();
+        }
+        self.past.push_back(genuine);
+        Some((packet, later))
     }
 
     /// What a fault makes of a packet.
@@ -171,8 +227,12 @@ impl FaultyLinks {
         let LinkFault { kind, extent, .. } = self.faults[at];
         self.strikes.borrow_mut().note(kind);
         match kind {
-            FaultKind::BurstLoss if self.bursts[at] == 0 => {
-                self.bursts[at] = self.random.below(extent);
+            FaultKind::BurstLoss => {
+                // How many are lost after this one.
+                self.bursts[at] = match self.bursts[at] {
+                    0 => self.random.below(extent),
+                    more => more - 1,
+                };
                 Fate::Lost
             }
             FaultKind::Delay => Fate::Goes(packet, extent),
@@ -245,25 +305,15 @@ enum Fate {
 
 impl LinkRule for FaultyLinks {
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>) {
-        let (mut packet, mut later) = (packet, 0);
-        let genuine = packet.clone();
-        for at in 0..self.faults.len() {
-            if !self.strikes(at, now, &packet) {
-                continue;
-            }
-            match self.strike(at, packet, out) {
-                Fate::Lost => return,
-                Fate::Goes(changed, more) => {
-                    packet = changed;
-                    later += more;
-                }
-            }
-        }
-        if self.past.len() == PAST {
-            self.past.pop_front();
-        }
-        self.past.push_back(genuine);
-        out.push((packet, later));
+        let before = out.len();
+        let passed = self.passed(now, packet, out);
+        out.extend(passed);
+        // Neither what came twice nor what was forged passes a cable that is cut.
+        let mut place = 0;
+        out.retain(|(packet, _)| {
+            place += 1;
+            place <= before || !self.faults.iter().any(|fault| fault.cuts(now, packet))
+        });
     }
 }
 
@@ -273,6 +323,7 @@ const PAST: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smt_wire::{PacketType, SessionIndex, Unavailable};
 
     fn packet(number: u8) -> Packet {
         Packet {
@@ -314,19 +365,83 @@ mod tests {
         let (left, struck) = arrivals(FaultKind::Loss, HALF, 0);
         assert!(left.len() as u64 == 200 - struck && (60..140).contains(&struck));
         assert!(arrivals(FaultKind::Partition, 1_000_000, 0).0.is_empty());
-        assert_eq!(arrivals(FaultKind::OneTypeLoss, 1_000_000, 5).0.len(), 199);
         assert!(arrivals(FaultKind::Shrink, 0, 99).0.is_empty());
         assert_eq!(arrivals(FaultKind::Shrink, 0, 100).0.len(), 200);
     }
 
     #[test]
-    fn a_burst_takes_packets_in_a_row() {
-        let (left, struck) = arrivals(FaultKind::BurstLoss, 10_000, 30);
+    fn a_burst_takes_packets_in_a_row_and_ends() {
+        let (left, struck) = arrivals(FaultKind::BurstLoss, 20_000, 30);
         assert_eq!(left.len() as u64, 200 - struck);
-        let gaps = left
+        let gaps: Vec<u8> = left
             .windows(2)
-            .filter(|pair| pair[1].0.bytes[0] != pair[0].0.bytes[0] + 1);
-        assert!(struck > 10 && gaps.count() < 6, "{struck} lost");
+            .map(|pair| pair[1].0.bytes[0] - pair[0].0.bytes[0] - 1)
+            .filter(|gap| *gap > 0)
+            .collect();
+        let longest = gaps.iter().max().unwrap();
+        assert!(gaps.len() > 1 && (2..=30).contains(longest), "{gaps:?}");
+    }
+
+    #[test]
+    fn a_packet_is_lost_if_one_of_the_type_is_in_it() {
+        let packet_of = |types: &[PacketType]| {
+            let mut bytes = Vec::new();
+            for of in types {
+                let at = bytes.len();
+                bytes.resize(at + 22, 0);
+                let out = (&mut bytes[at..]).try_into().unwrap();
+                let destination = SessionIndex(1);
+                let code = 1;
+                Unavailable { destination, code }.emit(smt_wire::VERSION, out);
+                assert_eq!(*of, PacketType::Unavailable);
+            }
+            Packet {
+                bytes: Bytes::from(bytes),
+                ..packet(0)
+            }
+        };
+        let fault = |kind: PacketType| LinkFault {
+            kind: FaultKind::OneTypeLoss,
+            from: Time::default(),
+            until: Time::from_nanos(1),
+            pair: None,
+            chance: 1_000_000,
+            extent: kind as u64,
+        };
+        let passes = |of, packet: Packet| {
+            let mut out = Vec::new();
+            let random = Random::new(7);
+            FaultyLinks::new(vec![fault(of)], random, Rc::default()).pass(
+                Time::default(),
+                packet,
+                &mut out,
+            );
+            out.len() == 1
+        };
+        let two = [PacketType::Unavailable; 2];
+        assert!(!passes(PacketType::Unavailable, packet_of(&two)));
+        assert!(passes(PacketType::Reset, packet_of(&two)));
+    }
+
+    #[test]
+    fn nothing_passes_a_partition_whatever_else_strikes() {
+        let fault = |kind, extent| LinkFault {
+            kind,
+            from: Time::default(),
+            until: Time::from_nanos(1),
+            pair: None,
+            chance: 1_000_000,
+            extent,
+        };
+        let beside = [FaultKind::Duplicate, FaultKind::Forge, FaultKind::Replay];
+        for cut in [(FaultKind::Partition, 0), (FaultKind::Shrink, 99)] {
+            let faults = beside.map(|kind| fault(kind, 10));
+            let faults = faults.into_iter().chain([fault(cut.0, cut.1)]).collect();
+            let mut links = FaultyLinks::new(faults, Random::new(7), Rc::default());
+            let mut out = Vec::new();
+            (0..9).for_each(|number| links.pass(Time::default(), packet(number), &mut out));
+            assert!(out.is_empty(), "{cut:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
+use smt_wire::{PacketType, parse};
 
 /// A host's number, from 0.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -57,6 +58,16 @@ impl HostId {
             _ => None,
         }
     }
+}
+
+/// Types of the packets of a datagram, up to what is none.
+pub(crate) fn packet_types(datagram: &[u8]) -> impl Iterator<Item = PacketType> + '_ {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let (packet, further) = parse(smt_wire::VERSION, rest).ok()?;
+        rest = further;
+        Some(packet.packet_type())
+    })
 }
 
 /// Bytes on an Ethernet link for a UDP payload: preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12; at

@@ -15,12 +15,27 @@ pub struct Socket {
     short: Option<Random>,
     /// What it has not taken yet.
     rest: Option<Burst>,
+    /// It refuses since it is told to, not since its buffer is full.
+    is_told_to: bool,
+    has_refused: bool,
+    has_cut: bool,
 }
 
 impl Socket {
     /// It takes nothing until then.
     pub fn refuse(&mut self, until: Time) {
         self.refuses_until = Some(until);
+        self.is_told_to = true;
+    }
+
+    /// Whether it was asked while it took nothing.
+    pub fn has_refused(&self) -> bool {
+        self.has_refused
+    }
+
+    /// Whether it has taken a part only.
+    pub fn has_cut(&self) -> bool {
+        self.has_cut
     }
 
     /// From now on it takes only a part of some batches. What it leaves is offered again, or the system has lost it.
@@ -49,9 +64,11 @@ impl Socket {
     /// Asks `poll` for a batch, if it takes one.
     pub fn transmit(&mut self, now: Time, poll: impl FnOnce() -> Option<Burst>) -> Option<Burst> {
         if self.refuses_until.is_some_and(|until| now < until) {
+            self.has_refused |= self.is_told_to;
             return None;
         }
         self.refuses_until = None;
+        self.is_told_to = false;
         if let Some(rest) = self.rest.take() {
             return Some(rest);
         }
@@ -70,6 +87,7 @@ impl Socket {
         };
         self.rest = random.chance(500_000).then_some(rest);
         self.refuses_until = Some(now + RETRY);
+        self.has_cut = true;
         Some(Burst {
             bytes: burst.bytes.slice(..taken),
             ..burst

@@ -41,7 +41,7 @@ pub(super) fn json(case: &Case) -> serde_json::Value {
             "payload_bytes_max": case.link.payload_max,
         },
         "messages": messages.all, "message_bytes": messages.bytes,
-        "heals_ns": case.heals.as_nanos(), "may_end_sessions": case.may_end_sessions,
+        "heals_ns": case.heals.as_nanos(), "sessions_may_end": case.may_end.iter().map(|(one, other)| [one.0, other.0]).collect::<Vec<_>>(),
         "faults": FaultText::all(case),
     })
 }
@@ -105,9 +105,16 @@ fn closes(case: &Case) -> impl Iterator<Item = String> {
 
 fn healed(case: &Case) -> String {
     let at = time_span::display(Duration::from_nanos(case.heals.as_nanos()));
-    match case.may_end_sessions {
-        true => format!("at {at}; sessions may end"),
-        false => format!("at {at}; no session may end"),
+    let hosts = case.hosts() as usize;
+    let pairs = case
+        .may_end
+        .iter()
+        .map(|(one, other)| format!("{}-{}", one.0, other.0));
+    let pairs: Vec<_> = pairs.collect();
+    match pairs.len() {
+        0 => format!("at {at}; no session may end"),
+        all if all == hosts * (hosts - 1) / 2 => format!("at {at}; all sessions may end"),
+        _ => format!("at {at}; sessions of hosts {} may end", pairs.join(", ")),
     }
 }
 

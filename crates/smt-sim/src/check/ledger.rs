@@ -11,31 +11,27 @@ use smt_proto::{Execution, OneWayOutcome};
 
 use super::{Checker, Content, Failure};
 use crate::packet::HostId;
+use crate::pairs::Pairs;
 
 /// What an application has done or seen.
 #[derive(Debug)]
 pub enum Report {
     /// It handed a message to its endpoint.
     Sent(Sent),
-    /// A message came out of the endpoint of `at`, in a session whose peer has proved to be `from`.
-    Delivered {
-        /// The receiver.
-        at: HostId,
-        /// The proven sender.
-        from: HostId,
-        /// The message.
-        body: Bytes,
-    },
+    /// A message came out of an endpoint.
+    Delivered(Received),
     /// The receiving application refused the request instead of running it.
-    RefusedByApplication(Bytes),
-    /// The receiving application ended the request without a reply, or by one that its caller does not take.
-    DroppedByApplication(Bytes),
+    RefusedByApplication(Received),
+    /// The receiving application ended the request without a reply.
+    DroppedByApplication(Received),
     /// A message that was sent has ended.
     Ended {
         /// Its number.
         number: u64,
         /// How.
         outcome: Outcome,
+        /// Before it was to be given up, by clocks that are right.
+        is_early: bool,
     },
     /// A session is live with a peer that has proved to be somebody else than who is at its address.
     Impostor {
@@ -50,6 +46,17 @@ pub enum Report {
     Crashed(HostId),
     /// It saw what must not be.
     Found(Failure),
+}
+
+/// A message that has come out of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The receiver.
+    pub at: HostId,
+    /// The proven sender.
+    pub from: HostId,
+    /// The message.
+    pub body: Bytes,
 }
 
 /// A message that was sent.
@@ -82,14 +89,62 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub struct Ledger {
     messages: BTreeMap<u64, Entry>,
-    /// Messages that do not name themselves: how many of these bytes were sent, and delivered.
-    tiny: BTreeMap<(HostId, HostId, Bytes), (u32, u32)>,
+    /// Messages that do not name themselves, by sender, receiver and bytes.
+    tiny: BTreeMap<(HostId, HostId, Bytes), Tiny>,
     failures: Vec<Failure>,
-    /// Sessions last: then only an application ends a message without success.
-    do_sessions_last: bool,
+    /// Between these hosts sessions may end. Between others only an application ends a message without success.
+    may_end: Pairs,
     /// How many were delivered, and how many ended well.
     delivered: u64,
     succeeded: u64,
+}
+
+/// How many messages of the same bytes, which nobody can tell apart, ...
+#[derive(Clone, Copy, Debug, Default)]
+struct Tiny {
+    sent: u32,
+    delivered: u32,
+    /// ... the receiving application has refused, or dropped.
+    refused: u32,
+    dropped: u32,
+    /// ... ended well.
+    succeeded: u32,
+    /// ... ended as such that did not run and will not.
+    void: u32,
+    /// ... failed although nothing hindered them but perhaps the application.
+    failed: u32,
+}
+
+impl Tiny {
+    /// One more has ended; it may fail if something hinders it.
+    fn end(&mut self, outcome: &Outcome, is_hindered: bool) {
+        match outcome {
+            Outcome::Replied(_) | Outcome::OneWay(OneWayOutcome::Delivered) => self.succeeded += 1,
+            Outcome::Failed(Execution::DidNotRun)
+            | Outcome::OneWay(OneWayOutcome::NotDelivered(_)) => {
+                self.void += 1;
+                self.failed += u32::from(!is_hindered);
+            }
+            Outcome::Failed(Execution::MayHaveRun) => self.failed += u32::from(!is_hindered),
+            // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+            Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
+        }
+    }
+
+    /// What cannot be, whichever of them is which.
+    fn problem(&self) -> Option<(Checker, &'static str)> {
+        if self.delivered > self.sent {
+            return Some((Checker::AtMostOnce, "was delivered more often than sent"));
+        }
+        if self.delivered + self.void > self.sent + self.refused {
+            return Some((Checker::AtMostOnce, "ran but was reported as not run"));
+        }
+        if self.succeeded > self.delivered {
+            return Some((Checker::Content, "succeeded though it was not delivered"));
+        }
+        let is_hindered = self.failed <= self.refused + self.dropped;
+        (!is_hindered).then_some((Checker::Liveness, "failed though nothing hindered it"))
+    }
 }
 
 #[derive(Debug)]
@@ -104,10 +159,10 @@ struct Entry {
 }
 
 impl Ledger {
-    /// Of a run in which sessions last, or may end.
-    pub fn new(do_sessions_last: bool) -> Self {
+    /// Of a run in which sessions last but between some hosts.
+    pub fn new(may_end: Pairs) -> Self {
         Self {
-            do_sessions_last,
+            may_end,
             ..Self::default()
         }
     }
@@ -116,19 +171,21 @@ impl Ledger {
     pub fn take(&mut self, report: Report) {
         match report {
             Report::Sent(sent) => self.sent(sent),
-            Report::Delivered { at, from, body } => self.delivered(at, from, body),
-            Report::RefusedByApplication(body) => {
-                if let Some(entry) = self.claimed(&body) {
-                    entry.was_refused = true;
-                }
-            }
-            Report::DroppedByApplication(body) => {
-                if let Some(entry) = self.claimed(&body) {
-                    entry.was_dropped = true;
-                }
-            }
+            Report::Delivered(received) => self.delivered(received),
+            Report::RefusedByApplication(received) => match self.claimed(&received.body) {
+                Some(entry) => entry.was_refused = true,
+                None => self.tiny(received).refused += 1,
+            },
+            Report::DroppedByApplication(received) => match self.claimed(&received.body) {
+                Some(entry) => entry.was_dropped = true,
+                None => self.tiny(received).dropped += 1,
+            },
             Report::Found(failure) => self.failures.push(failure),
-            Report::Ended { number, outcome } => self.ended(number, &outcome),
+            Report::Ended {
+                number,
+                outcome,
+                is_early,
+            } => self.ended(number, &outcome, is_early),
             Report::Impostor {
                 at,
                 expected,
@@ -197,8 +254,7 @@ impl Ledger {
 
     fn sent(&mut self, sent: Sent) {
         if sent.content.length < super::TINY {
-            let name = (sent.from, sent.to, sent.content.body());
-            self.tiny.entry(name).or_default().0 += 1;
+            self.tiny.entry(name_of(sent)).or_default().sent += 1;
         }
         let entry = Entry {
             sent,
@@ -211,10 +267,21 @@ impl Ledger {
         self.messages.insert(sent.content.number, entry);
     }
 
-    fn delivered(&mut self, at: HostId, from: HostId, body: Bytes) {
+    fn tiny(&mut self, received: Received) -> &mut Tiny {
+        let name = (received.from, received.at, received.body);
+        self.tiny.entry(name).or_default()
+    }
+
+    fn delivered(&mut self, received: Received) {
         self.delivered += 1;
-        let Some(claimed) = Content::claimed(&body) else {
-            self.tiny_delivered(at, from, body);
+        let Received { at, from, ref body } = received;
+        let Some(claimed) = Content::claimed(body) else {
+            let tiny = self.tiny(received);
+            tiny.delivered += 1;
+            if let Some((checker, problem)) = tiny.problem() {
+                let text = format!("{at:?} got a tiny message from {from:?} that {problem}");
+                self.fail(checker, text);
+            }
             return;
         };
         let Some(entry) = self.messages.get_mut(&claimed.number) else {
@@ -224,7 +291,7 @@ impl Ledger {
         };
         entry.delivered += 1;
         let (sent, times, is_void) = (entry.sent, entry.delivered, entry.is_void);
-        if sent.content.body() != body {
+        if sent.content.body() != *body {
             let text = format!("{at:?} got other bytes than were sent as {sent:?}");
             self.fail(Checker::Content, text);
         }
@@ -242,26 +309,18 @@ impl Ledger {
         }
     }
 
-    fn tiny_delivered(&mut self, at: HostId, from: HostId, body: Bytes) {
-        let (sent, delivered) = self.tiny.entry((from, at, body)).or_default();
-        *delivered += 1;
-        if delivered > sent {
-            let text = format!("{at:?} got a tiny message from {from:?} too often: {sent} sent");
-            self.fail(Checker::AtMostOnce, text);
-        }
-    }
-
-    fn ended(&mut self, number: u64, outcome: &Outcome) {
+    fn ended(&mut self, number: u64, outcome: &Outcome, is_early: bool) {
         let Some(entry) = self.messages.get_mut(&number) else {
             return;
         };
         let sent = entry.sent;
         let had_ended = std::mem::replace(&mut entry.has_ended, true);
-        // Deliveries of tiny messages are not told apart.
-        let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let mut problems = Vec::new();
-        // Who refused or dropped a message that does not name itself nobody can tell.
-        let is_sure = self.do_sessions_last && delivered.is_some() && !sent.may_be_given_up;
+        let is_given_up = sent.may_be_given_up && !is_early;
+        let is_hindered = is_given_up || self.may_end.contains(sent.from, sent.to);
+        // Deliveries of tiny messages are not told apart, nor what their receivers have done with them.
+        let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
+        let is_sure = delivered.is_some() && !is_hindered;
         match outcome {
             Outcome::Replied(body) => {
                 self.succeeded += 1;
@@ -303,6 +362,11 @@ impl Ledger {
         if had_ended {
             problems.push((Checker::AtMostOnce, "ended twice"));
         }
+        if delivered.is_none() {
+            let tiny = self.tiny.entry(name_of(sent)).or_default();
+            tiny.end(outcome, is_hindered);
+            problems.extend(tiny.problem());
+        }
         for (checker, problem) in problems {
             self.fail(checker, format!("{sent:?} {problem}"));
         }
@@ -311,6 +375,11 @@ impl Ledger {
     fn fail(&mut self, checker: Checker, text: String) {
         self.failures.push(Failure::new(checker, text));
     }
+}
+
+/// What a message is known by that does not name itself.
+fn name_of(sent: Sent) -> (HostId, HostId, Bytes) {
+    (sent.from, sent.to, sent.content.body())
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ impl SealBook {
         &self.failures
     }
 
+    /// Whether nothing was found.
+    pub(crate) fn is_well(&self) -> bool {
+        self.failures.is_empty()
+    }
+
     /// How many different numbers were used, over all keys.
     pub fn count(&self) -> usize {
         self.sealed.len()

@@ -8,12 +8,17 @@ use std::time::Duration;
 
 use smt_proto::{Config, PullOrder, Time};
 use smt_record::{KeyLimits, Padding, Suite};
+use smt_wire::PacketType;
 
 use crate::check::{Content, Sent};
 use crate::fault::{FaultKind, LinkFault};
 use crate::link::Link;
 use crate::packet::{HostId, wire_len};
+use crate::pairs::Pairs;
 use crate::random::Random;
+use faults::{GRAVE, GRAVE_ALONE};
+
+pub(super) use faults::SMALL_MEMORY_MAX;
 
 /// A case.
 #[derive(Clone, Debug)]
@@ -44,8 +49,8 @@ pub struct Case {
     pub pulls: Vec<Option<Pulls>>,
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
     pub has_adversary: bool,
-    /// Whether a fault is so grave, or the plan so, that sessions may end.
-    pub may_end_sessions: bool,
+    /// Hosts between which a fault is so grave, or the plan so, that sessions may end.
+    pub may_end: Pairs,
 }
 
 /// How a host pulls.
@@ -150,14 +155,16 @@ impl Case {
             trims_above: None,
             pulls: vec![None; hosts as usize],
             has_adversary: false,
-            may_end_sessions: false,
+            may_end: Pairs::default(),
         };
         case.draw_plan(&mut random);
         let mut kinds = FaultKind::ALL.to_vec();
         kinds.retain(|kind| *kind != FaultKind::ShutDown);
-        for _ in 0..random.between(0, 5) {
+        let faults = random.between(0, 5);
+        let grave = if faults == 1 { GRAVE_ALONE } else { GRAVE };
+        for _ in 0..faults {
             let kind = kinds.swap_remove(random.below(kinds.len() as u64) as usize);
-            case.draw_fault(kind, &mut random);
+            case.draw_fault(kind, grave, &mut random);
         }
         // By generators of their own, so that seeds without them are the cases that they were.
         let mut random = Random::new(seed ^ CERTIFICATES);
@@ -179,13 +186,20 @@ impl Case {
         for config in &mut case.configs {
             config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
+        let mut random = Random::new(seed ^ MEMORY);
+        for config in &mut case.configs {
+            if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
+                // More than all that is planned for a host at most times, and little enough to be exceeded by what grows.
+                config.memory_max = random.between(4, 16) as usize * 1_000_000;
+            }
+        }
         let mut random = Random::new(seed ^ PRESSURE);
         if case.has_small_memory {
             case.draw_pressure(&mut random);
         }
         let mut random = Random::new(seed ^ SHUT_DOWN);
         if random.chance(100_000) {
-            case.draw_fault(FaultKind::ShutDown, &mut random);
+            case.draw_fault(FaultKind::ShutDown, GRAVE, &mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_adversary();
@@ -205,10 +219,22 @@ impl Case {
         if !self.has_adversary {
             return;
         }
-        let is_long = |fault: &LinkFault| {
-            fault.kind == FaultKind::Partition && fault.until >= fault.from + LONG_IF_ATTACKED
+        let takes_confirm = |fault: &&LinkFault| match fault.kind {
+            FaultKind::Partition => true,
+            FaultKind::OneTypeLoss => fault.extent == PacketType::Confirm as u64,
+            _ => false,
         };
-        self.may_end_sessions |= self.link_faults.iter().any(is_long);
+        let hosts = self.hosts();
+        for fault in self.link_faults.iter().filter(takes_confirm) {
+            if fault.until >= fault.from + LONG_IF_ATTACKED {
+                self.may_end.add_either(fault.pair, hosts);
+            }
+        }
+        for (host, time) in self.pauses() {
+            if time >= LONG_IF_ATTACKED {
+                self.may_end.add_all_of(host, hosts);
+            }
+        }
         // Messages that hold an epoch wait for seconds where there is little memory, and an attacker makes hosts ask
         // thousands of times meanwhile: more than a key of few control packets has, and without any a session dies (SPEC
         // §7.3). A real key lasts two thousand times as long.
@@ -222,6 +248,28 @@ impl Case {
     /// How many hosts there are.
     pub fn hosts(&self) -> u32 {
         self.configs.len() as u32
+    }
+
+    /// Hosts that do nothing for a while, and for how long.
+    fn pauses(&self) -> Vec<(HostId, Duration)> {
+        let of = |kind: HostFaultKind| {
+            let faults = self.host_faults.iter();
+            faults.filter(move |fault| fault.kind == kind)
+        };
+        // There is one at most.
+        of(HostFaultKind::Pause)
+            .zip(of(HostFaultKind::Resume))
+            .map(|(goes, returns)| (goes.host, returns.at.since(goes.at)))
+            .collect()
+    }
+
+    /// Hosts whose clock steps or drifts: a deadline passes there at another time.
+    pub fn odd_clocks(&self) -> impl Iterator<Item = HostId> + '_ {
+        let is_of_clock = |fault: &&HostFault| {
+            matches!(fault.kind, HostFaultKind::Step(_) | HostFaultKind::Drift(_))
+        };
+        let faults = self.host_faults.iter().filter(is_of_clock);
+        faults.map(|fault| fault.host)
     }
 
     /// The longest message or reply that is planned for a host.
@@ -272,7 +320,7 @@ impl Case {
             let (host, peer) = self.two_hosts(random);
             let (at, action) = (self.moment(random), Action::Close(peer));
             self.plan.push(Planned { at, host, action });
-            self.may_end_sessions = true;
+            self.may_end.add(host, peer);
         }
     }
 
@@ -295,7 +343,7 @@ impl Case {
     /// Long messages of all others arrive at once where there is little memory: what they may send without being asked is
     /// many times as much.
     fn draw_pressure(&mut self, random: &mut Random) {
-        let is_small = |config: &Config| config.memory_max < Config::default().memory_max;
+        let is_small = |config: &Config| config.memory_max <= SMALL_MEMORY_MAX;
         let Some(small) = self.configs.iter().position(is_small) else {
             return;
         };
@@ -385,6 +433,8 @@ const CERTIFICATES: u64 = 0xCE27;
 const BUNDLES: u64 = 0xB0D1;
 /// Keeps what is drawn of ciphers' tables apart from the rest.
 const WARM: u64 = 0x3A93;
+/// Keeps how much memory hosts have apart from the rest.
+const MEMORY: u64 = 0x3E30;
 /// Keeps what fills a small memory apart from the rest, and its messages' numbers from theirs.
 const PRESSURE: u64 = 0x9E55;
 const PRESSURE_NUMBER: u64 = 1_000;
@@ -392,8 +442,8 @@ const PRESSURE_NUMBER: u64 = 1_000;
 const SHUT_DOWN: u64 = 0x5D0F;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is repeated four times within 1.5 s, and then the attempt is given up (SPEC §6.5). A partition of this length
-/// can take three of them, and an attacker takes the fourth.
+/// A CONFIRM is repeated four times within 1.5 s, and then the attempt is given up (SPEC §6.5). A partition or a
+/// pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker takes the fourth.
 const LONG_IF_ATTACKED: Duration = Duration::from_millis(100);
 
 /// All suites, beginning with any.

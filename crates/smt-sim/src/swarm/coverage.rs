@@ -7,6 +7,7 @@ use smt_record::Padding;
 use smt_wire::PacketType;
 
 use super::events::Events;
+use crate::adversary::Move;
 use crate::fault::{FaultKind, Strikes};
 
 /// Names of what was reached, with the number of runs that did.
@@ -35,6 +36,8 @@ impl Coverage {
         }
         let struck = FaultKind::ALL.iter().filter(|kind| strikes.of(**kind) > 0);
         struck.for_each(|kind| note(format!("fault {kind:?}")));
+        let made = Move::ALL.iter().filter(|made| strikes.has(**made));
+        made.for_each(|made| note(format!("attack {made:?}")));
         for padding in paddings {
             note(match padding {
                 Padding::None => "padding none".to_owned(),
@@ -69,11 +72,13 @@ impl Coverage {
 fn goals() -> impl Iterator<Item = String> {
     let packets = PacketType::ALL.map(|packet_type| format!("packet {packet_type}"));
     let faults = FaultKind::ALL.iter().map(|kind| format!("fault {kind:?}"));
+    let moves = Move::ALL.iter().map(|made| format!("attack {made:?}"));
     let others = ["none", "block", "padme"].map(|name| format!("padding {name}"));
     let events = Events::NAMES.map(str::to_owned);
     packets
         .into_iter()
         .chain(faults)
+        .chain(moves)
         .chain(others)
         .chain(events)
 }

@@ -30,10 +30,9 @@ impl Events {
             let statistics = hosts.iter().map(|host| host.endpoint.statistics());
             statistics.map(|statistics| of(&statistics)).sum()
         };
-        let pairs = (hosts.len() * (hosts.len() - 1)) as u64;
         Self([
             (KEY_UPDATE, statistic(|s| s.key_updates) > 0),
-            (RESTART, sum(|player| player.sessions_begun) > pairs),
+            (RESTART, sum(|player| player.sessions_renewed) > 0),
             (WINDOW_EDGE, sum(|player| player.blocked) > 0),
             (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
@@ -46,12 +45,6 @@ impl Events {
     pub(super) fn met(&self) -> impl Iterator<Item = &'static str> {
         let met = self.0.iter().filter(|(_, is_met)| *is_met);
         met.map(|(name, _)| *name)
-    }
-
-    /// Whether somebody was short of what little memory or window a host had.
-    pub(super) fn has_shortage(&self) -> bool {
-        self.met()
-            .any(|name| [WINDOW_EDGE, MEMORY_REFUSAL].contains(&name))
     }
 }
 

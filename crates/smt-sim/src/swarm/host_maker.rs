@@ -43,7 +43,9 @@ impl<'a> HostMaker<'a> {
 
     /// A host as it begins, with its part of the plan.
     pub(super) fn host(&mut self, id: HostId, random: &mut Random) -> SmtHost<Player> {
-        let player = Player::new(id, Rc::clone(&self.credentials), random.fork());
+        let odd_clocks = self.case.odd_clocks().collect();
+        let world = (Rc::clone(&self.credentials), odd_clocks);
+        let player = Player::new(id, world, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {

@@ -16,7 +16,7 @@ use smt_proto::{
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::case::Action;
-use crate::check::{Checker, Content, Failure, Outcome, Report};
+use crate::check::{Checker, Content, Failure, Outcome, Received, Report};
 use crate::crypto::Credentials;
 use crate::packet::HostId;
 use crate::random::Random;
@@ -27,6 +27,8 @@ pub(super) struct Player {
     id: HostId,
     credentials: Rc<Credentials>,
     random: Random,
+    /// Hosts whose clock is wrong: when a deadline passes there nobody else can tell.
+    odd_clocks: Vec<HostId>,
     agenda: BTreeMap<(Time, u64), Task>,
     serial: u64,
     /// The session to use with each host.
@@ -34,16 +36,18 @@ pub(super) struct Player {
     /// All live sessions, and who the peer has proved to be.
     sessions: BTreeMap<SessionIndex, HostId>,
     connecting: BTreeMap<ConnectId, HostId>,
-    calls: BTreeMap<RpcId, u64>,
+    calls: BTreeMap<RpcId, Underway>,
     /// What has happened and was not taken yet.
     pub(super) reports: Vec<Report>,
     /// Sessions in which something of the peer has arrived. Others may be left over from a client's attempt that it
     /// gave up: the client says RESET to those, rightly.
     used: BTreeSet<SessionIndex>,
-    /// How sessions ended that were used.
-    pub(super) ends: Vec<SessionEnd>,
-    /// Sessions that came to life.
-    pub(super) sessions_begun: u64,
+    /// How sessions ended that were used, and with whom they were.
+    pub(super) ends: Vec<(HostId, SessionEnd)>,
+    /// Hosts with which a session was over.
+    left: BTreeSet<HostId>,
+    /// Sessions that came to life with one of them.
+    pub(super) sessions_renewed: u64,
     /// How often the peer's window was full.
     pub(super) blocked: u64,
     /// Its endpoint refuses what comes.
@@ -72,17 +76,30 @@ enum Look {
 
 #[derive(Clone, Debug)]
 enum Answer {
-    /// The reply, and the request.
-    Reply(Bytes, Bytes),
-    Abort(AbortCode, Bytes),
+    Reply(Bytes),
+    /// And what it is about.
+    Abort(AbortCode, Received),
+}
+
+/// A message that was sent and has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Underway {
+    number: u64,
+    /// Until then nothing gives it up, if clocks are right.
+    until: Option<Time>,
 }
 
 impl Player {
-    pub(super) fn new(id: HostId, credentials: Rc<Credentials>, random: Random) -> Self {
+    pub(super) fn new(
+        id: HostId,
+        (credentials, odd_clocks): (Rc<Credentials>, Vec<HostId>),
+        random: Random,
+    ) -> Self {
         Self {
             id,
             credentials,
             random,
+            odd_clocks,
             agenda: BTreeMap::new(),
             serial: 0,
             peers: BTreeMap::new(),
@@ -92,7 +109,8 @@ impl Player {
             reports: Vec::new(),
             used: BTreeSet::new(),
             ends: Vec::new(),
-            sessions_begun: 0,
+            left: BTreeSet::new(),
+            sessions_renewed: 0,
             blocked: 0,
             is_draining: false,
             is_last_round: false,
@@ -110,6 +128,7 @@ impl Player {
     pub(super) fn crash(&mut self) {
         self.agenda.retain(|_, task| matches!(task, Task::Do(_)));
         self.peers.clear();
+        self.left.extend(self.sessions.values());
         self.sessions.clear();
         self.connecting.clear();
         self.calls.clear();
@@ -163,17 +182,24 @@ impl Player {
                 match issued {
                     Ok(rpc) => {
                         self.unsent -= 1;
-                        self.calls.insert(rpc, sent.content.number);
-                        self.reports.push(Report::Sent(sent));
                         if let Some(at) = cancel_at {
                             self.push(at, Task::Cancel(rpc));
                         }
-                        let given_up = cancel_at.into_iter().chain(later(deadline));
-                        if let Some(at) = given_up.min() {
+                        let until = cancel_at.into_iter().chain(later(deadline)).min();
+                        if let Some(at) = until {
                             self.push(at + GRACE, Task::Expect(rpc, Look::First));
                         }
+                        let is_odd = self.odd_clocks.contains(&sent.to);
+                        let until = until.filter(|_| !is_odd);
+                        let number = sent.content.number;
+                        self.calls.insert(rpc, Underway { number, until });
+                        self.reports.push(Report::Sent(sent));
                     }
-                    Err(Refused::TooLarge { .. }) => self.unsent -= 1,
+                    // All messages are shorter than any host's limit.
+                    Err(refused @ Refused::TooLarge { .. }) => {
+                        self.unsent -= 1;
+                        self.found(Checker::Liveness, format!("{sent:?}: {refused}"));
+                    }
                     Err(refused) => {
                         self.blocked += u64::from(refused == Refused::Blocked);
                         self.reach(now, sent.to, endpoint);
@@ -213,27 +239,29 @@ impl Player {
                 proved,
             });
         }
-        self.sessions_begun += 1;
+        self.sessions_renewed += u64::from(self.left.contains(&expected));
         self.sessions.insert(session, expected);
         self.peers.insert(expected, session);
     }
 
-    fn delivered(&mut self, rpc: RpcId, body: Bytes) {
+    /// A message has come: from whom, if its session is live.
+    fn delivered(&mut self, rpc: RpcId, body: Bytes) -> Option<Received> {
         self.used.insert(rpc.session);
-        match self.sessions.get(&rpc.session) {
-            Some(from) => self.reports.push(Report::Delivered {
-                at: self.id,
-                from: *from,
-                body,
-            }),
-            None => self.found(
-                Checker::Provenance,
-                format!(
-                    "a message came in session {}, which is not live",
-                    rpc.session
-                ),
-            ),
-        }
+        let Some(from) = self.sessions.get(&rpc.session) else {
+            let text = format!(
+                "a message came in session {}, which is not live",
+                rpc.session
+            );
+            self.found(Checker::Provenance, text);
+            return None;
+        };
+        let received = Received {
+            at: self.id,
+            from: *from,
+            body,
+        };
+        self.reports.push(Report::Delivered(received.clone()));
+        Some(received)
     }
 
     fn found(&mut self, checker: Checker, text: String) {
@@ -244,7 +272,7 @@ impl Player {
 
     /// Looks whether what was given up has ended.
     fn expect_end(&mut self, now: Time, rpc: RpcId, look: Look) {
-        let Some(number) = self.calls.get(&rpc) else {
+        let Some(Underway { number, .. }) = self.calls.get(&rpc) else {
             return;
         };
         if look == Look::First {
@@ -255,22 +283,30 @@ impl Player {
         self.found(Checker::Liveness, text);
     }
 
-    fn ended(&mut self, rpc: RpcId, outcome: Outcome) {
-        if let Some(number) = self.calls.remove(&rpc) {
-            self.reports.push(Report::Ended { number, outcome });
-        }
+    fn ended(&mut self, now: Time, rpc: RpcId, outcome: Outcome) {
+        let Some(Underway { number, until }) = self.calls.remove(&rpc) else {
+            let text = format!("{rpc:?} ended again, or was never begun: {outcome:?}");
+            self.found(Checker::AtMostOnce, text);
+            return;
+        };
+        self.reports.push(Report::Ended {
+            number,
+            outcome,
+            is_early: until.is_some_and(|until| now < until),
+        });
     }
 
     /// A request waits for an answer: now, later, or very late if its caller has a deadline.
-    fn requested(&mut self, now: Time, rpc: RpcId, body: Bytes, has_deadline: bool) {
-        let claimed = Content::claimed(&body);
-        let reply = claimed.map_or_else(|| body.clone(), |content| content.reply());
-        let mut answer = Answer::Reply(reply, body.clone());
+    fn requested(&mut self, now: Time, rpc: RpcId, received: Received, has_deadline: bool) {
+        let body = &received.body;
+        let claimed = Content::claimed(body);
+        let mut answer =
+            Answer::Reply(claimed.map_or_else(|| body.clone(), |content| content.reply()));
         let mut at = now;
         if !self.is_last_round {
             match self.random.below(100) {
-                0 => answer = Answer::Abort(AbortCode::Refused, body.clone()),
-                1 => answer = Answer::Abort(AbortCode::Dropped, body.clone()),
+                0 => answer = Answer::Abort(AbortCode::Refused, received),
+                1 => answer = Answer::Abort(AbortCode::Dropped, received),
                 2 if has_deadline => at = now + VERY_LATE,
                 3..50 => at = now + Duration::from_micros(self.random.below(5_000)),
                 _ => {}
@@ -282,14 +318,12 @@ impl Player {
     fn answer(&mut self, now: Time, rpc: RpcId, answer: Answer, endpoint: &mut Endpoint) {
         // The caller may have given up meanwhile: then there is nothing to answer.
         match answer {
-            Answer::Reply(body, request) => {
-                let too_large = matches!(
-                    endpoint.reply(now, rpc, body),
-                    Err(Refused::TooLarge { .. })
-                );
-                if too_large {
-                    let _ = endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
-                    self.reports.push(Report::DroppedByApplication(request));
+            Answer::Reply(body) => {
+                if let Err(refused @ Refused::TooLarge { .. }) = endpoint.reply(now, rpc, body) {
+                    self.found(
+                        Checker::Liveness,
+                        format!("the reply to {rpc:?}: {refused}"),
+                    );
                 }
             }
             Answer::Abort(code, request) => {
@@ -339,21 +373,27 @@ impl Application for Player {
                         "a request came after a shutdown".to_owned(),
                     );
                 }
-                self.delivered(rpc, body.clone());
-                self.requested(now, rpc, body, deadline.is_some());
+                if let Some(received) = self.delivered(rpc, body) {
+                    self.requested(now, rpc, received, deadline.is_some());
+                }
             }
-            Event::OneWay { rpc, body } => self.delivered(rpc, body),
+            Event::OneWay { rpc, body } => {
+                self.delivered(rpc, body);
+            }
             Event::Reply { rpc, body } => {
                 self.used.insert(rpc.session);
-                self.ended(rpc, Outcome::Replied(body));
+                self.ended(now, rpc, Outcome::Replied(body));
             }
-            Event::CallFailed { rpc, error } => self.ended(rpc, Outcome::Failed(error.execution)),
-            Event::OneWayDone { rpc, outcome } => self.ended(rpc, Outcome::OneWay(outcome)),
+            Event::CallFailed { rpc, error } => {
+                self.ended(now, rpc, Outcome::Failed(error.execution));
+            }
+            Event::OneWayDone { rpc, outcome } => self.ended(now, rpc, Outcome::OneWay(outcome)),
             Event::SessionEnded { session, end } => {
-                self.sessions.remove(&session);
+                let peer = self.sessions.remove(&session);
                 self.peers.retain(|_, used| *used != session);
-                if self.used.remove(&session) {
-                    self.ends.push(end);
+                self.left.extend(peer);
+                if let Some(peer) = peer.filter(|_| self.used.remove(&session)) {
+                    self.ends.push((peer, end));
                 }
             }
             _ => {}

@@ -3,21 +3,21 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use smt_proto::{CloseCode, SessionEnd, Time};
+use smt_proto::{CloseCode, Time};
 use smt_record::KeyLog;
 use smt_wire::SessionIndex;
 
-use super::case::{Action, Case, HostFault, HostFaultKind};
+use super::case::{Action, Case, HostFault, HostFaultKind, SMALL_MEMORY_MAX};
 use super::coverage::Coverage;
 use super::events::Events;
 use super::host_maker::HostMaker;
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
 use crate::adversary::{Adversary, Spoofed};
-use crate::check::{Checker, Content, Failure, Ledger, Sent};
+use crate::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
 use crate::network::{Network, Tap};
 use crate::packet::HostId;
@@ -78,6 +78,10 @@ struct Run<'a> {
     random: Random,
     failures: Vec<Failure>,
     steps: u64,
+    /// For each host, how many faults keep it away now.
+    absences: Vec<u32>,
+    /// For each host, whether what it met last was the beginning of a shutdown.
+    shuts_down: Vec<bool>,
     /// For each host, the longest message that comes to it, as long as padding and records make it.
     longest: Vec<usize>,
 }
@@ -110,13 +114,15 @@ impl<'a> Run<'a> {
             case,
             world: World::new(network, Vec::new()),
             maker: HostMaker::new(case, observers.key_log),
-            ledger: Ledger::new(!case.may_end_sessions),
+            ledger: Ledger::new(case.may_end.clone()),
             strikes,
             spoofed,
             trace,
             random,
             failures: Vec::new(),
             steps: 0,
+            absences: vec![0; case.hosts() as usize],
+            shuts_down: vec![false; case.hosts() as usize],
             longest: Vec::new(),
         };
         for host in 0..case.hosts() {
@@ -145,7 +151,7 @@ impl<'a> Run<'a> {
             let text = format!("{unsent} messages could not be sent until {patience:?}");
             self.fail(Checker::Liveness, text);
         }
-        if self.is_well() && self.case.may_end_sessions {
+        if self.is_well() && !self.case.may_end.is_empty() {
             // A host may believe in a session that its peer has lost: the first call finds out.
             self.round(0);
             self.ledger.check_all_ended();
@@ -228,11 +234,24 @@ impl<'a> Run<'a> {
                 return;
             }
             K::Restart | K::Resume => {
-                self.world.change(id, |host, _| host.is_up = true);
+                let absences = &mut self.absences[id.0 as usize];
+                *absences -= 1;
+                let is_up = *absences == 0;
+                self.world.change(id, |host, _| host.is_up = is_up);
                 return;
             }
         };
-        self.strikes.borrow_mut().note(kind);
+        // A shutdown ends by a crash, which is none; and sockets note themselves what they refuse.
+        let is_shut_down = std::mem::take(&mut self.shuts_down[id.0 as usize]);
+        match kind {
+            FaultKind::CrashKeeping if is_shut_down => {}
+            FaultKind::SendRefused | FaultKind::SendShort => {}
+            _ => self.strikes.borrow_mut().note(kind),
+        }
+        self.shuts_down[id.0 as usize] = kind == FaultKind::ShutDown;
+        if matches!(fault.kind, K::Crash { .. } | K::Pause) {
+            self.absences[id.0 as usize] += 1;
+        }
         let short = self.random.fork();
         let fresh = match fault.kind {
             K::Crash { keeps } => Some(self.maker.endpoint(id, keeps, &mut self.random)),
@@ -329,6 +348,11 @@ impl<'a> Run<'a> {
         while self.world.network.now() < end && !self.is_settled() {
             self.run_until(self.world.network.now() + Duration::from_millis(100));
         }
+        let unsent: u64 = self.hosts().map(|host| host.application.unsent).sum();
+        if unsent > 0 && self.is_well() {
+            let text = format!("{unsent} calls could not be made in {LAST_ROUND:?}");
+            self.fail(Checker::Liveness, text);
+        }
         sent
     }
 
@@ -338,7 +362,7 @@ impl<'a> Run<'a> {
         let mut left = Vec::new();
         for (id, host) in self.hosts().enumerate() {
             let (held, live) = (
-                host.endpoint.memory(),
+                host.endpoint.memory() + host.endpoint.replies_memory(),
                 host.application.live(&host.endpoint),
             );
             if held + live > 0 {
@@ -369,15 +393,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Unless a fault was grave, no session ends.
+    /// No session ends but between hosts of which a fault was grave for one.
     fn check_sessions(&mut self) {
-        if self.case.may_end_sessions {
-            return;
-        }
-        let ends = self.hosts().flat_map(|host| host.application.ends.iter());
-        let found: Vec<SessionEnd> = ends.cloned().collect();
-        if let Some(end) = found.first() {
-            let text = format!("{} sessions ended; the first: {end}", found.len());
+        let ends = self.hosts().flat_map(|host| {
+            let own = host.id();
+            let ends = host.application.ends.iter();
+            ends.map(move |(peer, end)| (own, *peer, end))
+        });
+        let found: Vec<String> = ends
+            .filter(|(own, peer, _)| !self.case.may_end.contains(*own, *peer))
+            .map(|(own, peer, end)| format!("{own:?} with {peer:?}: {end}"))
+            .collect();
+        if let Some(first) = found.first() {
+            let text = format!("{} sessions ended; the first: {first}", found.len());
             self.fail(Checker::Sessions, text);
         }
     }
@@ -418,17 +446,37 @@ impl<'a> Run<'a> {
     }
 
     fn is_well(&self) -> bool {
-        self.failures.is_empty() && self.ledger.failures().is_empty()
+        self.failures.is_empty() && self.ledger.failures().is_empty() && self.seals().is_well()
+    }
+
+    fn seals(&self) -> MutexGuard<'_, SealBook> {
+        let seals = self.maker.seals.lock();
+        seals.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes of the faults that only their hosts know whether they struck.
+    fn note_sockets_and_memory(&mut self) {
+        let configs = &self.case.configs;
+        let mut strikes = self.strikes.borrow_mut();
+        for (host, config) in self.world.hosts().iter().zip(configs) {
+            let is_small = config.memory_max <= SMALL_MEMORY_MAX;
+            let struck = [
+                (FaultKind::SendRefused, host.socket.has_refused()),
+                (FaultKind::SendShort, host.socket.has_cut()),
+                (
+                    FaultKind::MemoryLimit,
+                    is_small && host.endpoint.statistics().memory_refusals > 0,
+                ),
+            ];
+            let kinds = struck.into_iter().filter(|(_, has_struck)| *has_struck);
+            kinds.for_each(|(kind, _)| strikes.note(kind));
+        }
     }
 
     fn verdict(mut self) -> Verdict {
-        let seals = self
-            .maker
-            .seals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         self.failures.extend_from_slice(self.ledger.failures());
-        self.failures.extend_from_slice(seals.failures());
+        let of_seals = self.seals().failures().to_vec();
+        self.failures.extend(of_seals);
         let events = Events::of(self.world.hosts());
         let paddings: Vec<_> = self
             .case
@@ -436,9 +484,7 @@ impl<'a> Run<'a> {
             .iter()
             .map(|config| config.padding)
             .collect();
-        if self.case.has_small_memory && events.has_shortage() {
-            self.strikes.borrow_mut().note(FaultKind::MemoryLimit);
-        }
+        self.note_sockets_and_memory();
         let trace = self.trace.borrow();
         Verdict {
             seed: self.case.seed,

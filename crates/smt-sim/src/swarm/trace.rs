@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use smt_proto::Time;
-use smt_wire::{PacketType, SessionIndex, parse};
+use smt_wire::SessionIndex;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::network::Tap;
-use crate::packet::{HostId, Packet};
+use crate::packet::{HostId, Packet, packet_types};
 
 /// What is known of all packets.
 pub(super) struct Trace {
@@ -58,14 +58,8 @@ impl Trace {
         self.hash.update(&packet.from.0.to_be_bytes());
         self.hash.update(&packet.to.0.to_be_bytes());
         self.hash.update(&packet.bytes);
-        let mut rest = &packet.bytes[..];
-        // VERSION has a version byte of its own (SPEC §12.2).
-        if rest.starts_with(&[0, PacketType::VersionAnswer as u8]) {
-            self.packet_types[PacketType::VersionAnswer as usize] += 1;
-        }
-        while let Ok((packet, further)) = parse(smt_wire::VERSION, rest) {
-            self.packet_types[packet.packet_type() as usize] += 1;
-            rest = further;
+        for of in packet_types(&packet.bytes) {
+            self.packet_types[of as usize] += 1;
         }
     }
 }

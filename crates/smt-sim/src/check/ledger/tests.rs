@@ -20,20 +20,39 @@ fn sent(number: u64, length: u32) -> Sent {
 }
 
 fn delivered(sent: Sent) -> Report {
-    Report::Delivered {
+    received(sent.content.body())
+}
+
+fn received(body: Bytes) -> Report {
+    Report::Delivered(at_b(body))
+}
+
+fn at_b(body: Bytes) -> Received {
+    Received {
         at: B,
         from: A,
-        body: sent.content.body(),
+        body,
     }
 }
 
+/// Of a run in which the sessions of these two may end.
+fn lenient() -> Ledger {
+    let mut may_end = Pairs::default();
+    may_end.add(A, B);
+    Ledger::new(may_end)
+}
+
 fn ended(number: u64, outcome: Outcome) -> Report {
-    Report::Ended { number, outcome }
+    Report::Ended {
+        number,
+        outcome,
+        is_early: false,
+    }
 }
 
 /// What is found after these reports of a message that was sent.
 fn found(length: u32, reports: impl FnOnce(Sent) -> Vec<Report>) -> Vec<Checker> {
-    let (mut ledger, sent) = (Ledger::default(), sent(7, length));
+    let (mut ledger, sent) = (lenient(), sent(7, length));
     ledger.take(Report::Sent(sent));
     reports(sent)
         .into_iter()
@@ -70,11 +89,7 @@ fn one_changed_byte_is_caught() {
         let mut body = sent.content.body().to_vec();
         body[400] ^= 1;
         let body = Bytes::from(body);
-        vec![Report::Delivered {
-            at: B,
-            from: A,
-            body,
-        }]
+        vec![received(body)]
     });
     assert_eq!(changed, [Checker::Content]);
 }
@@ -83,11 +98,7 @@ fn one_changed_byte_is_caught() {
 fn a_cut_message_is_caught() {
     let cut = found(500, |sent| {
         let body = sent.content.body().slice(..499);
-        vec![Report::Delivered {
-            at: B,
-            from: A,
-            body,
-        }]
+        vec![received(body)]
     });
     assert_eq!(cut, [Checker::Content]);
 }
@@ -96,11 +107,7 @@ fn a_cut_message_is_caught() {
 fn what_nobody_sent_is_caught() {
     let invented = found(500, |_| {
         let body = Bytes::from(vec![9; 50]);
-        vec![Report::Delivered {
-            at: B,
-            from: A,
-            body,
-        }]
+        vec![received(body)]
     });
     assert_eq!(invented, [Checker::Content]);
 }
@@ -110,7 +117,7 @@ fn another_sender_or_receiver_is_caught() {
     for (at, from) in [(A, A), (B, B)] {
         let wrong = found(500, |sent| {
             let body = sent.content.body();
-            vec![Report::Delivered { at, from, body }]
+            vec![Report::Delivered(Received { at, from, body })]
         });
         assert_eq!(wrong, [Checker::Provenance]);
     }
@@ -126,7 +133,7 @@ fn what_ran_was_not_reported_as_not_run() {
         (vec![Checker::AtMostOnce], vec![Checker::AtMostOnce])
     );
     let refused = found(500, |sent| {
-        let refusal = Report::RefusedByApplication(sent.content.body());
+        let refusal = Report::RefusedByApplication(at_b(sent.content.body()));
         vec![delivered(sent), refusal, not_run()]
     });
     assert_eq!(refused, []);
@@ -134,7 +141,7 @@ fn what_ran_was_not_reported_as_not_run() {
 
 /// What is found if this ends so, in a run whose sessions last.
 fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Vec<Checker> {
-    let mut ledger = Ledger::new(true);
+    let mut ledger = Ledger::default();
     let reports = std::iter::once(Report::Sent(sent)).chain(before);
     let ends = ended(7, Outcome::Failed(execution));
     reports.chain([ends]).for_each(|report| ledger.take(report));
@@ -144,11 +151,68 @@ fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Ve
 
 #[test]
 fn a_failure_that_nothing_explains_is_caught() {
-    let message = sent(7, 500);
-    for execution in [Execution::MayHaveRun, Execution::DidNotRun] {
-        let found = found_at_the_end(message, vec![], execution);
-        assert_eq!(found, [Checker::Liveness]);
+    for length in [0, 5, 500] {
+        for execution in [Execution::MayHaveRun, Execution::DidNotRun] {
+            let found = found_at_the_end(sent(7, length), vec![], execution);
+            assert_eq!(found, [Checker::Liveness]);
+        }
     }
+}
+
+#[test]
+fn one_between_other_hosts_explains_nothing() {
+    let mut may_end = Pairs::default();
+    may_end.add_all_of(HostId(2), 4);
+    let mut ledger = Ledger::new(may_end);
+    ledger.take(Report::Sent(sent(7, 500)));
+    ledger.take(ended(7, Outcome::Failed(Execution::MayHaveRun)));
+    assert_eq!(ledger.failures()[0].checker, Checker::Liveness);
+}
+
+#[test]
+fn what_is_given_up_does_not_end_before_that() {
+    for is_early in [true, false] {
+        let mut ledger = Ledger::default();
+        ledger.take(Report::Sent(Sent {
+            may_be_given_up: true,
+            ..sent(7, 500)
+        }));
+        ledger.take(Report::Ended {
+            number: 7,
+            outcome: Outcome::Failed(Execution::MayHaveRun),
+            is_early,
+        });
+        assert_eq!(ledger.failures().len(), usize::from(is_early));
+    }
+}
+
+#[test]
+fn a_second_end_is_caught() {
+    let twice = found(500, |sent| {
+        let replied = || ended(7, Outcome::Replied(sent.content.reply()));
+        vec![delivered(sent), replied(), replied()]
+    });
+    assert_eq!(twice, [Checker::AtMostOnce]);
+}
+
+/// Of two empty messages one was delivered: one has succeeded at most, and one has not run at most.
+#[test]
+fn messages_that_do_not_name_themselves_are_counted() {
+    let replied = |number| ended(number, Outcome::Replied(sent(7, 0).content.reply()));
+    let not_run = |number| ended(number, Outcome::Failed(Execution::DidNotRun));
+    let found = |ends: [Report; 2]| {
+        let mut ledger = lenient();
+        for number in [7, 8] {
+            ledger.take(Report::Sent(sent(number, 0)));
+        }
+        ledger.take(delivered(sent(7, 0)));
+        ends.into_iter().for_each(|end| ledger.take(end));
+        let failures = ledger.failures().iter();
+        failures.map(|failure| failure.checker).collect::<Vec<_>>()
+    };
+    assert_eq!(found([replied(7), not_run(8)]), []);
+    assert_eq!(found([replied(7), replied(8)]), [Checker::Content]);
+    assert_eq!(found([not_run(7), not_run(8)]), [Checker::AtMostOnce]);
 }
 
 #[test]
@@ -156,9 +220,9 @@ fn one_that_an_application_explains_is_not() {
     let (message, body) = (sent(7, 500), sent(7, 500).content.body());
     let dropped = vec![
         delivered(message),
-        Report::DroppedByApplication(body.clone()),
+        Report::DroppedByApplication(at_b(body.clone())),
     ];
-    let refused = vec![delivered(message), Report::RefusedByApplication(body)];
+    let refused = vec![delivered(message), Report::RefusedByApplication(at_b(body))];
     let given_up = Sent {
         may_be_given_up: true,
         ..message

@@ -7,54 +7,69 @@ use super::{Case, HostFault, HostFaultKind};
 use crate::fault::{FaultKind, LinkFault};
 use crate::packet::HostId;
 use crate::random::Random;
+use smt_wire::PacketType;
 
 impl Case {
-    pub(super) fn draw_fault(&mut self, kind: FaultKind, random: &mut Random) {
+    /// Draws a fault; sessions may end by an absence of `grave` or more.
+    pub(super) fn draw_fault(&mut self, kind: FaultKind, grave: Duration, random: &mut Random) {
         use FaultKind as K;
         let micros = |micros: u64| micros * 1_000;
         match kind {
             K::Loss | K::Corrupt | K::Truncate => self.link_fault(kind, 100_000, 0, random),
             K::BurstLoss => self.link_fault(kind, 5_000, 60, random),
             K::OneTypeLoss => {
-                let packet_type = *random.pick(&PACKET_TYPES);
-                self.link_fault(kind, 900_000, u64::from(packet_type), random);
+                let packet_type = *random.pick(&PacketType::ALL) as u64;
+                self.link_fault(kind, 900_000, packet_type, random);
             }
             K::Duplicate | K::Replay | K::Forge => {
                 self.link_fault(kind, 300_000, micros(2_000), random);
             }
             K::Reorder | K::Delay => self.link_fault(kind, 400_000, micros(5_000), random),
-            K::Partition => self.partition(random),
+            K::Partition => self.partition(grave, random),
             K::Shrink => {
                 let extent = random.between(1_200, 1_471);
                 self.link_fault(kind, 0, extent, random);
             }
             K::CrashKeeping | K::CrashLosing => {
                 let keeps = kind == K::CrashKeeping;
-                self.absence(
-                    [HostFaultKind::Crash { keeps }, HostFaultKind::Restart],
-                    random,
-                );
-                self.may_end_sessions = true;
+                let ends = [HostFaultKind::Crash { keeps }, HostFaultKind::Restart];
+                let (host, _) = self.absence(ends, random);
+                self.may_end.add_all_of(host, self.hosts());
             }
-            K::Pause => self.absence([HostFaultKind::Pause, HostFaultKind::Resume], random),
+            K::Pause => {
+                let ends = [HostFaultKind::Pause, HostFaultKind::Resume];
+                let (host, time) = self.absence(ends, random);
+                if time >= grave {
+                    self.may_end.add_all_of(host, self.hosts());
+                }
+            }
             K::ClockStep => {
                 let step = Duration::from_millis(random.between(1, 3_000));
-                self.may_end_sessions |= step >= GRAVE;
-                self.host_fault(HostFaultKind::Step(step), random);
+                let host = self.host_fault(HostFaultKind::Step(step), random);
+                if step >= GRAVE {
+                    self.may_end.add_all_of(host, self.hosts());
+                }
             }
             K::ClockDrift => {
-                let drift = random.between(0, 2_000) as i32 - 1_000;
+                let drift = random.between(1, 1_000) as i32;
+                let drift = if random.chance(500_000) {
+                    drift
+                } else {
+                    -drift
+                };
                 self.host_fault(HostFaultKind::Drift(drift), random);
             }
             K::SendRefused => {
                 let time = Duration::from_micros(random.between(10, 100_000));
                 self.host_fault(HostFaultKind::Refuse(time), random);
             }
-            K::SendShort => self.host_fault(HostFaultKind::Short, random),
+            K::SendShort => {
+                self.host_fault(HostFaultKind::Short, random);
+            }
             K::MemoryLimit => {
                 let host = random.below(self.configs.len() as u64) as usize;
                 let config = &mut self.configs[host];
-                config.memory_max = random.between(20_000, 200_000) as usize;
+                config.memory_max = random.between(20_000, SMALL_MEMORY_MAX as u64) as usize;
                 config.window = 64;
                 self.has_small_memory = true;
             }
@@ -76,16 +91,18 @@ impl Case {
         });
     }
 
-    fn partition(&mut self, random: &mut Random) {
+    fn partition(&mut self, grave: Duration, random: &mut Random) {
         let from = self.moment(random);
         let time = match random.chance(600_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 400)),
         };
-        self.may_end_sessions |= time >= GRAVE;
         let until = from + time;
         self.heals = self.heals.max(until);
         let pair = random.chance(500_000).then(|| self.two_hosts(random));
+        if time >= grave {
+            self.may_end.add_either(pair, self.hosts());
+        }
         self.link_faults.push(LinkFault {
             kind: FaultKind::Partition,
             from,
@@ -96,20 +113,24 @@ impl Case {
         });
     }
 
-    /// A host is away for a while.
-    fn absence(&mut self, [goes, returns]: [HostFaultKind; 2], random: &mut Random) {
+    /// A host is away for a while: which, and for how long.
+    fn absence(
+        &mut self,
+        [goes, returns]: [HostFaultKind; 2],
+        random: &mut Random,
+    ) -> (HostId, Duration) {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
         let at = self.moment(random);
         let time = match random.chance(500_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 3_000)),
         };
-        self.may_end_sessions |= time >= GRAVE;
         let back = at + time;
         self.heals = self.heals.max(back);
         for (at, kind) in [(at, goes), (back, returns)] {
             self.host_faults.push(HostFault { at, host, kind });
         }
+        (host, time)
     }
 
     /// A host ends in order, and begins anew at once.
@@ -120,7 +141,7 @@ impl Case {
         let half = Duration::from_micros(random.between(500, 100_000));
         let (closes, gone) = (at + half, at + half * 2);
         self.heals = self.heals.max(gone);
-        self.may_end_sessions = true;
+        self.may_end.add_all_of(host, self.hosts());
         let last = K::Crash { keeps: true };
         let steps = [
             (at, K::ShutDown),
@@ -132,10 +153,12 @@ impl Case {
         self.host_faults.extend(faults);
     }
 
-    fn host_fault(&mut self, kind: HostFaultKind, random: &mut Random) {
+    /// Something happens to a host: to which.
+    fn host_fault(&mut self, kind: HostFaultKind, random: &mut Random) -> HostId {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
         let at = self.moment(random);
         self.host_faults.push(HostFault { at, host, kind });
+        host
     }
 }
 
@@ -148,10 +171,10 @@ fn nearly_silent(random: &mut Random) -> Duration {
     })
 }
 
-/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), and questions take time.
-const GRAVE: Duration = Duration::from_millis(900);
-
-/// What [`FaultKind::OneTypeLoss`] takes (SPEC §3.2).
-const PACKET_TYPES: [u8; 14] = [
-    0x01, 0x10, 0x11, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x2C, 0x2F, 0x30, 0x34,
-];
+/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), questions take time, and other faults
+/// take some of them.
+pub(super) const GRAVE: Duration = Duration::from_millis(900);
+/// The same if nothing else goes wrong: questions that have backed off to 500 ms, a PING, and its answer still come in time.
+pub(super) const GRAVE_ALONE: Duration = Duration::from_millis(1_300);
+/// The most memory of a host that has little.
+pub(in crate::swarm) const SMALL_MEMORY_MAX: usize = 200_000;
