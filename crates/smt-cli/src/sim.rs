@@ -25,6 +25,7 @@ mod scenario_run;
 mod scenarios;
 mod seeds;
 mod swarm;
+mod telling;
 mod totals;
 
 use clap::{Args, Subcommand};

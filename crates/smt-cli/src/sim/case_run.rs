@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The case of one seed: what it is and what comes of it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +12,7 @@ use smt_sim::swarm::{Case, Observers, Verdict};
 
 use super::played::Played;
 use super::recording::{self, Recording};
+use super::telling::Telling;
 use super::{SCHEMA, case_text};
 use crate::failure::{Doing, Failure};
 use crate::time_span;
@@ -51,7 +51,8 @@ pub(super) fn run(
         true => case_text::json(&case).to_string(),
         false => case_text::text(&case),
     };
-    say(&told)?;
+    let mut telling = Telling::default();
+    telling.say(&told)?;
     let mut first = None;
     for time in 1..=arguments.repeat {
         let observers = Observers {
@@ -65,7 +66,7 @@ pub(super) fn run(
             true => json(&played, time).to_string(),
             false => text(&played),
         };
-        say(&told)?;
+        telling.say(&told)?;
         recording.take().map_or(Ok(()), Recording::finish)?;
         judge(&played, &mut first)?;
     }
@@ -133,10 +134,6 @@ fn json(played: &Played, time: u32) -> serde_json::Value {
         line["packets"] = json!(verdict.packets);
     }
     line
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! 2. Options put another transport, load, duration or seed in place of the file's.
 //! 3. The outcome is told as a table or as JSON, which `smt sim report` reads.
 
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ pub(super) struct Arguments {
     results: Option<PathBuf>,
     /// Print the scenario's file with its comments instead of running it
     #[arg(long, requires = "scenario")]
+    #[arg(conflicts_with_all = ["transport", "load", "duration", "results", "seed", "json", "capture"])]
     show: bool,
 }
 
@@ -59,6 +61,12 @@ pub(super) fn run(
     let (name, text) = read(which.scenario)?;
     if arguments.show {
         return Ok(write!(std::io::stdout(), "{text}")?);
+    }
+    // What cannot be written is found out before the run, and not after it.
+    if let Some(path) = &arguments.results {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(path);
+        file.doing(format!("opening {}", path.display()))?;
     }
     let mut file = parse(which.scenario, &text)?;
     change(&mut file, which, arguments)?;
@@ -97,10 +105,11 @@ fn read(scenario: &str) -> Result<(String, String), Failure> {
     let path = PathBuf::from(scenario);
     if !scenario.contains(['/', '.']) && !path.exists() {
         let names: Vec<_> = Named::ALL.iter().map(|named| named.name).collect();
-        return Err(Failure::new(format!(
-            "{scenario:?} is no scenario: give a file, or one of {}",
-            names.join(", ")
-        )));
+        let names = names.join(", ");
+        return Err(Failure::new(match scenario.parse::<u64>() {
+            Ok(seed) => format!("{seed} is no scenario; the random case of this seed is --seed {seed}"),
+            Err(_) => format!("{scenario:?} is no scenario: give a file, or one of {names}"),
+        }));
     }
     let text = std::fs::read_to_string(scenario).doing(format!("reading {scenario}"))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -7,7 +7,6 @@
 //! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached each thing: what
 //!    a swarm never meets it does not test.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +20,7 @@ use super::crew::{Crew, News};
 use super::played::Played;
 use super::progress::Progress;
 use super::seeds::Seeds;
+use super::telling::Telling;
 use super::totals::Totals;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -74,7 +74,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let jobs = arguments.jobs.map_or_else(machine::cores, usize::from);
     let is_interrupted = interrupted()?;
-    say(&opening(&seeds, jobs, arguments))?;
+    let mut telling = Telling::default();
+    telling.say(&opening(&seeds, jobs, arguments))?;
     let mut progress = Progress::new(seeds.total(), time);
     let mut totals = Totals::default();
     let play = match arguments.attacked {
@@ -90,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 totals.add(&played);
                 if played.has_failed() {
                     progress.clear();
-                    tell(&played, arguments)?;
+                    telling.say(&told(&played, arguments))?;
                     if !arguments.keep_going {
                         crew.stop();
                     }
@@ -98,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
         let is_late = time.is_some_and(|time| progress.elapsed() >= time);
-        if is_late || is_interrupted.load(Ordering::Relaxed) {
+        if is_late || is_interrupted.load(Ordering::Relaxed) || telling.is_reader_gone() {
             crew.stop();
         }
         progress.tell(totals.seeds, totals.failed());
@@ -106,12 +107,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     progress.clear();
     if arguments.json {
         for line in totals.json(progress.elapsed()) {
-            say(&line.to_string())?;
+            telling.say(&line.to_string())?;
         }
     } else {
-        say(totals
-            .text(progress.elapsed(), arguments.coverage_least)
-            .trim_end())?;
+        let text = totals.text(progress.elapsed(), arguments.coverage_least);
+        telling.say(text.trim_end())?;
     }
     totals.judge(arguments.coverage_least)
 }
@@ -139,10 +139,10 @@ fn opening(seeds: &Seeds, jobs: usize, arguments: &Arguments) -> String {
     }
 }
 
-fn tell(played: &Played, arguments: &Arguments) -> Result<(), Failure> {
+fn told(played: &Played, arguments: &Arguments) -> String {
     match arguments.json {
-        true => say(&played.json(arguments.attacked).to_string()),
-        false => say(&played.text(arguments.attacked)),
+        true => played.json(arguments.attacked).to_string(),
+        false => played.text(arguments.attacked),
     }
 }
 
@@ -163,10 +163,6 @@ fn percent(text: &str) -> Result<f64, String> {
         Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
         _ => Err("give a share in percent, 0 to 100, such as 1 or 0.5".to_owned()),
     }
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
 /// How long a swarm takes if nobody says.

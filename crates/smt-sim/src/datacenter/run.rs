@@ -249,7 +249,6 @@ impl<'a, M: Messenger> Run<'a, M> {
             }
             Pattern::Incast { every, .. } => {
                 self.due.push(now + every, from.0);
-                self.begin_round(now);
                 HostId(0)
             }
         };
@@ -259,7 +258,9 @@ impl<'a, M: Messenger> Run<'a, M> {
             .change(from, |host, now| host.send(now, to, length));
         match name {
             Some(name) => {
-                self.join_round(length);
+                if let Pattern::Incast { .. } = self.scenario.pattern {
+                    self.join_round(now, length);
+                }
                 self.sent.insert((from, to, name), Sent { at: now, length });
             }
             None if now >= self.counted() => self.results.refused += 1,
@@ -267,21 +268,18 @@ impl<'a, M: Messenger> Run<'a, M> {
         }
     }
 
-    /// A round of an incast begins with its first message.
-    fn begin_round(&mut self, now: Time) {
+    /// A message of the round of an incast that begins now, perhaps the first: a round that nobody takes part in is none.
+    fn join_round(&mut self, now: Time, length: u32) {
         let began = now - self.began;
-        if self.results.rounds.last().map(|round| round.began) != Some(began) {
-            self.results.rounds.push(Round {
+        let rounds = &mut self.results.rounds;
+        if rounds.last().map(|round| round.began) != Some(began) {
+            rounds.push(Round {
                 began,
                 ..Round::default()
             });
         }
-    }
-
-    /// A message of the round that has begun last, if there are rounds.
-    fn join_round(&mut self, length: u32) {
         let rate = self.scenario.topology.edge.rate as f64;
-        if let Some(round) = self.results.rounds.last_mut() {
+        if let Some(round) = rounds.last_mut() {
             round.bytes += u64::from(length);
             let best = Duration::from_secs_f64(round.bytes as f64 * 8.0 / rate);
             // A byte takes less at more than 8 Gb/s; ratios need more than nothing.

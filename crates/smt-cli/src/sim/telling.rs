@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is told while cases are played. Whoever reads it may have had enough before they are over: that ends neither the
+//! search nor what the exit code says of it.
+
+use std::io::{self, ErrorKind, Write};
+
+use crate::failure::Failure;
+
+/// Tells lines on standard output, as long as somebody reads them.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    is_reader_gone: bool,
+}
+
+impl Telling {
+    /// Tells something.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
+        self.say_to(&mut io::stdout(), text)
+    }
+
+    /// Whether nobody reads it any more.
+    pub(super) fn is_reader_gone(&self) -> bool {
+        self.is_reader_gone
+    }
+
+    fn say_to(&mut self, out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+        if self.is_reader_gone {
+            return Ok(());
+        }
+        match writeln!(out, "{text}") {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_reader_gone = true;
+                Ok(())
+            }
+            told => Ok(told?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_who_has_had_enough_is_no_failure_and_a_full_disk_is() {
+        let mut telling = Telling::default();
+        let mut out = Vec::new();
+        telling.say_to(&mut out, "one").unwrap();
+        assert_eq!(out, b"one\n");
+        let full = &mut Broken(ErrorKind::StorageFull);
+        assert!(telling.say_to(full, "two").is_err() && !telling.is_reader_gone());
+        let gone = &mut Broken(ErrorKind::BrokenPipe);
+        assert!(telling.say_to(gone, "three").is_ok() && telling.is_reader_gone());
+    }
+}
