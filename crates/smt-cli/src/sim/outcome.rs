@@ -2,7 +2,9 @@
 //! What came of a scenario, as a JSON object: with it a report can be made, and the run be had again.
 
 use serde::{Deserialize, Serialize};
-use smt_sim::datacenter::{LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow};
+use smt_sim::datacenter::{
+    LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow, Transport,
+};
 use smt_sim::{SwitchPolicy, Topology};
 
 use super::SCHEMA;
@@ -33,6 +35,9 @@ pub(super) struct Outcome {
     /// Why percentiles are not valid; `None` if they are. Files that were written before do not tell.
     #[serde(default)]
     pub(super) percentiles_invalid: Option<String>,
+    /// Why what is told is of less load than was asked for; `None` if it is not.
+    #[serde(default)]
+    pub(super) load_missed: Option<String>,
     /// Slowdown of tenths of the messages, by size.
     pub(super) rows: Vec<Row>,
     /// `None` if there is no such half: messages of one length have none.
@@ -46,6 +51,9 @@ pub(super) struct Outcome {
     pub(super) curve: Vec<Row>,
     /// Of an incast; at most [`ROUNDS_MAX`].
     pub(super) rounds: Vec<RoundTold>,
+    /// How many there were. Files that were written before do not tell.
+    #[serde(default)]
+    pub(super) rounds_all: usize,
     pub(super) samples: Vec<SampleTold>,
 }
 
@@ -139,12 +147,14 @@ impl Outcome {
             parameters: parameters(scenario),
             figures: Figures::of(results),
             percentiles_invalid: percentiles_invalid(results),
+            load_missed: load_missed(scenario, results),
             rows: results.rows().iter().map(row).collect(),
             shorter_half: results.shorter_half().as_ref().map(row),
             all: results.all().as_ref().map(row),
             alone: results.alone.iter().map(LoneTold::from).collect(),
             curve: results.curve().iter().map(row).collect(),
             rounds: rounds.map(RoundTold::from).collect(),
+            rounds_all: results.rounds.len(),
             samples: results.samples.iter().map(SampleTold::from).collect(),
         }
     }
@@ -255,9 +265,26 @@ fn percentiles_invalid(results: &Results) -> Option<String> {
     let missing = results.missing();
     (missing > MISSING_MAX).then(|| {
         format!(
-            "percentiles are not valid: {:.1} % of the messages were refused or did not arrive in time, and are in none of \
-             them; they would be among the slowest, so that all slowdowns are greater than what is told",
+            "percentiles are not valid: {:.1} % of the messages were refused or did not arrive in time, and count with the \
+             time until the run has ended, so that slowdowns are at least what is told",
             100.0 * missing
+        )
+    })
+}
+
+/// Whether links have carried less than messages take: then the longest, which carry most, were still too few. Streams take
+/// less than the load says, which is told in bytes as SMT sends them.
+fn load_missed(scenario: &Scenario, results: &Results) -> Option<String> {
+    let Pattern::Uniform { load } = scenario.pattern else {
+        return None;
+    };
+    let is_stream = matches!(scenario.transport, Transport::Stream(_));
+    (!is_stream && results.used < LOAD_LEAST * load).then(|| {
+        format!(
+            "the load was not reached: links carried {:.1} % where messages take {:.1} %, so what is told is of less load; \
+             count later (warm_up_us) and run longer",
+            100.0 * results.used,
+            100.0 * load
         )
     })
 }
@@ -368,5 +395,7 @@ fn command() -> String {
 pub(super) const KIND: &str = "scenario";
 /// Share of the messages that may be missing in percentiles.
 const MISSING_MAX: f64 = 0.01;
+/// Share of the load that is as good as all of it: chance takes some, and acknowledgements that share a packet.
+const LOAD_LEAST: f64 = 0.9;
 /// More rounds than a report can show.
 const ROUNDS_MAX: usize = 1_000;

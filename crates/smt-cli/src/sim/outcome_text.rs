@@ -41,6 +41,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
     lines.push(arrivals(outcome));
     lines.extend(rounds(outcome));
     lines.extend(outcome.percentiles_invalid.clone());
+    lines.extend(outcome.load_missed.clone());
     lines.push(format!(
         "{:>12} {:>9} {:>8} {:>8} {:>8}   slowdown",
         "bytes up to", "messages", "p50", "p99", "max"
@@ -118,9 +119,13 @@ pub(super) fn rounds(outcome: &Outcome) -> Option<String> {
         0 => String::new(),
         _ => format!("; {lame} did not end"),
     };
+    let told = outcome.rounds.len();
+    let rounds = match outcome.rounds_all > told {
+        true => format!("the first {told} of {} rounds", outcome.rounds_all),
+        false => format!("{told} rounds"),
+    };
     Some(format!(
-        "{} rounds of {} B, {} at best; {whole}{lame}",
-        outcome.rounds.len(),
+        "{rounds} of {} B, {} at best; {whole}{lame}",
         first.bytes,
         time(first.best_ns)
     ))

@@ -12,12 +12,14 @@ mod plot;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
 use super::SCHEMA;
 use super::outcome::{KIND, Outcome};
 use crate::failure::{Doing, Failure};
+use crate::time_span;
 
 /// Make a page with plots from results: slowdown by size, queues and goodput, side by side
 ///
@@ -44,10 +46,32 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             "{count} results are more than the {COLUMNS_MAX} that fit side by side"
         )));
     }
+    tell_apart(&mut outcomes);
     let page = page::html(&outcomes);
     match &arguments.out {
         Some(path) => Ok(std::fs::write(path, page).doing(format!("writing {}", path.display()))?),
         None => Ok(std::io::stdout().write_all(page.as_bytes())?),
+    }
+}
+
+/// Gives those of the same title the seed as well, and the duration if that does not tell them apart.
+fn tell_apart(outcomes: &mut [Outcome]) {
+    let further: [fn(&Outcome) -> String; 2] = [
+        |outcome| format!(" (seed {})", outcome.seed),
+        |outcome| {
+            format!(
+                " ({})",
+                time_span::display(Duration::from_nanos(outcome.duration_ns))
+            )
+        },
+    ];
+    for further in further {
+        let titles: Vec<String> = outcomes.iter().map(Outcome::title).collect();
+        for (outcome, title) in outcomes.iter_mut().zip(&titles) {
+            if titles.iter().filter(|other| *other == title).count() > 1 {
+                outcome.name += &further(outcome);
+            }
+        }
     }
 }
 

@@ -107,7 +107,9 @@ fn read(scenario: &str) -> Result<(String, String), Failure> {
         let names: Vec<_> = Named::ALL.iter().map(|named| named.name).collect();
         let names = names.join(", ");
         return Err(Failure::new(match scenario.parse::<u64>() {
-            Ok(seed) => format!("{seed} is no scenario; the random case of this seed is --seed {seed}"),
+            Ok(seed) => {
+                format!("{seed} is no scenario; the random case of this seed is --seed {seed}")
+            }
             Err(_) => format!("{scenario:?} is no scenario: give a file, or one of {names}"),
         }));
     }

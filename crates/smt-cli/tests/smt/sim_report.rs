@@ -47,7 +47,7 @@ fn a_page_has_a_column_for_each_result_and_needs_nothing_else() {
         "<th>version</th>",
         "<th>slowdown 1 is a message alone</th><td>2 B ",
         "<th>switches</th><td>250 ns, unlimited buffer, no marks, no trimming, paths ByPacket</td><td>250 ns, \
-         unlimited buffer, marks above 100000 B, no trimming, paths ByEntropy</td>",
+         unlimited buffer, marks above 23070 B, no trimming, paths ByEntropy</td>",
         "prefers-color-scheme: dark",
         "default-src 'none'",
     ] {
@@ -106,6 +106,22 @@ fn the_results_of_several_runs_may_be_in_one_file() {
     let both = files.write("both.json", format!("{text}\n{text}"));
     let outcome = smt(&["sim", "report", &both]);
     assert_eq!(outcome.text().matches("<svg ").count(), 6);
+}
+
+#[test]
+fn runs_that_differ_in_seed_or_duration_alone_have_headings_of_their_own() {
+    let files = Files::empty();
+    let runs = [
+        results(&files, "one.json", &[]),
+        results(&files, "two.json", &["--seed", "2"]),
+    ];
+    let page = smt(&["sim", "report", &runs[0], &runs[1]]);
+    for heading in [
+        "smoke (seed 1), smt, load 0.8",
+        "smoke (seed 2), smt, load 0.8",
+    ] {
+        assert!(page.text().contains(heading), "{heading}");
+    }
 }
 
 #[test]

@@ -179,6 +179,22 @@ fn percentiles_of_what_arrived_are_not_those_of_all() {
     }
 }
 
+/// The longest messages of W5 have most of its bytes, and are still on their way when so short a run is over.
+#[test]
+fn a_load_that_was_not_reached_is_told() {
+    let files = Files::empty();
+    let heavy = files.write("heavy.toml", GOOD.replace("3_000", "\"w5\""));
+    let good = files.write("good.toml", GOOD.replace("200", "5_000\nwarm_up_us = 500"));
+    for (path, is_missed) in [(&heavy, true), (&good, false)] {
+        let results = files.path("results.json");
+        let told = smt(&["sim", "run", path, "--results", &results]);
+        let words = "the load was not reached";
+        assert_eq!(told.text().contains(words), is_missed, "{}", told.text());
+        let page = smt(&["sim", "report", &results]);
+        assert_eq!(page.text().contains(words), is_missed);
+    }
+}
+
 #[test]
 fn messages_of_one_length_have_no_shorter_half() {
     let files = Files::empty();

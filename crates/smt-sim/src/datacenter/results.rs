@@ -8,8 +8,11 @@ use crate::network::Counts;
 /// What a run has shown.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Length and slowdown of each message that was counted, by length.
+    /// Length and slowdown of each message that was counted, by length. Of one that has not arrived, what its slowdown is
+    /// at least.
     messages: Vec<(u32, f32)>,
+    /// Payload of those that have arrived.
+    payload: u64,
     /// Messages that were counted and had not arrived when patience ended.
     pub unfinished: u64,
     /// Messages of the counted time that the transport did not take.
@@ -103,7 +106,11 @@ impl Results {
     /// More than a plot has columns.
     pub const SAMPLES_MAX: u32 = 500;
 
-    pub(super) fn set_messages(&mut self, mut messages: Vec<(u32, f32)>) {
+    /// Those that have arrived, and those that have not, with what their slowdown is at least.
+    pub(super) fn set_messages(&mut self, arrived: Vec<(u32, f32)>, missing: Vec<(u32, f32)>) {
+        self.payload = arrived.iter().map(|(length, _)| u64::from(*length)).sum();
+        let mut messages = arrived;
+        messages.extend(missing);
         // Slowdowns are not negative: their bits have the order of the numbers.
         messages.sort_unstable_by_key(|(length, slowdown)| {
             u64::from(*length) << 32 | u64::from(slowdown.to_bits())
@@ -111,23 +118,21 @@ impl Results {
         self.messages = messages;
     }
 
-    /// Messages counted.
+    /// Messages that were counted and have arrived.
     pub fn count(&self) -> usize {
-        self.messages.len()
+        self.messages.len() - (self.unfinished + self.refused) as usize
     }
 
-    /// Share of the messages of the counted time that is in no percentile: refused, or not arrived when patience ended.
+    /// Share of the messages of the counted time that were refused, or had not arrived when patience ended: of those, what
+    /// percentiles have is too little.
     pub fn missing(&self) -> f64 {
         let missing = self.unfinished + self.refused;
-        missing as f64 / (missing + self.count() as u64).max(1) as f64
+        missing as f64 / self.messages.len().max(1) as f64
     }
 
-    /// Payload of the messages counted.
+    /// Payload of the messages that were counted and have arrived.
     pub fn payload(&self) -> u64 {
-        self.messages
-            .iter()
-            .map(|(length, _)| u64::from(*length))
-            .sum()
+        self.payload
     }
 
     /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
@@ -180,7 +185,8 @@ fn row(messages: &[(u32, f32)]) -> SlowdownRow {
     let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
     let last = slowdowns.len() - 1;
     let mut at = |percent: usize| {
-        let place = (slowdowns.len() * percent / 100).min(last);
+        // So many percent of them, rounded up, are no slower: of fewer than 100 the 99th percentile is the slowest.
+        let place = (slowdowns.len() * percent).div_ceil(100).clamp(1, last + 1) - 1;
         *slowdowns.select_nth_unstable_by(place, f32::total_cmp).1
     };
     SlowdownRow {
@@ -199,25 +205,29 @@ mod tests {
     #[test]
     fn rows_have_a_tenth_each_and_keep_lengths_together() {
         let mut results = Results::default();
-        results.set_messages((0..1_000).map(|n| (n % 100, n as f32)).collect());
+        results.set_messages(
+            (0..1_000).map(|n| (n % 100, n as f32)).collect(),
+            Vec::new(),
+        );
         let rows = results.rows();
         assert_eq!(rows.len(), 10);
         assert!(rows.iter().all(|row| row.count == 100));
         assert_eq!(rows[9].up_to, 99);
         assert_eq!(results.curve().len(), 10);
         let mut equal = Results::default();
-        equal.set_messages(vec![(7, 1.0); 50]);
+        equal.set_messages(vec![(7, 1.0); 50], Vec::new());
         assert_eq!(equal.rows().len(), 1);
     }
 
     #[test]
     fn percentiles_are_of_the_slowdown() {
         let mut results = Results::default();
-        results.set_messages((1..=200).map(|n| (n, (201 - n) as f32)).collect());
+        let messages = (1..=200).map(|n| (n, (201 - n) as f32)).collect();
+        results.set_messages(messages, Vec::new());
         let all = results.all().unwrap();
-        assert_eq!((all.p50, all.p99, all.max), (101.0, 199.0, 200.0));
+        assert_eq!((all.p50, all.p99, all.max), (100.0, 198.0, 200.0));
         let half = results.shorter_half().unwrap();
-        assert_eq!((half.up_to, half.p50, half.max), (100, 151.0, 200.0));
+        assert_eq!((half.up_to, half.p50, half.max), (100, 150.0, 200.0));
         assert_eq!((results.count(), results.payload()), (200, 20_100));
     }
 
@@ -225,9 +235,14 @@ mod tests {
     fn what_did_not_arrive_is_missing() {
         let mut results = Results::default();
         assert_eq!(results.missing(), 0.0);
-        results.set_messages(vec![(7, 1.0); 97]);
+        let missing = vec![(7, 3.0), (7, 5.0), (9, 9.0)];
         (results.unfinished, results.refused) = (2, 1);
-        assert_eq!(results.missing(), 0.03);
+        results.set_messages(vec![(7, 1.0); 97], missing);
+        assert_eq!((results.missing(), results.count()), (0.03, 97));
+        assert_eq!(results.payload(), 97 * 7);
+        // They are the slowest, with what is known of them.
+        let all = results.all().unwrap();
+        assert_eq!((all.p50, all.p99, all.max), (1.0, 5.0, 9.0));
     }
 
     #[test]
@@ -235,7 +250,8 @@ mod tests {
         let half_of = |lengths: &[u32]| {
             let mut results = Results::default();
             let messages = lengths.iter().zip(1u8..);
-            results.set_messages(messages.map(|(n, slow)| (*n, slow.into())).collect());
+            let messages = messages.map(|(n, slow)| (*n, slow.into())).collect();
+            results.set_messages(messages, Vec::new());
             let half = results.shorter_half();
             half.map(|half| (half.up_to, half.count, half.max))
         };

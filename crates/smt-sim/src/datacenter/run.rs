@@ -80,6 +80,10 @@ struct Run<'a, M> {
     sample_due: Time,
     results: Results,
     messages: Vec<(u32, f32)>,
+    /// Counted messages that the transport did not take: sender, receiver.
+    refused: Vec<(HostId, HostId, Sent)>,
+    /// Counted messages that have not arrived yet.
+    awaited: u64,
     /// Payload that arrived in the counted time.
     arrived_bytes: u64,
     /// Payload that arrived and that no sample has counted yet.
@@ -143,6 +147,8 @@ impl<'a, M: Messenger> Run<'a, M> {
             sample_due: Time::default(),
             results: Results::default(),
             messages: Vec::new(),
+            refused: Vec::new(),
+            awaited: 0,
             arrived_bytes: 0,
             arrived_lately: 0,
             carried: 0,
@@ -205,11 +211,24 @@ impl<'a, M: Messenger> Run<'a, M> {
         let seconds = counted.as_secs_f64() * self.hosts();
         self.results.used = used as f64 * 8.0 / seconds / self.scenario.topology.edge.rate as f64;
         self.results.goodput = self.arrived_bytes as f64 * 8.0 / seconds;
-        let patience = ends + PATIENCE;
-        while !self.sent.is_empty() && self.world.network.now() < patience {
-            self.run_until(self.world.network.now() + Duration::from_millis(1));
-        }
+        self.wait_for_the_rest(ends);
         self.finish()
+    }
+
+    /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is not through yet is not to
+    /// have the network for itself. They are not counted. After a round of an incast comes nothing.
+    fn wait_for_the_rest(&mut self, ends: Time) {
+        let patience = ends + PATIENCE;
+        while self.awaited > 0 && self.world.network.now() < patience {
+            let end = self.world.network.now() + Duration::from_micros(100);
+            if let Pattern::Uniform { .. } = self.scenario.pattern {
+                while let Some((at, host)) = self.due.pop(end) {
+                    self.run_until(at);
+                    self.begin_message(at, HostId(host));
+                }
+            }
+            self.run_until(end);
+        }
     }
 
     /// Begins the messages that are due until then, and lets the time pass.
@@ -258,12 +277,15 @@ impl<'a, M: Messenger> Run<'a, M> {
             .change(from, |host, now| host.send(now, to, length));
         match name {
             Some(name) => {
+                self.awaited += u64::from(self.is_counted(now));
                 if let Pattern::Incast { .. } = self.scenario.pattern {
                     self.join_round(now, length);
                 }
                 self.sent.insert((from, to, name), Sent { at: now, length });
             }
-            None if now >= self.counted() => self.results.refused += 1,
+            None if self.is_counted(now) => {
+                self.refused.push((from, to, Sent { at: now, length }));
+            }
             None => {}
         }
     }
@@ -342,30 +364,56 @@ impl<'a, M: Messenger> Run<'a, M> {
             "a message arrived with another length"
         );
         let now = self.world.network.now();
-        self.results.lasted = now - self.began;
-        if now <= self.began + self.scenario.duration {
+        let ends = self.began + self.scenario.duration;
+        if sent.at <= ends {
+            self.results.lasted = now - self.began;
+        }
+        if now <= ends {
             if now >= self.counted() {
                 self.arrived_bytes += u64::from(sent.length);
             }
             self.arrived_lately += u64::from(sent.length);
         }
         self.leave_round(sent.at, now);
-        if sent.at < self.counted() {
-            return;
+        if self.is_counted(sent.at) {
+            self.awaited -= 1;
+            let slowdown = self.slowdown(&sent, (arrival.from, at), now);
+            self.messages.push((sent.length, slowdown));
         }
+    }
+
+    /// How much longer than alone a message has taken until now.
+    fn slowdown(&self, sent: &Sent, (from, to): (HostId, HostId), now: Time) -> f32 {
         let per_rack = self.scenario.topology.hosts_per_rack;
-        let is_within = arrival.from.0 / per_rack == at.0 / per_rack;
+        let is_within = from.0 / per_rack == to.0 / per_rack;
         let alone = self.unloaded.time(sent.length, is_within);
-        let slowdown = (now - sent.at).as_nanos() as f64 / alone.as_nanos() as f64;
-        self.messages.push((sent.length, slowdown as f32));
+        ((now - sent.at).as_nanos() as f64 / alone.as_nanos() as f64) as f32
+    }
+
+    /// Counted messages that have not arrived or were refused, with what their slowdown is at least.
+    fn missing(&self) -> Vec<(u32, f32)> {
+        let now = self.world.network.now();
+        let left = self
+            .sent
+            .iter()
+            .map(|((from, to, _), sent)| (*from, *to, sent));
+        let refused = self
+            .refused
+            .iter()
+            .map(|(from, to, sent)| (*from, *to, sent));
+        let missing = left
+            .chain(refused)
+            .filter(|(.., sent)| self.is_counted(sent.at));
+        missing
+            .map(|(from, to, sent)| (sent.length, self.slowdown(sent, (from, to), now)))
+            .collect()
     }
 
     fn finish(mut self) -> Results {
-        let counted = self.counted();
-        let left = self.sent.values().filter(|sent| sent.at >= counted);
-        self.results.unfinished = left.count() as u64;
-        self.results
-            .set_messages(std::mem::take(&mut self.messages));
+        let (messages, missing) = (std::mem::take(&mut self.messages), self.missing());
+        self.results.refused = self.refused.len() as u64;
+        self.results.unfinished = self.awaited;
+        self.results.set_messages(messages, missing);
         self.results.counts = self.world.network.counts();
         self.results.simulated = self.world.network.now() - Time::default();
         let last_peak = self.world.network.take_queue_peak();
@@ -385,6 +433,11 @@ impl<'a, M: Messenger> Run<'a, M> {
     /// Messages count that begin from then on.
     fn counted(&self) -> Time {
         self.began + self.scenario.warm_up
+    }
+
+    /// Whether a message counts that begins at this time.
+    fn is_counted(&self, at: Time) -> bool {
+        self.counted() <= at && at <= self.began + self.scenario.duration
     }
 
     /// Packets that switches have dropped, trimmed and marked.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use smt_proto::PullOrder;
 use thiserror::Error;
 
-use crate::link::Link;
 use crate::packet::wire_len;
 use crate::stream::Pooling;
 use crate::switch::{Spreading, SwitchPolicy};
@@ -69,19 +68,18 @@ impl Transport {
     /// What [`FromStr`] reads.
     pub const PERMITTED: &str = "\"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\" with N connections from 1 to 64";
 
-    /// Of switches, what it works best with between such links: marking, trimming and spreading; the rest is not its
-    /// business.
-    pub fn suits(self, edge: &Link) -> SwitchPolicy {
+    /// Of switches, what it works best with in this plan: marking, trimming and spreading; the rest is not its business.
+    pub fn suits(self, topology: &Topology) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
             // A packet that finds seven before it is cut: queues of eight, as NDP's.
             Self::Ndp(_) => SwitchPolicy {
-                trim_above: Some(7 * wire_len(edge.payload_max)),
+                trim_above: Some(7 * wire_len(topology.edge.payload_max)),
                 ..SwitchPolicy::default()
             },
             // A connection must not be reordered.
             Self::Stream(_) => SwitchPolicy {
-                mark_above: Some(mark_above(edge.rate)),
+                mark_above: Some(mark_above(topology)),
                 spreading: Spreading::ByEntropy,
                 ..SwitchPolicy::default()
             },
@@ -89,10 +87,12 @@ impl Transport {
     }
 }
 
-/// DCTCP's threshold: 65 packets at 10 Gb/s, and in proportion to the rate, as what is on its way is; but no less than
-/// the 20 packets that its paper has at 1 Gb/s, since segments come in bursts. Streams have segments of one size.
-fn mark_above(rate: u64) -> u64 {
-    (rate / 100_000).max(20 * wire_len(1_472))
+/// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the Homa authors' own runs of
+/// DCTCP in their datacenter. The 65 packets of its paper are for round trips ten times as long, and stand in front of
+/// every short message.
+fn mark_above(topology: &Topology) -> u64 {
+    let path = u64::from(topology.round_trip_bytes());
+    (2 * path).max(15 * wire_len(1_472))
 }
 
 impl FromStr for Transport {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::scenario::{Pattern, Scenario, Transport};
 use crate::link::Link;
+use crate::packet::wire_len;
 use crate::switch::{Spreading, SwitchPolicy};
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -64,7 +65,10 @@ impl ScenarioFile {
         let warm_up = file.integer("warm_up_us", 0..=duration - 1, 0)?;
         let mut topology = topology(file.table("topology")?)?;
         let switch = match file.table_if_any("switch")? {
-            Some(fields) => switch(fields, &mut topology.switch)?,
+            Some(fields) => {
+                let frame = wire_len(topology.edge.payload_max);
+                switch(fields, frame, &mut topology.switch)?
+            }
             None => SwitchWishes::default(),
         };
         let (pattern, peers) = pattern(file.table("pattern")?, topology.hosts())?;
@@ -117,7 +121,7 @@ impl ScenarioFile {
     /// What runs.
     pub fn scenario(&self) -> Scenario {
         let mut scenario = self.scenario.clone();
-        let suits = scenario.transport.suits(&scenario.topology.edge);
+        let suits = scenario.transport.suits(&scenario.topology);
         let switch = &mut scenario.topology.switch;
         let SwitchWishes {
             mark_above,
@@ -208,17 +212,20 @@ fn link(
     })
 }
 
+/// What switches do; no queue is shorter than a frame.
 fn switch(
     mut fields: Fields<'_>,
+    frame: u64,
     policy: &mut SwitchPolicy,
 ) -> Result<SwitchWishes, ScenarioError> {
     policy.delay = Duration::from_nanos(fields.integer("delay_ns", 0..=DELAY_NS_MAX, 0)?);
     let unlimited = [("unlimited", UNLIMITED)];
-    let buffer = fields.integer_or_word("buffer_bytes", QUEUE_BYTES, &unlimited)?;
+    let queues = frame..=QUEUE_BYTES_MAX;
+    let buffer = fields.integer_or_word("buffer_bytes", queues.clone(), &unlimited)?;
     policy.buffer = buffer.unwrap_or(policy.buffer);
     let mut threshold = |name| {
         let words = [("auto", Wish(None)), ("never", Wish(Some(Threshold(None))))];
-        let wish = fields.integer_or_word(name, QUEUE_BYTES, &words)?;
+        let wish = fields.integer_or_word(name, queues.clone(), &words)?;
         Ok(wish.and_then(|Wish(threshold)| threshold))
     };
     let (mark_above, trim_above) = (
@@ -281,7 +288,7 @@ const HOSTS_MAX: u64 = 4_096;
 const MESSAGE_BYTES_MAX: u32 = 32 << 20;
 /// 10 ms: half around the world is 70, and no datacenter is that.
 const DELAY_NS_MAX: u64 = 10_000_000;
-/// From a frame to 1 GB.
-const QUEUE_BYTES: RangeInclusive<u64> = 1_538..=1_000_000_000;
+/// 1 GB.
+const QUEUE_BYTES_MAX: u64 = 1_000_000_000;
 /// So much that sums do not overflow.
 const UNLIMITED: u64 = u64::MAX / 2;

@@ -7,7 +7,7 @@ use crate::sim::outcome_text;
 
 /// All of it.
 pub(super) fn html(outcomes: &[Outcome]) -> String {
-    let mut body: String = outcomes.iter().filter_map(warning).collect();
+    let mut body: String = outcomes.iter().map(warnings).collect();
     for figure in Figure::all(outcomes) {
         body.push_str(&section(&figure, outcomes));
     }
@@ -45,11 +45,14 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Before everything that must not be believed.
-fn warning(outcome: &Outcome) -> Option<String> {
-    let why = outcome.percentiles_invalid.as_ref()?;
-    let text = format!("{}: {why}", outcome.title());
-    Some(format!("<p><strong>{}</strong></p>\n", escaped(&text)))
+/// Before everything that must not be believed, or not for what it was asked to be.
+fn warnings(outcome: &Outcome) -> String {
+    let why = [&outcome.percentiles_invalid, &outcome.load_missed];
+    let told = why.into_iter().flatten().map(|why| {
+        let text = format!("{}: {why}", outcome.title());
+        format!("<p><strong>{}</strong></p>\n", escaped(&text))
+    });
+    told.collect()
 }
 
 fn section(figure: &Figure, outcomes: &[Outcome]) -> String {

@@ -159,6 +159,11 @@ const WRONG: &[(usize, &str, &str)] = &[
         "10: switch.buffer_bytes is \"much\"; permitted: a whole number from 1538 to 1000000000, or \"unlimited\"",
     ),
     (
+        9,
+        "payload_bytes_max = 8_972\n[switch]",
+        "switch.buffer_bytes is 5000; permitted: a whole number from 9038 to ",
+    ),
+    (
         10,
         "trim_above_bytes = 1",
         "10: switch.trim_above_bytes is 1; permitted: ",
@@ -292,15 +297,16 @@ mod scenario {
         file.set_transport("pool-3".parse().unwrap());
         let scenario = file.scenario();
         assert_eq!(scenario.transport, Transport::Stream(Pooling::Pool(3)));
-        assert_eq!(scenario.topology.switch.mark_above, Some(100_000));
+        assert_eq!(scenario.topology.switch.mark_above, Some(23_070));
         assert_eq!(scenario.topology.switch.spreading, Spreading::ByEntropy);
         assert_eq!(scenario.topology.switch.buffer, 5_000);
     }
 
     #[test]
-    fn what_suits_follows_rate_and_size_of_packets() {
+    fn what_suits_follows_the_path_and_the_size_of_packets() {
         let thresholds = |link: &str| {
             let text = GOOD.replace("spines = 2", &format!("spines = 2\n{link}"));
+            let text = text.replace("5_000", "50_000");
             let mut file = ScenarioFile::parse(&text).unwrap();
             let mut switch = |transport: &str| {
                 file.set_transport(transport.parse().unwrap());
@@ -308,15 +314,14 @@ mod scenario {
             };
             (switch("stream").mark_above, switch("ndp").trim_above)
         };
-        assert_eq!(thresholds(""), (Some(100_000), Some(10_766)));
-        assert_eq!(
-            thresholds("edge_gbps = 100"),
-            (Some(1_000_000), Some(10_766))
-        );
-        assert_eq!(thresholds("edge_gbps = 1"), (Some(30_760), Some(10_766)));
+        assert_eq!(thresholds(""), (Some(23_070), Some(10_766)));
+        // 68,000 B fill the path at 100 Gb/s.
+        let fast = "edge_gbps = 100\nhost_out_ns = 1_500\nhost_in_ns = 750";
+        assert_eq!(thresholds(fast), (Some(136_000), Some(10_766)));
+        assert_eq!(thresholds("edge_gbps = 1"), (Some(23_070), Some(10_766)));
         assert_eq!(
             thresholds("payload_bytes_max = 8_972"),
-            (Some(100_000), Some(63_266))
+            (Some(23_070), Some(63_266))
         );
     }
 
