@@ -89,11 +89,17 @@ impl Transport {
 
 /// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the Homa authors' own runs of
 /// DCTCP in their datacenter. The 65 packets of its paper are for round trips ten times as long, and stand in front of
-/// every short message.
+/// every short message. Segments are those of Ethernet whatever the links carry.
 fn mark_above(topology: &Topology) -> u64 {
-    let path = u64::from(topology.round_trip_bytes());
-    (2 * path).max(15 * wire_len(1_472))
+    let mut of_segments = topology.clone();
+    of_segments.edge.payload_max = SEGMENT_PAYLOAD;
+    of_segments.core.payload_max = SEGMENT_PAYLOAD;
+    let path = u64::from(of_segments.round_trip_bytes());
+    (2 * path).max(15 * wire_len(SEGMENT_PAYLOAD))
 }
+
+/// UDP payload of a stream's full segment.
+const SEGMENT_PAYLOAD: usize = 1_472;
 
 impl FromStr for Transport {
     type Err = UnknownTransport;
