@@ -9,10 +9,11 @@ use smt_carrier::Path;
 use smt_record::Side;
 use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
 
-use crate::agreement::{agree, server_params};
+use crate::agreement::{Disagreement, agree, server_params};
 use crate::batch::Batch;
+use crate::error::Unavailability;
 use crate::flight::{FlightAssembly, FlightOut, FlightRoute};
-use crate::handshake::{Finished, KeyExchange, PeerIdentity};
+use crate::handshake::{FailureKind, Finished, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::session::{Indices, Session, Shared};
 use crate::setup::Maker;
@@ -41,6 +42,8 @@ pub(crate) struct Accept {
     must_send: bool,
     /// How often what came as flight 1 has spoilt the attempt.
     spoilt: u8,
+    /// What is to be told the client, which would else wait in vain.
+    refusal: Option<Unavailability>,
     session: Option<(Box<Session>, PeerIdentity)>,
     pub(crate) timer: Option<Time>,
 }
@@ -70,6 +73,7 @@ impl Accept {
             flight: None,
             must_send: false,
             spoilt: 0,
+            refusal: None,
             session: None,
             timer: None,
         }
@@ -157,6 +161,11 @@ impl Accept {
         needs_cookie
     }
 
+    /// What the client is to be told, once.
+    pub(crate) fn take_refusal(&mut self) -> Option<Unavailability> {
+        self.refusal.take()
+    }
+
     /// When it is forgotten.
     pub(crate) fn due(&self) -> Time {
         self.began + ACCEPT_LIFE
@@ -219,11 +228,20 @@ impl Accept {
     fn begin(&mut self, client: &[u8], maker: &Maker<'_>) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
         let params = server_params(maker.config, maker.provider(), self.index, client);
+        let disagrees = matches!(
+            params,
+            Err(Disagreement::Version | Disagreement::KeyExchange)
+        );
+        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
         let params = or_logged(self.path, params)?;
         if !names_itself {
             return None;
         }
-        let mut key_exchange = or_logged(self.path, maker.provider().server(client))?;
+        let key_exchange = maker.provider().server(client);
+        let of_kind = |failure: &HandshakeFailure| failure.kind == FailureKind::NoCommonParameters;
+        let disagrees = key_exchange.as_ref().err().is_some_and(of_kind);
+        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
+        let mut key_exchange = or_logged(self.path, key_exchange)?;
         key_exchange.sent_params(&params);
         self.key_exchange = Some(key_exchange);
         self.client_params = client.to_vec();

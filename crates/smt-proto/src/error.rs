@@ -157,6 +157,8 @@ pub enum Unavailability {
     ShuttingDown,
     /// It has as many sessions as it may ([`crate::Config::sessions_max`]).
     Full,
+    /// It has no version, key exchange or registered key that this client has.
+    NothingInCommon,
     /// A code that this version does not know.
     Unknown(u16),
 }
@@ -168,6 +170,7 @@ impl Unavailability {
         match code {
             1 => Self::ShuttingDown,
             2 => Self::Full,
+            3 => Self::NothingInCommon,
             _ => Self::Unknown(code),
         }
     }
@@ -178,18 +181,27 @@ impl Unavailability {
         match self {
             Self::ShuttingDown => 1,
             Self::Full => 2,
+            Self::NothingInCommon => 3,
             Self::Unknown(code) => code,
         }
     }
 }
 
+/// What the server says, and what to do.
 impl std::fmt::Display for Unavailability {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::ShuttingDown => f.write_str("the server is shutting down"),
-            Self::Full => f.write_str("the server has as many sessions as it takes"),
-            Self::Unknown(code) => write!(f, "the server takes no client now (code {code})"),
+            Self::ShuttingDown => f.write_str("the server is shutting down")?,
+            Self::Full => f.write_str("the server has as many sessions as it takes")?,
+            Self::NothingInCommon => {
+                return f.write_str(
+                    "the server has no version, kind of key exchange (TLS or registered keys) or registered key of this \
+                     client; configure both alike",
+                );
+            }
+            Self::Unknown(code) => write!(f, "the server takes no client now (code {code})")?,
         }
+        f.write_str("; connect to another, or again later")
     }
 }
 
@@ -220,7 +232,7 @@ pub enum ConnectError {
     )]
     NoServer,
     /// The server takes no client now.
-    #[error("peer: {0}; connect to another, or again later")]
+    #[error("peer: {0}")]
     Unavailable(Unavailability),
     /// The server answered but speaks other versions.
     #[error("peer: the server does not speak SMT version {ours}; it speaks {theirs:?}")]

@@ -406,6 +406,12 @@ impl Endpoint {
         if !accept.handle_handshake(now, packet, length, &maker) {
             self.shared.statistics.handshakes_failed += 1;
         }
+        // It has padded each of its datagrams: what it is told is a fraction of that.
+        if let Some(why) = accept.take_refusal()
+            && self.stateless.unavailable(now, path, (client, why))
+        {
+            self.shared.statistics.unavailable_sent += 1;
+        }
         let (due, needs_cookie) = (accept.due(), accept.needs_cookie());
         let before = accept.timer.replace(due);
         if accept.has_output() {

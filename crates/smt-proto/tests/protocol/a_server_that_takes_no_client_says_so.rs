@@ -120,6 +120,24 @@ fn and_takes_clients_again_when_there_is_room() {
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 64)));
 }
 
+/// It speaks another version under the same version byte, as far as its parameters say.
+#[test]
+fn when_they_have_nothing_in_common() {
+    let mut world = World::pair(Config::default(), Config::default());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.kind = smt_wire::KeyExchange::Registered;
+    let mut config = Config::default();
+    config.accept = true;
+    world.nodes[1] = Node::with_exchanges(1, config, exchanges);
+    let (error, taken) = refused(&mut world);
+    let expected = ConnectError::Unavailable(Unavailability::NothingInCommon);
+    assert_eq!(error, expected);
+    assert!(taken < 20, "{taken} ms");
+    assert!(error.to_string().ends_with("configure both alike"));
+    let told = world.nodes[1].endpoint.statistics().unavailable_sent;
+    assert_eq!(told, 3, "once an attempt");
+}
+
 #[test]
 fn in_a_packet_that_is_smaller_than_what_it_answers() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -277,7 +295,7 @@ fn a_code_of_a_later_version_is_told_as_it_is() {
     assert_eq!(why.code(), 77);
     let text = ConnectError::Unavailable(why).to_string();
     assert!(text.contains("takes no client now (code 77)"), "{text}");
-    for code in [1, 2] {
+    for code in [1, 2, 3] {
         assert_eq!(Unavailability::from_code(code).code(), code);
     }
 }

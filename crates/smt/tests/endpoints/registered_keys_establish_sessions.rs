@@ -63,6 +63,27 @@ fn every_session_of_one_key_has_secrets_of_its_own() {
     assert_eq!((lines.len(), secrets.len()), (12, 12));
 }
 
+/// Neither waits for its deadline, and each reads what to look at.
+#[test]
+fn a_client_whose_keys_the_server_lacks_learns_so() {
+    let credentials = crate::support::Credentials::new();
+    let of_keys = Builder::new()
+        .registered_key(key("k", Suite::Aes128Gcm))
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
+    let of_tls = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let other = || Builder::new().registered_key(key("other", Suite::Aes128Gcm));
+    let attempts = [
+        (other(), of_keys.local_address()),
+        (credentials.client(), of_keys.local_address()),
+        (other(), of_tls.local_address()),
+    ];
+    for (client, server) in attempts {
+        let error = client.connect_blocking(server).unwrap_err().to_string();
+        assert!(error.contains("configure both alike"), "{error}");
+    }
+}
+
 #[test]
 fn another_secret_under_the_same_name_establishes_nothing() {
     let server = Builder::new()

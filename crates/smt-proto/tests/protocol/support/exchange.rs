@@ -21,6 +21,8 @@ pub struct Exchanges {
     pub filler: [usize; 3],
     /// The server answers every client with an alert.
     pub refuses: bool,
+    /// What parameters say of them.
+    pub kind: smt_wire::KeyExchange,
     randoms: AtomicU64,
 }
 
@@ -30,6 +32,7 @@ impl Exchanges {
             secret: b"a secret for tests, 32 bytes long".to_vec(),
             filler: [200, 900, 0],
             refuses: false,
+            kind: smt_wire::KeyExchange::Tls13,
             randoms: AtomicU64::new(randoms),
         }
     }
@@ -68,7 +71,7 @@ impl KeyExchangeProvider for Exchanges {
     }
 
     fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Tls13
+        self.kind
     }
 
     fn registered_params(&self, _client: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
