@@ -91,7 +91,7 @@ impl Transport {
 /// DCTCP in their datacenter. The 65 packets of its paper are for round trips ten times as long, and stand in front of
 /// every short message. Segments are those of Ethernet whatever the links carry.
 fn mark_above(topology: &Topology) -> u64 {
-    let mut of_segments = topology.clone();
+    let mut of_segments = *topology;
     of_segments.edge.payload_max = SEGMENT_PAYLOAD;
     of_segments.core.payload_max = SEGMENT_PAYLOAD;
     let path = u64::from(of_segments.round_trip_bytes());
