@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use smt_proto::Time;
+
 use super::{Case, HostFault, HostFaultKind};
 use crate::fault::{FaultKind, LinkFault};
 use crate::packet::HostId;
@@ -33,12 +35,12 @@ impl Case {
             K::CrashKeeping | K::CrashLosing => {
                 let keeps = kind == K::CrashKeeping;
                 let ends = [HostFaultKind::Crash { keeps }, HostFaultKind::Restart];
-                let (host, _) = self.absence(ends, random);
+                let (host, _) = self.absence(ends, grave, random);
                 self.may_end.add_all_of(host, self.hosts());
             }
             K::Pause => {
                 let ends = [HostFaultKind::Pause, HostFaultKind::Resume];
-                let (host, time) = self.absence(ends, random);
+                let (host, time) = self.absence(ends, grave, random);
                 if time >= grave {
                     self.may_end.add_all_of(host, self.hosts());
                 }
@@ -92,7 +94,7 @@ impl Case {
     }
 
     fn partition(&mut self, grave: Duration, random: &mut Random) {
-        let from = self.moment(random);
+        let from = self.beginning(grave, random);
         let time = match random.chance(600_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 400)),
@@ -113,14 +115,25 @@ impl Case {
         });
     }
 
+    /// When an absence begins. One that is to be survived begins when sessions have been live for long: the four
+    /// repetitions of a CONFIRM are over in 0.75 s, and then its attempt is given up (SPEC §6.5).
+    fn beginning(&self, grave: Duration, random: &mut Random) -> Time {
+        let moment = self.moment(random);
+        match grave == GRAVE_ALONE {
+            true => Time::from_nanos((self.heals.as_nanos() + moment.as_nanos()) / 2),
+            false => moment,
+        }
+    }
+
     /// A host is away for a while: which, and for how long.
     fn absence(
         &mut self,
         [goes, returns]: [HostFaultKind; 2],
+        grave: Duration,
         random: &mut Random,
     ) -> (HostId, Duration) {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
-        let at = self.moment(random);
+        let at = self.beginning(grave, random);
         let time = match random.chance(500_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 3_000)),
