@@ -65,7 +65,7 @@ fn is_body(ty: u8, is_version_answer: bool, packet: &[u8]) -> bool {
         0x01 => packet.len() > 36,
         0x10 => is_handshake(packet),
         0x11 => (20 + 1..=20 + 64).contains(&packet.len()),
-        0x12 => is_version_answer && packet.len() > PREFIX,
+        0x12 => is_version_answer && (PREFIX + 1..=PREFIX + 255).contains(&packet.len()),
         0x13 => packet.len() == 36,
         0x15 => packet.len() == 22,
         _ => is_control(ty, packet),
