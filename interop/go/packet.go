@@ -176,7 +176,7 @@ func parsePacket(b []byte, version byte) (p *Packet, used int, err error) {
 		if length == prefixLen {
 			return nil, 0, malformed("VERSION without a version")
 		}
-		if len(b) > prefixLen+255 {
+		if length > prefixLen+255 {
 			return nil, 0, malformed("VERSION with more than 255 versions")
 		}
 		p.Versions = b[prefixLen:]

@@ -53,8 +53,8 @@ pub struct Config {
     pub incast_calls: usize,
     /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
     pub datagram_limit: u16,
-    /// Most bytes of one transmit, but for a single datagram and for a flight of the handshake: 1 to 65,507. Less lets a short message overtake a long
-    /// one sooner where the link is slow; more costs fewer system calls.
+    /// Most bytes of one transmit, but for a single datagram and for a flight of the handshake: 1 to 65,507. Less lets a
+    /// short message overtake a long one sooner where the link is slow; more costs fewer system calls.
     pub batch_max: usize,
     /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
     pub bundles: bool,

@@ -34,6 +34,8 @@ pub(super) fn text(case: &Case) -> String {
 /// For programs: what can be compared between cases.
 pub(super) fn json(case: &Case) -> serde_json::Value {
     let messages = Messages::of(case);
+    let may_end = case.may_end.iter().map(|(one, other)| [one.0, other.0]);
+    let may_end: Vec<_> = may_end.collect();
     json!({
         "schema": SCHEMA, "kind": "case", "seed": case.seed, "hosts": case.hosts(),
         "link": {
@@ -41,7 +43,7 @@ pub(super) fn json(case: &Case) -> serde_json::Value {
             "payload_bytes_max": case.link.payload_max,
         },
         "messages": messages.all, "message_bytes": messages.bytes,
-        "heals_ns": case.heals.as_nanos(), "sessions_may_end": case.may_end.iter().map(|(one, other)| [one.0, other.0]).collect::<Vec<_>>(),
+        "heals_ns": case.heals.as_nanos(), "sessions_may_end": may_end,
         "faults": FaultText::all(case),
     })
 }

@@ -216,18 +216,16 @@ impl<'a, M: Messenger> Run<'a, M> {
     }
 
     /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is not through yet is not to
-    /// have the network for itself. They are not counted. After a round of an incast comes nothing.
+    /// have the network for itself. Neither are they counted, nor is anything sampled. After the rounds of an incast nothing
+    /// comes.
     fn wait_for_the_rest(&mut self, ends: Time) {
+        self.sample_due = NEVER;
+        if let Pattern::Incast { .. } = self.scenario.pattern {
+            self.due = EventQueue::default();
+        }
         let patience = ends + PATIENCE;
         while self.awaited > 0 && self.world.network.now() < patience {
-            let end = self.world.network.now() + Duration::from_micros(100);
-            if let Pattern::Uniform { .. } = self.scenario.pattern {
-                while let Some((at, host)) = self.due.pop(end) {
-                    self.run_until(at);
-                    self.begin_message(at, HostId(host));
-                }
-            }
-            self.run_until(end);
+            self.send_until(self.world.network.now() + LOOK_EVERY);
         }
     }
 
@@ -484,5 +482,9 @@ const STAGGER: Duration = Duration::from_micros(200);
 const SETUP: Duration = Duration::from_secs(1);
 /// A full frame at 10 Gb/s takes 1.2 us: shorter intervals would show single packets.
 const SAMPLE_INTERVAL_MIN: Duration = Duration::from_micros(2);
+/// After the duration, between looks whether all that is counted has arrived.
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+/// No more samples.
+const NEVER: Time = Time::from_nanos(u64::MAX);
 /// Messages that take longer count as unfinished.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Plays a case.
 
+mod endings;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -8,7 +10,6 @@ use std::time::Duration;
 
 use smt_proto::{CloseCode, Time};
 use smt_record::KeyLog;
-use smt_wire::SessionIndex;
 
 use super::case::{Action, Case, HostFault, HostFaultKind, SMALL_MEMORY_MAX};
 use super::coverage::Coverage;
@@ -24,7 +25,7 @@ use crate::packet::HostId;
 use crate::random::Random;
 use crate::smt_host::SmtHost;
 use crate::topology::Topology;
-use crate::world::{Host, World};
+use crate::world::World;
 
 /// What came of a case.
 #[derive(Clone, Debug)]
@@ -80,8 +81,6 @@ struct Run<'a> {
     steps: u64,
     /// For each host, how many faults keep it away now.
     absences: Vec<u32>,
-    /// For each host, whether what it met last was the beginning of a shutdown.
-    shuts_down: Vec<bool>,
     /// For each host, the longest message that comes to it, as long as padding and records make it.
     longest: Vec<usize>,
 }
@@ -122,7 +121,6 @@ impl<'a> Run<'a> {
             failures: Vec::new(),
             steps: 0,
             absences: vec![0; case.hosts() as usize],
-            shuts_down: vec![false; case.hosts() as usize],
             longest: Vec::new(),
         };
         for host in 0..case.hosts() {
@@ -242,13 +240,12 @@ impl<'a> Run<'a> {
             }
         };
         // A shutdown ends by a crash, which is none; and sockets note themselves what they refuse.
-        let is_shut_down = std::mem::take(&mut self.shuts_down[id.0 as usize]);
+        let shuts_down = self.world.peek(id, |host| host.application.is_draining);
         match kind {
-            FaultKind::CrashKeeping if is_shut_down => {}
+            FaultKind::CrashKeeping if shuts_down => {}
             FaultKind::SendRefused | FaultKind::SendShort => {}
             _ => self.strikes.borrow_mut().note(kind),
         }
-        self.shuts_down[id.0 as usize] = kind == FaultKind::ShutDown;
         if matches!(fault.kind, K::Crash { .. } | K::Pause) {
             self.absences[id.0 as usize] += 1;
         }
@@ -356,87 +353,6 @@ impl<'a> Run<'a> {
         sent
     }
 
-    /// Without messages nothing is held, and nothing happens.
-    fn check_nothing_is_left(&mut self) {
-        self.run_until(self.world.network.now() + FORGETTING);
-        let mut left = Vec::new();
-        for (id, host) in self.hosts().enumerate() {
-            let (held, live) = (
-                host.endpoint.memory() + host.endpoint.replies_memory(),
-                host.application.live(&host.endpoint),
-            );
-            if held + live > 0 {
-                left.push(format!("host {id} holds {held} bytes, {live} messages"));
-            }
-        }
-        for text in left {
-            self.fail(Checker::Memory, text);
-        }
-        let end = self.world.network.now() + QUIET;
-        let most = QUIET_STEPS * self.case.hosts() * self.case.hosts();
-        let mut steps = 0;
-        while steps <= most
-            && let Some(host) = self.world.step(end)
-        {
-            steps += 1;
-            // Nobody sends: whatever is delivered now was before.
-            self.take_reports(host);
-        }
-        if steps > most {
-            let text = format!("{steps} things happened in {QUIET:?} without a message");
-            self.fail(Checker::Quiet, text);
-        }
-        let next = self.hosts().filter_map(Host::next_timeout).min();
-        if let Some(next) = next.filter(|next| *next <= end + QUIET) {
-            let text = format!("without a message, a timer is due at {next:?}");
-            self.fail(Checker::Quiet, text);
-        }
-    }
-
-    /// No session ends but between hosts of which a fault was grave for one.
-    fn check_sessions(&mut self) {
-        let ends = self.hosts().flat_map(|host| {
-            let own = host.id();
-            let ends = host.application.ends.iter();
-            ends.map(move |(peer, end)| (own, *peer, end))
-        });
-        let found: Vec<String> = ends
-            .filter(|(own, peer, _)| !self.case.may_end.contains(*own, *peer))
-            .map(|(own, peer, end)| format!("{own:?} with {peer:?}: {end}"))
-            .collect();
-        if let Some(first) = found.first() {
-            let text = format!("{} sessions ended; the first: {first}", found.len());
-            self.fail(Checker::Sessions, text);
-        }
-    }
-
-    /// A bystander gets at most three times what was sent in its name (SPEC §6.2).
-    fn check_amplification(&mut self) {
-        let bystander = HostId(self.case.hosts());
-        let spoofed = self.spoofed.borrow();
-        // Each attempt by itself: most are refused, and would make up for one that is answered too well.
-        let too_much: Vec<String> = self
-            .trace
-            .borrow()
-            .bytes_to(bystander)
-            .filter_map(|(index, sent)| {
-                // VERSION names no attempt, and answers any.
-                let for_it = match index {
-                    SessionIndex(0) => spoofed.values().sum(),
-                    _ => spoofed.get(&index).copied().unwrap_or_default(),
-                };
-                let most = 3 * for_it;
-                let text =
-                    format!("{sent} bytes went to a bystander for {index}, more than {most}");
-                (sent > most).then_some(text)
-            })
-            .collect();
-        drop(spoofed);
-        too_much
-            .into_iter()
-            .for_each(|text| self.fail(Checker::Amplification, text));
-    }
-
     fn hosts(&self) -> impl Iterator<Item = &SmtHost<Player>> {
         self.world.hosts().iter()
     }
@@ -512,15 +428,9 @@ const SETTLE: Duration = Duration::from_secs(120);
 const ATTACKED: Duration = Duration::from_secs(60);
 /// The last calls are answered within this time.
 const LAST_ROUND: Duration = Duration::from_secs(20);
-/// A reply whose acknowledgement does not come is forgotten after about 12 s (SPEC §9.4).
-const FORGETTING: Duration = Duration::from_secs(30);
 /// A case has some ten thousand packets, and an attacker may make a hundred of each where a host with little memory takes
 /// long: more than this, and something does not come to rest.
 const STEPS_MAX: u64 = 5_000_000;
-/// How long nothing may happen.
-const QUIET: Duration = Duration::from_secs(100);
-/// For each pair of hosts: a probe round after a black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
-const QUIET_STEPS: u32 = 300;
 /// What a block of padding may add to a message, in bytes; Padmé adds an eighth, and records less.
 const PADDING_MAX: usize = 4_096;
 /// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
