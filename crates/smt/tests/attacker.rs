@@ -12,7 +12,7 @@ mod attack;
 mod support;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use attack::Attacker;
@@ -31,16 +31,38 @@ fn patient(builder: Builder) -> Builder {
     builder.configure(|config| config.silence_max = Duration::from_secs(60))
 }
 
-type Executions = Arc<Mutex<HashMap<u64, u32>>>;
+/// How often the server's application has run each message.
+#[derive(Default)]
+struct Executions {
+    counts: Mutex<HashMap<u64, u32>>,
+    counted: Condvar,
+}
 
-fn counting_server(builder: Builder) -> (blocking::Server, Executions) {
+impl Executions {
+    fn count(&self, number: u64) {
+        *self.counts.lock().unwrap().entry(number).or_default() += 1;
+        self.counted.notify_all();
+    }
+
+    /// The counts, once so many messages have run or a minute is over: the sender of a one-way message learns that the
+    /// endpoint has it, which may be before the application does.
+    fn of(&self, messages: u64) -> HashMap<u64, u32> {
+        let counts = self.counts.lock().unwrap();
+        let are_missing = |counts: &mut HashMap<u64, u32>| (counts.len() as u64) < messages;
+        let minute = Duration::from_secs(60);
+        let waited = self.counted.wait_timeout_while(counts, minute, are_missing);
+        waited.unwrap().0.clone()
+    }
+}
+
+fn counting_server(builder: Builder) -> (blocking::Server, Arc<Executions>) {
     let server = builder.bind_blocking("127.0.0.1:0").unwrap();
-    let executions = Executions::default();
+    let executions = Arc::<Executions>::default();
     let counted = Arc::clone(&executions);
     serve(&server, 2, move |message| {
         let number = number_of(message.body());
         assert!(is_payload(message.body(), number, message.body().len()));
-        *counted.lock().unwrap().entry(number).or_default() += 1;
+        counted.count(number);
         if !message.is_one_way() {
             let body = message.body().clone();
             message.reply(body).unwrap();
@@ -77,7 +99,7 @@ fn run(change: impl Fn(Builder) -> Builder) {
     println!("client {:?}", client.statistics().protocol);
     println!("server {:?}", server.statistics().protocol);
     assert!(session.facts().is_some(), "the session has ended");
-    let executions = executions.lock().unwrap();
+    let executions = executions.of(CALLS);
     assert_eq!(executions.len() as u64, CALLS);
     assert!(executions.values().all(|count| *count == 1));
     assert!(
