@@ -74,11 +74,15 @@ impl Topology {
     ///
     /// At least 3,000, which hold the longest first record.
     pub fn round_trip_bytes(&self) -> u32 {
-        let (full, grant) = (wire_len(self.edge.payload_max), wire_len(GRANT_LEN));
-        let round_trip = self.one_way(full) + self.one_way(grant);
-        let bytes = round_trip.as_nanos() * u128::from(self.edge.rate) / 8_000_000_000;
+        let bytes = self.round_trip().as_nanos() * u128::from(self.edge.rate) / 8_000_000_000;
         let rounded = (bytes + 500) / 1_000 * 1_000;
         u32::try_from(rounded).map_or(ROUND_TRIP_MAX, |bytes| bytes.clamp(3_000, ROUND_TRIP_MAX))
+    }
+
+    /// How long a full packet takes there by the longest path, and a grant back.
+    pub(crate) fn round_trip(&self) -> Duration {
+        let (full, grant) = (wire_len(self.edge.payload_max), wire_len(GRANT_LEN));
+        self.one_way(full) + self.one_way(grant)
     }
 
     /// From host to host by the longest path: each switch passes a packet on when it has all of it.

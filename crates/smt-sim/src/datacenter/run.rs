@@ -53,6 +53,7 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
         Transport::Stream(pooling) => {
             let options = StreamOptions {
                 pooling,
+                round_trip: scenario.topology.round_trip(),
                 ..StreamOptions::default()
             };
             let of = |hosts| move |id| StreamMessenger::new(id, hosts, options);

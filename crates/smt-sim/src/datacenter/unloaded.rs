@@ -40,12 +40,17 @@ impl Unloaded {
             world.change(id, |host, now| host.begin(now, &others));
         }
         world.run_until(Time::default() + SETUP);
+        let pause = PAUSE_MIN.max(4 * small.round_trip());
         let mut times = Self::default();
         for length in lengths {
-            let within = time_alone(&mut world, HostId(1), *length);
-            times.within.insert(*length, within);
+            let mut alone = |to| {
+                let began = world.network.now() + pause;
+                world.run_until(began);
+                time_alone(&mut world, HostId(to), *length)
+            };
+            times.within.insert(*length, alone(1));
             if hosts > 2 {
-                let across = time_alone(&mut world, HostId(2), *length);
+                let across = alone(2);
                 times.across.insert(*length, across);
             }
         }
@@ -68,8 +73,7 @@ impl Unloaded {
 
 /// A message from host 0, and nothing else in the network.
 fn time_alone<M: Messenger>(world: &mut World<M>, to: HostId, length: u32) -> Duration {
-    let began = world.network.now() + PAUSE;
-    world.run_until(began);
+    let began = world.network.now();
     world.change(HostId(0), |host, now| host.send(now, to, length));
     let mut arrived = Vec::new();
     while arrived.is_empty() {
@@ -89,8 +93,8 @@ fn time_alone<M: Messenger>(world: &mut World<M>, to: HostId, length: u32) -> Du
 
 /// Sessions begin, and the size of datagrams is found.
 const SETUP: Duration = Duration::from_secs(1);
-/// Between two messages, so that acknowledgements have passed.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Between two messages, so that acknowledgements have passed: at least this, or four round trips.
+const PAUSE_MIN: Duration = Duration::from_millis(2);
 /// 30 MB at 10 Gb/s take 25 ms.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::Time;
@@ -38,6 +39,9 @@ pub struct StreamOptions {
     /// How many later segments must arrive before one counts as lost: 3, more where packets take different ways. It
     /// rises by itself, but each connection pays for that with cuts of its window.
     pub reordering: u32,
+    /// A round trip by the longest path when nothing else is under way: the first timeout is three times that, at least a
+    /// millisecond.
+    pub round_trip: Duration,
 }
 
 /// A message has arrived.
@@ -105,6 +109,7 @@ impl Default for StreamOptions {
         Self {
             pooling: Pooling::OnePerPair,
             reordering: REORDERING_INITIAL,
+            round_trip: Duration::ZERO,
         }
     }
 }
@@ -116,8 +121,9 @@ impl StreamHost {
             Pooling::OnePerPair => 1,
             Pooling::Pool(lanes) => lanes.max(1),
         };
+        let round_trip = options.round_trip.as_nanos() as u64;
         let connection = |_| Connection {
-            sender: Sender::new(options.reordering),
+            sender: Sender::new(options.reordering, round_trip),
             receiver: Receiver::default(),
             is_queued: false,
             alarm: None,

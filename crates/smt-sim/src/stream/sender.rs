@@ -38,13 +38,13 @@ pub(super) struct Outgoing {
 }
 
 impl Sender {
-    /// `reordering`: how many later segments may overtake one.
-    pub(super) fn new(reordering: u32) -> Self {
+    /// `reordering`: how many later segments may overtake one. A round trip takes so many nanoseconds at first.
+    pub(super) fn new(reordering: u32, round_trip: u64) -> Self {
         Self {
             frames: FrameWriter::default(),
             scoreboard: Scoreboard::new(reordering),
             window: Window::new(),
-            round_trip: RoundTrip::default(),
+            round_trip: RoundTrip::new(round_trip),
             deadline: None,
             sent_at: Time::default(),
             full_until: 0,
@@ -182,7 +182,7 @@ mod tests {
     impl Flow {
         fn new(length: u32) -> Self {
             let mut flow = Self {
-                sender: Sender::new(3),
+                sender: Sender::new(3, 10_000),
                 nanos: 0,
             };
             flow.push(length);

@@ -2,6 +2,7 @@
 //! What a seed comes to: hosts, configurations, messages, faults.
 
 mod faults;
+mod plan;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use smt_proto::{Config, PullOrder, Time};
 use smt_record::{KeyLimits, Padding, Suite};
 use smt_wire::PacketType;
 
-use crate::check::{Content, Sent};
+use crate::check::Sent;
 use crate::fault::{FaultKind, LinkFault};
 use crate::link::Link;
 use crate::packet::{HostId, wire_len};
@@ -187,12 +188,7 @@ impl Case {
             config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
         let mut random = Random::new(seed ^ MEMORY);
-        for config in &mut case.configs {
-            if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
-                // More than all that is planned for a host at most times, and little enough to be exceeded by what grows.
-                config.memory_max = random.between(4, 16) as usize * 1_000_000;
-            }
-        }
+        case.draw_memory(&mut random);
         let mut random = Random::new(seed ^ PRESSURE);
         if case.has_small_memory {
             case.draw_pressure(&mut random);
@@ -200,6 +196,10 @@ impl Case {
         let mut random = Random::new(seed ^ SHUT_DOWN);
         if random.chance(100_000) {
             case.draw_fault(FaultKind::ShutDown, GRAVE, &mut random);
+        }
+        let mut random = Random::new(seed ^ LIMITS);
+        if random.chance(250_000) {
+            case.draw_limit(&mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_adversary();
@@ -272,7 +272,12 @@ impl Case {
         faults.map(|fault| fault.host)
     }
 
-    /// The longest message or reply that is planned for a host.
+    /// The longest message that a host takes.
+    pub fn limit_of(&self, host: HostId) -> u32 {
+        self.configs[host.0 as usize].message_limit
+    }
+
+    /// The longest message or reply that is planned for a host and not too long for it.
     pub fn longest_to(&self, host: HostId) -> u32 {
         let lengths = self
             .plan
@@ -282,92 +287,20 @@ impl Case {
                 Action::Send { sent, .. } if sent.from == host => Some(sent.content.reply_length),
                 _ => None,
             });
-        lengths.max().unwrap_or_default()
+        let limit = self.limit_of(host);
+        lengths
+            .filter(|length| *length <= limit)
+            .max()
+            .unwrap_or_default()
     }
 
-    fn draw_plan(&mut self, random: &mut Random) {
-        for number in 0..random.between(200, 260) {
-            let (host, to) = self.two_hosts(random);
-            let length = length(random);
-            let is_one_way = random.chance(200_000);
-            let content = Content {
-                number: (random.any() & !0xFFFF) | number,
-                length,
-                reply_length: self::length(random),
-            };
-            let some = |random: &mut Random| {
-                let micros = random.between(1, 20_000);
-                random
-                    .chance(100_000)
-                    .then(|| Duration::from_micros(micros))
-            };
-            let (deadline, cancel_after) = (some(random), some(random));
-            let action = Action::Send {
-                sent: Sent {
-                    content,
-                    from: host,
-                    to,
-                    is_one_way,
-                    may_be_given_up: deadline.is_some() || cancel_after.is_some(),
-                },
-                deadline,
-                cancel_after,
-            };
-            let at = self.moment(random);
-            self.plan.push(Planned { at, host, action });
-        }
-        if random.chance(100_000) {
-            let (host, peer) = self.two_hosts(random);
-            let (at, action) = (self.moment(random), Action::Close(peer));
-            self.plan.push(Planned { at, host, action });
-            self.may_end.add(host, peer);
-        }
-    }
-
-    /// Some messages leave together with the one before, to the same host: what is small of them fits a bundle.
-    fn draw_bursts(&mut self, random: &mut Random) {
-        for later in 1..self.plan.len() {
-            let [before, planned] = &mut self.plan[later - 1..=later] else {
-                continue;
-            };
-            if let (Action::Send { sent: first, .. }, Action::Send { sent, .. }) =
-                (&before.action, &mut planned.action)
-                && random.chance(400_000)
-            {
-                (sent.from, sent.to) = (first.from, first.to);
-                (planned.at, planned.host) = (before.at, before.host);
+    /// Hosts have less memory than production has: more than all that is planned for a host at most times, and little enough
+    /// to be exceeded by what grows.
+    fn draw_memory(&mut self, random: &mut Random) {
+        for config in &mut self.configs {
+            if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
+                config.memory_max = random.between(4, 16) as usize * 1_000_000;
             }
-        }
-    }
-
-    /// Long messages of all others arrive at once where there is little memory: what they may send without being asked is
-    /// many times as much.
-    fn draw_pressure(&mut self, random: &mut Random) {
-        let is_small = |config: &Config| config.memory_max <= SMALL_MEMORY_MAX;
-        let Some(small) = self.configs.iter().position(is_small) else {
-            return;
-        };
-        let (to, at) = (HostId(small as u32), self.moment(random));
-        for number in 0..random.between(40, 80) {
-            let (host, is_one_way) = (self.other_than(to, random), random.chance(500_000));
-            let content = Content {
-                number: (random.any() & !0xFFFF) | (PRESSURE_NUMBER + number),
-                length: random.between(60_000, 130_000) as u32,
-                reply_length: 0,
-            };
-            let sent = Sent {
-                content,
-                from: host,
-                to,
-                is_one_way,
-                may_be_given_up: false,
-            };
-            let action = Action::Send {
-                sent,
-                deadline: None,
-                cancel_after: None,
-            };
-            self.plan.push(Planned { at, host, action });
         }
     }
 
@@ -435,11 +368,12 @@ const BUNDLES: u64 = 0xB0D1;
 const WARM: u64 = 0x3A93;
 /// Keeps how much memory hosts have apart from the rest.
 const MEMORY: u64 = 0x3E30;
-/// Keeps what fills a small memory apart from the rest, and its messages' numbers from theirs.
+/// Keeps what fills a small memory apart from the rest.
 const PRESSURE: u64 = 0x9E55;
-const PRESSURE_NUMBER: u64 = 1_000;
 /// Keeps what is drawn of hosts that shut down apart from the rest.
 const SHUT_DOWN: u64 = 0x5D0F;
+/// Keeps what is drawn of a host's limit apart from the rest.
+const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
 /// A CONFIRM is repeated four times within 1.5 s, and then the attempt is given up (SPEC §6.5). A partition or a
@@ -451,16 +385,4 @@ fn suites(random: &mut Random) -> Vec<Suite> {
     let mut suites = Suite::ALL.to_vec();
     suites.rotate_left(random.below(3) as usize);
     suites
-}
-
-/// Most messages are small; every fourth has several records; few are large.
-fn length(random: &mut Random) -> u32 {
-    let (least, most) = match random.below(100) {
-        0..5 => (0, 11),
-        5..72 => (12, 1_000),
-        72..92 => (1_200, 20_000),
-        92..99 => (20_000, 60_000),
-        _ => (60_000, 250_000),
-    };
-    random.between(least, most) as u32
 }

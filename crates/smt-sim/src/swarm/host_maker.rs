@@ -11,7 +11,7 @@ use smt_proto::{Endpoint, Pull};
 use smt_record::KeyLog;
 
 use super::case::{Case, Pulls};
-use super::player::Player;
+use super::player::{Hosts, Player};
 use crate::check::{CheckedCipher, SealBook};
 use crate::crypto::{Credentials, SeededTls};
 use crate::packet::HostId;
@@ -43,8 +43,12 @@ impl<'a> HostMaker<'a> {
 
     /// A host as it begins, with its part of the plan.
     pub(super) fn host(&mut self, id: HostId, random: &mut Random) -> SmtHost<Player> {
-        let odd_clocks = self.case.odd_clocks().collect();
-        let world = (Rc::clone(&self.credentials), odd_clocks);
+        let limits = self.case.configs.iter();
+        let hosts = Hosts {
+            odd_clocks: self.case.odd_clocks().collect(),
+            limits: limits.map(|config| config.message_limit).collect(),
+        };
+        let world = (Rc::clone(&self.credentials), hosts);
         let player = Player::new(id, world, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
         let clock = host.clock;

@@ -27,8 +27,7 @@ pub(super) struct Player {
     id: HostId,
     credentials: Rc<Credentials>,
     random: Random,
-    /// Hosts whose clock is wrong: when a deadline passes there nobody else can tell.
-    odd_clocks: Vec<HostId>,
+    hosts: Hosts,
     agenda: BTreeMap<(Time, u64), Task>,
     serial: u64,
     /// The session to use with each host.
@@ -50,12 +49,22 @@ pub(super) struct Player {
     pub(super) sessions_renewed: u64,
     /// How often the peer's window was full.
     pub(super) blocked: u64,
+    /// How many messages and replies were longer than the peer takes.
+    pub(super) too_large: u64,
     /// Its endpoint refuses what comes.
     pub(super) is_draining: bool,
     /// In the last round every request is answered at once.
     pub(super) is_last_round: bool,
     /// Messages planned and not sent yet.
     pub(super) unsent: u64,
+}
+
+/// What is known of all hosts.
+pub(super) struct Hosts {
+    /// Whose clock is wrong: when a deadline passes there nobody else can tell.
+    pub(super) odd_clocks: Vec<HostId>,
+    /// Bytes of the longest message that each takes.
+    pub(super) limits: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,10 +83,10 @@ enum Look {
     Second,
 }
 
+/// And what it is about.
 #[derive(Clone, Debug)]
 enum Answer {
-    Reply(Bytes),
-    /// And what it is about.
+    Reply(Bytes, Received),
     Abort(AbortCode, Received),
 }
 
@@ -92,14 +101,14 @@ struct Underway {
 impl Player {
     pub(super) fn new(
         id: HostId,
-        (credentials, odd_clocks): (Rc<Credentials>, Vec<HostId>),
+        (credentials, hosts): (Rc<Credentials>, Hosts),
         random: Random,
     ) -> Self {
         Self {
             id,
             credentials,
             random,
-            odd_clocks,
+            hosts,
             agenda: BTreeMap::new(),
             serial: 0,
             peers: BTreeMap::new(),
@@ -112,6 +121,7 @@ impl Player {
             left: BTreeSet::new(),
             sessions_renewed: 0,
             blocked: 0,
+            too_large: 0,
             is_draining: false,
             is_last_round: false,
             unsent: 0,
@@ -182,6 +192,7 @@ impl Player {
                 match issued {
                     Ok(rpc) => {
                         self.unsent -= 1;
+                        self.taken(sent.to, sent.content.length);
                         if let Some(at) = cancel_at {
                             self.push(at, Task::Cancel(rpc));
                         }
@@ -189,16 +200,15 @@ impl Player {
                         if let Some(at) = until {
                             self.push(at + GRACE, Task::Expect(rpc, Look::First));
                         }
-                        let is_odd = self.odd_clocks.contains(&sent.to);
+                        let is_odd = self.hosts.odd_clocks.contains(&sent.to);
                         let until = until.filter(|_| !is_odd);
                         let number = sent.content.number;
                         self.calls.insert(rpc, Underway { number, until });
                         self.reports.push(Report::Sent(sent));
                     }
-                    // All messages are shorter than any host's limit.
-                    Err(refused @ Refused::TooLarge { .. }) => {
+                    Err(Refused::TooLarge { length, .. }) => {
                         self.unsent -= 1;
-                        self.found(Checker::Liveness, format!("{sent:?}: {refused}"));
+                        self.too_large(sent.to, length);
                     }
                     Err(refused) => {
                         self.blocked += u64::from(refused == Refused::Blocked);
@@ -264,6 +274,23 @@ impl Player {
         Some(received)
     }
 
+    /// The endpoint has taken a message of this length.
+    fn taken(&mut self, to: HostId, length: u32) {
+        if length > self.hosts.limits[to.0 as usize] {
+            let text = format!("{length} B were taken for {to:?}, who does not");
+            self.found(Checker::Content, text);
+        }
+    }
+
+    /// The endpoint has refused a message of this length.
+    fn too_large(&mut self, to: HostId, length: usize) {
+        self.too_large += 1;
+        if length <= self.hosts.limits[to.0 as usize] as usize {
+            let text = format!("{length} B were refused for {to:?}, who takes them");
+            self.found(Checker::Liveness, text);
+        }
+    }
+
     fn found(&mut self, checker: Checker, text: String) {
         let text = format!("{:?}: {text}", self.id);
         let failure = Failure::new(checker, text);
@@ -300,8 +327,8 @@ impl Player {
     fn requested(&mut self, now: Time, rpc: RpcId, received: Received, has_deadline: bool) {
         let body = &received.body;
         let claimed = Content::claimed(body);
-        let mut answer =
-            Answer::Reply(claimed.map_or_else(|| body.clone(), |content| content.reply()));
+        let reply = claimed.map_or_else(|| body.clone(), |content| content.reply());
+        let mut answer = Answer::Reply(reply, received.clone());
         let mut at = now;
         if !self.is_last_round {
             match self.random.below(100) {
@@ -318,12 +345,16 @@ impl Player {
     fn answer(&mut self, now: Time, rpc: RpcId, answer: Answer, endpoint: &mut Endpoint) {
         // The caller may have given up meanwhile: then there is nothing to answer.
         match answer {
-            Answer::Reply(body) => {
-                if let Err(refused @ Refused::TooLarge { .. }) = endpoint.reply(now, rpc, body) {
-                    self.found(
-                        Checker::Liveness,
-                        format!("the reply to {rpc:?}: {refused}"),
-                    );
+            Answer::Reply(body, request) => {
+                let length = body.len();
+                match endpoint.reply(now, rpc, body) {
+                    Ok(()) => self.taken(request.from, length as u32),
+                    Err(Refused::TooLarge { length, .. }) => {
+                        self.too_large(request.from, length);
+                        let code = AbortCode::ReplyTooLarge;
+                        self.answer(now, rpc, Answer::Abort(code, request), endpoint);
+                    }
+                    Err(_) => {}
                 }
             }
             Answer::Abort(code, request) => {

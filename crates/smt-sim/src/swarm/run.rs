@@ -317,13 +317,14 @@ impl<'a> Run<'a> {
                     true => 20_000,
                     false => *self.random.pick(&[20_000, 20_000, 250_000]),
                 };
+                let (from, to) = (HostId(from), HostId(to));
                 let content = Content {
                     number: u64::MAX - first - sent,
-                    length: self.random.between(12, longest) as u32,
-                    reply_length: self.random.between(0, longest) as u32,
+                    length: (self.random.between(12, longest) as u32).min(self.case.limit_of(to)),
+                    reply_length: (self.random.between(0, longest) as u32)
+                        .min(self.case.limit_of(from)),
                 };
                 sent += 1;
-                let (from, to) = (HostId(from), HostId(to));
                 let action = Action::Send {
                     sent: Sent {
                         content,

@@ -32,29 +32,25 @@ impl Axis {
         }
     }
 
-    /// From 1 to at least `most`, by factors.
-    pub(super) fn logarithmic(label: &str, most: f64) -> Self {
-        let mut ticks = vec![(1.0, "1".to_owned())];
-        let factors = [2.0, 5.0, 10.0].iter().cycle();
-        let mut decade = 1.0;
-        for factor in factors {
-            let value = decade * factor;
-            ticks.push((value, format!("{value}")));
-            // Beyond any slowdown there is.
-            if value >= most || value > 1e12 {
-                break;
-            }
-            if *factor > 5.0 {
-                decade = value;
-            }
-        }
-        let high = ticks.last().map_or(1.0, |(value, _)| *value);
+    /// From 1, or at most `least` if that is less, to at least `most`, by factors.
+    pub(super) fn logarithmic(label: &str, least: f64, most: f64) -> Self {
+        // Beyond any slowdown there is.
+        let powers = (-3..=12).map(|exponent| 10_f64.powi(exponent));
+        let values: Vec<f64> = powers
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * power))
+            .collect();
+        let first = values.iter().rposition(|value| *value <= least.min(1.0));
+        let values = &values[first.unwrap_or(0)..];
+        let last = values.iter().skip(1).position(|value| *value >= most);
+        let values = &values[..last.map_or(values.len(), |last| last + 2)];
+        let (low, high) = (values[0], values[values.len() - 1]);
         // Three ticks a decade are too many for more than three decades.
-        ticks.retain(|(value, _)| high <= 1_000.0 || value.log10().fract() == 0.0);
+        let is_told = |value: f64| high <= 1_000.0 * low || value.log10().fract() == 0.0;
+        let told = values.iter().copied().filter(|value| is_told(*value));
         Self {
             label: label.to_owned(),
-            ticks,
-            low: 1.0,
+            ticks: told.map(|value| (value, format!("{value}"))).collect(),
+            low,
             high,
             is_logarithmic: true,
         }
@@ -119,16 +115,21 @@ mod tests {
 
     #[test]
     fn logarithmic_ticks_go_by_factors() {
-        assert_eq!(names(&Axis::logarithmic("", 1.5)), ["1", "2"]);
+        assert_eq!(names(&Axis::logarithmic("", 1.0, 1.5)), ["1", "2"]);
         assert_eq!(
-            names(&Axis::logarithmic("", 13.0)),
+            names(&Axis::logarithmic("", 1.0, 13.0)),
             ["1", "2", "5", "10", "20"]
         );
         assert_eq!(
-            names(&Axis::logarithmic("", 3_000.0)),
+            names(&Axis::logarithmic("", 1.0, 3_000.0)),
             ["1", "10", "100", "1000"]
         );
-        assert_eq!(Axis::logarithmic("", 3_000.0).high, 5_000.0);
+        assert_eq!(Axis::logarithmic("", 1.0, 3_000.0).high, 5_000.0);
+        assert_eq!(
+            names(&Axis::logarithmic("", 0.34, 3.0)),
+            ["0.2", "0.5", "1", "2", "5"]
+        );
+        assert_eq!(Axis::logarithmic("", 0.0, 3.0).low, 0.001);
     }
 
     #[test]
@@ -138,7 +139,7 @@ mod tests {
             [0.0, 5.0, 10.0, 20.0, -1.0].map(|value| linear.place(value)),
             [0.0, 0.5, 1.0, 1.0, 0.0]
         );
-        let logarithmic = Axis::logarithmic("", 100.0);
+        let logarithmic = Axis::logarithmic("", 1.0, 100.0);
         assert_eq!(
             [1.0, 10.0, 100.0, 0.5, 0.0].map(|value| logarithmic.place(value)),
             [0.0, 0.5, 1.0, 0.0, 0.0]

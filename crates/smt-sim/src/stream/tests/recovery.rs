@@ -108,6 +108,24 @@ fn lost_acknowledgements_cost_nothing_as_long_as_one_comes() {
 }
 
 #[test]
+fn nothing_is_repeated_where_the_path_is_longer_than_the_least_timeout() {
+    let far = Link {
+        delay: Duration::from_millis(5),
+        ..EDGE
+    };
+    let options = StreamOptions {
+        round_trip: Duration::from_millis(20),
+        ..StreamOptions::default()
+    };
+    let mut scene = Scene::new(&Topology::rack(2, far), options, 1);
+    scene.send(0, 1, 1, LENGTH);
+    scene.run_until(Duration::from_secs(1));
+    assert_eq!(scene.arrived.len(), 1);
+    let counts = scene.host(0).counts();
+    assert_eq!((counts.resent, counts.timeouts), (0, 0));
+}
+
+#[test]
 fn what_a_switch_has_trimmed_is_lost() {
     let mut topology = Topology::rack(3, EDGE);
     topology.switch.trim_above = Some(20_000);
