@@ -24,6 +24,7 @@ mod run;
 mod scenario_run;
 mod scenarios;
 mod seeds;
+mod status_line;
 mod swarm;
 mod telling;
 mod totals;

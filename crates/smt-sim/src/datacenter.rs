@@ -19,6 +19,7 @@ mod scenario_file;
 mod smt_messenger;
 mod stream_messenger;
 mod unloaded;
+mod watch;
 mod wire_bytes;
 
 pub use messenger::{Arrival, Messenger};
@@ -29,3 +30,4 @@ pub use scenario::{Pattern, Scenario, Transport, UnknownTransport};
 pub use scenario_file::{ScenarioError, ScenarioFile};
 pub use smt_messenger::SmtMessenger;
 pub use stream_messenger::StreamMessenger;
+pub use watch::{Standing, Watch};

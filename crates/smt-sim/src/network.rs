@@ -52,7 +52,7 @@ pub struct Network {
 }
 
 /// What moved.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Packets over one cable each.
     pub hops: u64,

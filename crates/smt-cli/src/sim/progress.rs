@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far a swarm is: one line on standard error, rewritten in place; without a terminal a new line now and then.
+//! How far a swarm is, and how long it will take.
 
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use crate::standard_error;
+use super::status_line::StatusLine;
 use crate::time_span;
 
 /// Tells how far a swarm is.
 #[derive(Debug)]
 pub(super) struct Progress {
     began: Instant,
-    told: Instant,
-    is_terminal: bool,
+    status: StatusLine,
     /// Seeds to play, and time to play them in.
     bounds: (Option<u64>, Option<Duration>),
 }
@@ -20,37 +18,22 @@ pub(super) struct Progress {
 impl Progress {
     /// Begins now.
     pub(super) fn new(seeds: Option<u64>, time: Option<Duration>) -> Self {
-        let now = Instant::now();
         Self {
-            began: now,
-            told: now,
-            is_terminal: std::io::stderr().is_terminal(),
+            began: Instant::now(),
+            status: StatusLine::new(),
             bounds: (seeds, time),
         }
     }
 
     /// Tells it, unless it was told lately.
     pub(super) fn tell(&mut self, done: u64, failed: u64) {
-        let interval = match self.is_terminal {
-            true => REWRITE_INTERVAL,
-            false => LINE_INTERVAL,
-        };
-        if self.told.elapsed() < interval {
-            return;
-        }
-        self.told = Instant::now();
-        let line = line(done, failed, self.elapsed(), self.bounds);
-        match self.is_terminal {
-            true => standard_error::tell_part(format_args!("\r{line:WIDTH$}")),
-            false => standard_error::tell(line),
-        }
+        let (elapsed, bounds) = (self.elapsed(), self.bounds);
+        self.status.tell(|| line(done, failed, elapsed, bounds));
     }
 
     /// Makes room for other words.
     pub(super) fn clear(&self) {
-        if self.is_terminal {
-            standard_error::tell_part(format_args!("\r{:WIDTH$}\r", ""));
-        }
+        self.status.clear();
     }
 
     /// Since it began.
@@ -82,13 +65,6 @@ fn line(
     });
     format!("{done} seeds, {rate:.1} a second, {failed} failed{left}")
 }
-
-/// On a terminal.
-const REWRITE_INTERVAL: Duration = Duration::from_millis(200);
-/// In a log.
-const LINE_INTERVAL: Duration = Duration::from_secs(30);
-/// Covers a longer line that was there before; a terminal has 80 columns.
-const WIDTH: usize = 78;
 
 #[cfg(test)]
 mod tests {

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use smt_sim::datacenter::{Named, Scenario, ScenarioFile, Transport, run_watched};
+use smt_sim::datacenter::{Named, Scenario, ScenarioFile, Standing, Transport, Watch, run_watched};
 
 use super::outcome::Outcome;
 use super::outcome_text;
 use super::recording::{self, Recording};
+use super::status_line::StatusLine;
 use crate::failure::{Doing, Failure};
 use crate::time_span;
 
@@ -91,10 +92,23 @@ fn play(
 ) -> Result<Outcome, Failure> {
     let recording = Recording::begin(recorded, scenario.topology.hosts())?;
     let began = Instant::now();
-    let results = run_watched(scenario, recording.as_ref().map(Recording::tap));
+    let mut status = StatusLine::new();
+    let mut tell = |standing: Standing| status.tell(|| line(standing, scenario.duration));
+    let watch = Watch {
+        tap: recording.as_ref().map(Recording::tap),
+        tell: Some(&mut tell),
+    };
+    let results = run_watched(scenario, watch);
+    status.clear();
     tracing::info!("ran in {}", time_span::display(began.elapsed()));
     recording.map_or(Ok(()), Recording::finish)?;
     Ok(Outcome::new(name, file.about.clone(), scenario, &results))
+}
+
+/// How far it is. What comes after the duration takes as long as the slowest message that counts.
+fn line(Standing { at, awaited }: Standing, duration: Duration) -> String {
+    let [at, of] = [at, duration].map(time_span::display);
+    format!("{at} of virtual time; of the messages of the first {of} {awaited} are under way")
 }
 
 /// The scenario's name and its text. What looks like a path is one, and what is a file.

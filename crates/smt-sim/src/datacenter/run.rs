@@ -16,9 +16,10 @@ use super::scenario::{Pattern, Scenario, Transport};
 use super::smt_messenger::SmtMessenger;
 use super::stream_messenger::StreamMessenger;
 use super::unloaded::Unloaded;
+use super::watch::{Standing, Watch};
 use super::wire_bytes::WireBytes;
 use crate::event_queue::EventQueue;
-use crate::network::{Network, Tap};
+use crate::network::Network;
 use crate::packet::HostId;
 use crate::random::{Random, mix};
 use crate::stream::StreamOptions;
@@ -26,17 +27,17 @@ use crate::world::World;
 
 /// Lets it run to its end.
 pub fn run(scenario: &Scenario) -> Results {
-    run_watched(scenario, None)
+    run_watched(scenario, Watch::default())
 }
 
-/// The same with somebody who sees the packets of all hosts, those of setting up included.
-pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
+/// The same with somebody who looks on.
+pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Results {
     match scenario.transport {
         Transport::Smt => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let config = SmtMessenger::config(&scenario.topology);
             let host = |id| SmtMessenger::new(id, config.clone(), zeros.clone());
-            Run::new(scenario, tap, host).play()
+            Run::new(scenario, watch, host).play()
         }
         Transport::Ndp(order) => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
@@ -48,7 +49,7 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
                 host.pulling(link, order)
             };
-            Run::new(scenario, tap, host).play()
+            Run::new(scenario, watch, host).play()
         }
         Transport::Stream(pooling) => {
             let options = StreamOptions {
@@ -59,7 +60,7 @@ pub fn run_watched(scenario: &Scenario, tap: Option<Box<dyn Tap>>) -> Results {
             let of = |hosts| move |id| StreamMessenger::new(id, hosts, options);
             // The lone message's network is smaller than the scenario's.
             let hosts = scenario.topology.hosts().max(4);
-            Run::new(scenario, tap, of(hosts)).play()
+            Run::new(scenario, watch, of(hosts)).play()
         }
     }
 }
@@ -93,6 +94,7 @@ struct Run<'a, M> {
     carried: u64,
     /// What switches had dropped, trimmed and marked when messages began.
     before: [u64; 3],
+    tell: Option<&'a mut dyn FnMut(Standing)>,
 }
 
 struct Sent {
@@ -125,7 +127,7 @@ impl Hasher for Mixed {
 impl<'a, M: Messenger> Run<'a, M> {
     fn new(
         scenario: &'a Scenario,
-        tap: Option<Box<dyn Tap>>,
+        Watch { tap, tell }: Watch<'a>,
         mut host: impl FnMut(HostId) -> M,
     ) -> Self {
         let mut random = Random::new(scenario.seed);
@@ -154,6 +156,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             arrived_lately: 0,
             carried: 0,
             before: [0; 3],
+            tell,
         };
         run.results.alone = run.lone_times();
         run.set_up();
@@ -227,6 +230,15 @@ impl<'a, M: Messenger> Run<'a, M> {
         let patience = ends + PATIENCE;
         while self.awaited > 0 && self.world.network.now() < patience {
             self.send_until(self.world.network.now() + LOOK_EVERY);
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let at = self.world.network.now() - self.began;
+        let awaited = self.awaited;
+        if let Some(tell) = &mut self.tell {
+            tell(Standing { at, awaited });
         }
     }
 
@@ -334,6 +346,7 @@ impl<'a, M: Messenger> Run<'a, M> {
                 arrived: std::mem::take(&mut self.arrived_lately),
             });
             self.sample_due = self.sample_due + self.sample_interval();
+            self.tell();
         }
         self.run_until(end);
     }
