@@ -23,6 +23,10 @@ impl Named {
         Self::new("homa-w3", include_str!("../../scenarios/homa-w3.toml")),
         Self::new("homa-w4", include_str!("../../scenarios/homa-w4.toml")),
         Self::new("homa-w5", include_str!("../../scenarios/homa-w5.toml")),
+        Self::new(
+            "homa-w4-100g",
+            include_str!("../../scenarios/homa-w4-100g.toml"),
+        ),
         Self::new("rack-10", include_str!("../../scenarios/rack-10.toml")),
         Self::new(
             "incast-100",

@@ -202,6 +202,7 @@ impl Case {
             case.draw_limit(&mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
+        case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
     }
@@ -210,8 +211,26 @@ impl Case {
     #[must_use]
     pub fn attacked(mut self) -> Self {
         self.has_adversary = true;
+        self.allow_for_lost_confirms();
         self.allow_for_adversary();
         self
+    }
+
+    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC §6.5). An attacker takes
+    /// what such a fault leaves.
+    fn allow_for_lost_confirms(&mut self) {
+        let least = match self.has_adversary {
+            true => LONG_IF_ATTACKED,
+            false => FOUR_CONFIRMS,
+        };
+        let hosts = self.hosts();
+        for fault in &self.link_faults {
+            let is_of_confirms =
+                fault.kind == FaultKind::OneTypeLoss && fault.extent == PacketType::Confirm as u64;
+            if is_of_confirms && fault.until >= fault.from + least {
+                self.may_end.add_either(fault.pair, hosts);
+            }
+        }
     }
 
     /// What an attacker may cause beside other faults, and is no failure.
@@ -219,14 +238,10 @@ impl Case {
         if !self.has_adversary {
             return;
         }
-        let takes_confirm = |fault: &&LinkFault| match fault.kind {
-            FaultKind::Partition => true,
-            FaultKind::OneTypeLoss => fault.extent == PacketType::Confirm as u64,
-            _ => false,
-        };
         let hosts = self.hosts();
-        for fault in self.link_faults.iter().filter(takes_confirm) {
-            if fault.until >= fault.from + LONG_IF_ATTACKED {
+        for fault in &self.link_faults {
+            let is_partition = fault.kind == FaultKind::Partition;
+            if is_partition && fault.until >= fault.from + LONG_IF_ATTACKED {
                 self.may_end.add_either(fault.pair, hosts);
             }
         }
@@ -376,8 +391,10 @@ const SHUT_DOWN: u64 = 0x5D0F;
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is repeated four times within 1.5 s, and then the attempt is given up (SPEC §6.5). A partition or a
-/// pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker takes the fourth.
+/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms, and then the attempt is given up (SPEC §6.5). The loss of
+/// CONFIRMs for this long can take four of them, and other faults the fifth.
+const FOUR_CONFIRMS: Duration = Duration::from_millis(350);
+/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker the others.
 const LONG_IF_ATTACKED: Duration = Duration::from_millis(100);
 
 /// All suites, beginning with any.

@@ -385,11 +385,18 @@ mod named {
 
     #[test]
     fn homa_s_are_those_of_the_papers() {
-        for (number, workload) in (1..).zip(["w1", "w2", "w3", "w4", "w5"]) {
-            let named = Named::find(&format!("homa-w{number}")).unwrap();
+        for (name, workload, edge) in [
+            ("homa-w1", "w1", 10),
+            ("homa-w2", "w2", 10),
+            ("homa-w3", "w3", 10),
+            ("homa-w4", "w4", 10),
+            ("homa-w5", "w5", 10),
+            ("homa-w4-100g", "w4", 100),
+        ] {
+            let named = Named::find(name).unwrap();
             let scenario = ScenarioFile::parse(named.text).unwrap().scenario();
             assert_eq!(scenario.workload, workload.parse().unwrap());
-            let papers = Topology::datacenter(10_000_000_000, 40_000_000_000);
+            let papers = Topology::datacenter(edge * 1_000_000_000, 4 * edge * 1_000_000_000);
             let topology = scenario.topology;
             assert_eq!(topology.hosts(), papers.hosts());
             assert_eq!(topology.host_delay, papers.host_delay);
