@@ -44,13 +44,13 @@ pub enum Move {
     Retarget,
     /// Its header with the content of another.
     Splice,
-    /// A first flight in a bystander's name.
+    /// Something in a bystander's name: a first flight, a packet of others, or one of a version that nobody speaks.
     Spoof,
     /// Its header, with a field that may be another, as if a switch had cut it.
     Trim,
 }
 
-/// Bytes that were sent in the bystander's name, by session index.
+/// Bytes that were sent in the bystander's name, by the session index that an answer would name.
 pub type Spoofed = BTreeMap<SessionIndex, u64>;
 
 /// The attacker.
@@ -300,11 +300,34 @@ impl<R: LinkRule> Adversary<R> {
         with(packet, bytes)
     }
 
-    /// A client's first flight, as if the bystander had sent it.
+    /// Something as if the bystander had sent it: what is answered goes there.
     fn spoof(&mut self, out: &mut Vec<(Packet, u64)>) {
-        let Some(first) = &self.first_flight else {
+        let spoofed = match self.random.below(4) {
+            0 => self
+                .any_seen()
+                .map(|packet| (answered_index(&packet), packet)),
+            1 => self.of_another_version(),
+            _ => self.another_first_flight(),
+        };
+        let Some((index, packet)) = spoofed else {
             return;
         };
+        *self.spoofed.borrow_mut().entry(index).or_default() += packet.bytes.len() as u64;
+        let from = self.bystander;
+        out.push((Packet { from, ..packet }, 0));
+    }
+
+    /// A packet whose version nobody speaks: it is answered by VERSION, which names no session.
+    fn of_another_version(&mut self) -> Option<(SessionIndex, Packet)> {
+        let packet = self.any_seen()?;
+        let mut bytes = packet.bytes.to_vec();
+        *bytes.first_mut()? = self.random.between(2, 255) as u8;
+        Some((SessionIndex(0), with(&packet, bytes)))
+    }
+
+    /// The first flight of a client that there is not.
+    fn another_first_flight(&mut self) -> Option<(SessionIndex, Packet)> {
+        let first = self.first_flight.as_ref()?;
         // Another index makes it another client's; it stands in the header and in the parameters (SPEC §6.3).
         let mut bytes = first.bytes.to_vec();
         let index = bytes[SOURCE].to_vec();
@@ -316,13 +339,8 @@ impl<R: LinkRule> Adversary<R> {
         places
             .into_iter()
             .for_each(|at| put(&mut bytes, at..at + another.len(), &another));
-        let forged = Packet {
-            from: self.bystander,
-            ..with(first, bytes)
-        };
         let another = SessionIndex(u64::from_be_bytes(another));
-        *self.spoofed.borrow_mut().entry(another).or_default() += forged.bytes.len() as u64;
-        out.push((forged, 0));
+        Some((another, with(first, bytes)))
     }
 }
 
@@ -381,6 +399,16 @@ fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
         bytes: Bytes::from(bytes),
         ..packet.clone()
     }
+}
+
+/// The session index that an answer to this packet would name: its source's, or the one that it names itself.
+fn answered_index(packet: &Packet) -> SessionIndex {
+    let place = match packet.bytes.get(1) {
+        Some(&HANDSHAKE) => SOURCE,
+        _ => INDEX,
+    };
+    let index = packet.bytes.get(place).unwrap_or(&[0; 8]);
+    SessionIndex(index.try_into().map_or(0, u64::from_be_bytes))
 }
 
 /// Whether a receiver could tell them apart.

@@ -27,6 +27,8 @@ pub enum View {
     Arrived,
     /// What somebody at this host's cable sees: what it sends, and what reaches it.
     Host(HostId),
+    /// What passes between these switches, both ways; racks' are numbered first, then spines.
+    Between([u32; 2]),
 }
 
 /// A capture that is being written.
@@ -112,7 +114,7 @@ impl Tap for CaptureTap {
         let mut capture = self.0.borrow_mut();
         let is_seen = match capture.view {
             View::Sent => true,
-            View::Arrived => false,
+            View::Arrived | View::Between(_) => false,
             View::Host(host) => packet.from == host,
         };
         if is_seen {
@@ -123,11 +125,22 @@ impl Tap for CaptureTap {
     fn arrived(&mut self, now: Time, packet: &Packet) {
         let mut capture = self.0.borrow_mut();
         let is_seen = match capture.view {
-            View::Sent => false,
+            View::Sent | View::Between(_) => false,
             View::Arrived => true,
             View::Host(host) => packet.to == host,
         };
         if is_seen {
+            capture.take(now, packet);
+        }
+    }
+
+    fn crossed(&mut self, now: Time, switches: [u32; 2], packet: &Packet) {
+        let mut capture = self.0.borrow_mut();
+        let [one, other] = switches;
+        if [[one, other], [other, one]]
+            .map(View::Between)
+            .contains(&capture.view)
+        {
             capture.take(now, packet);
         }
     }
@@ -250,6 +263,7 @@ mod tests {
         let mut tap = CaptureTap(Rc::clone(&capture));
         for packet in packets {
             tap.departed(Time::from_nanos(1_000_000_002), packet);
+            tap.crossed(Time::from_nanos(1_000_000_003), [packet.from.0, 9], packet);
             tap.arrived(Time::from_nanos(1_000_000_003), packet);
         }
         let captured = capture.borrow_mut().finish().unwrap();
@@ -280,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_what_is_sent_or_what_arrives_or_one_cable() {
+    fn a_view_is_what_is_sent_or_what_arrives_or_one_link() {
         let packets = [packet(1, 2, b"1"), packet(2, 3, b"2"), packet(3, 1, b"3")];
         let seen = |view| {
             let (bytes, _) = file(view, 1_000, &packets);
@@ -291,6 +305,9 @@ mod tests {
         assert_eq!(seen(View::Sent), [(2, '1'), (2, '2'), (2, '3')]);
         assert_eq!(seen(View::Arrived), [(3, '1'), (3, '2'), (3, '3')]);
         assert_eq!(seen(View::Host(HostId(1))), [(2, '1'), (3, '3')]);
+        assert_eq!(seen(View::Between([2, 9])), [(3, '2')]);
+        assert_eq!(seen(View::Between([9, 3])), [(3, '3')]);
+        assert_eq!(seen(View::Between([2, 3])), []);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
 //! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
-//! the rest is looked at by the swarm's run when it ends.
+//! [`bounds`] judges the rest by what the swarm's run has counted.
 
+pub(crate) mod bounds;
 mod content;
 mod ledger;
 mod sealing;

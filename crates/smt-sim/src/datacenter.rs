@@ -8,6 +8,7 @@
 //!
 //! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams.
 
+mod cannot_run;
 mod messenger;
 mod named;
 mod peers;
@@ -22,6 +23,7 @@ mod unloaded;
 mod watch;
 mod wire_bytes;
 
+pub use cannot_run::CannotRun;
 pub use messenger::{Arrival, Messenger};
 pub use named::Named;
 pub use results::{LoneTime, Results, Round, Sample, SlowdownRow};

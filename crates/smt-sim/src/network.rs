@@ -23,12 +23,14 @@ pub trait LinkRule {
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>);
 }
 
-/// Sees every packet that leaves or reaches a host.
+/// Sees every packet that leaves or reaches a host, or passes from switch to switch.
 pub trait Tap {
     /// A host puts it on its cable; faults come after.
     fn departed(&mut self, now: Time, packet: &Packet);
     /// It is handed to its host.
     fn arrived(&mut self, now: Time, packet: &Packet);
+    /// A switch puts it on its cable to another. Racks' switches are numbered first, then spines.
+    fn crossed(&mut self, _now: Time, _switches: [u32; 2], _packet: &Packet) {}
 }
 
 /// A network in virtual time.
@@ -323,10 +325,18 @@ impl Network {
         let state = &mut self.ports[port.0 as usize];
         if let Some(switch) = state.switch {
             self.switches[switch as usize].buffered -= u64::from(parcel.length);
+            if let Node::Switch(to) = state.to
+                && !self.taps.is_empty()
+                && let Some(packet) = self.packets.get_mut(parcel)
+            {
+                let taps = self.taps.iter_mut();
+                taps.for_each(|tap| tap.crossed(self.now, [switch, to], packet));
+            }
         } else if self.rule.is_some() || !self.taps.is_empty() {
             self.watch(port, parcel, arrives);
             return;
         }
+        let state = &mut self.ports[port.0 as usize];
         // One event for each port, not for each packet: the queue of events stays short.
         if state.launch(parcel, arrives) {
             self.plan(arrives, Happening::Arrival(port));

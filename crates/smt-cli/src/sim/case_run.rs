@@ -45,7 +45,12 @@ pub(super) fn run(
         case = case.attacked();
     }
     // A file that cannot be made is found out before anything is told.
-    let mut recording = Recording::begin(recorded, case.hosts())?;
+    let plan = recording::Plan {
+        hosts: case.hosts(),
+        racks: 1,
+        spines: 0,
+    };
+    let mut recording = Recording::begin(recorded, plan)?;
     let key_log = arguments.key_log.as_deref().map(key_log).transpose()?;
     let told = match is_json {
         true => case_text::json(&case).to_string(),
@@ -110,7 +115,7 @@ fn text(played: &Played) -> String {
         } = verdict;
         lines.push(format!("trace     {trace:032x}"));
         lines.push(format!(
-            "sent      {messages} messages ({several} of several records), {succeeded} succeeded; {packets} packets"
+            "delivered {messages} messages ({several} of several records); {succeeded} succeeded, {packets} packets"
         ));
     }
     if played.findings.is_empty() {

@@ -30,12 +30,28 @@ pub(super) struct Finding {
 impl Played {
     /// Plays a seed.
     pub(super) fn play(seed: u64) -> Self {
-        Self::of(&Case::new(seed), Observers::default())
+        Self::repeated(&Case::new(seed))
     }
 
     /// Plays a seed with an attacker on the path.
     pub(super) fn play_attacked(seed: u64) -> Self {
-        Self::of(&Case::new(seed).attacked(), Observers::default())
+        Self::repeated(&Case::new(seed).attacked())
+    }
+
+    /// Plays a case, and some cases twice: what is not of the seed would show.
+    fn repeated(case: &Case) -> Self {
+        let mut played = Self::of(case, Observers::default());
+        if case.seed.is_multiple_of(REPEAT_EVERY) {
+            let again = Self::of(case, Observers::default());
+            let trace = |played: &Self| played.verdict.as_ref().map(|verdict| verdict.trace);
+            if trace(&again) != trace(&played) {
+                played.findings.push(Finding {
+                    checker: TRACE.to_owned(),
+                    text: "it does not repeat: the trace is another the second time".to_owned(),
+                });
+            }
+        }
+        played
     }
 
     /// Plays a case, and lets somebody look on.
@@ -107,6 +123,10 @@ impl From<&smt_sim::check::Failure> for Finding {
     }
 }
 
+/// One of so many seeds is played twice.
+const REPEAT_EVERY: u64 = 50;
+/// The case does not repeat.
+const TRACE: &str = "Trace";
 /// The code has panicked.
 const PANIC: &str = "Panic";
 /// The case takes more real time than any should.

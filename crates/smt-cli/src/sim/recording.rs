@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::str::FromStr;
 
 use clap::Args;
 use smt_sim::{CAPTURE_BYTES_MAX, Capture, CaptureTap, HostId, Tap, View};
@@ -30,9 +31,45 @@ pub(super) struct Arguments {
         conflicts_with = "arriving"
     )]
     host: Option<u32>,
+    /// Capture what passes between a rack's switch and a spine, both ways
+    #[arg(
+        long,
+        value_name = "rackR-spineS",
+        requires = "capture",
+        conflicts_with_all = ["arriving", "host"]
+    )]
+    link: Option<RackToSpine>,
     /// Capture what reaches all hosts, after faults and forgery
     #[arg(long, requires = "capture")]
     arriving: bool,
+}
+
+/// What there is to capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) hosts: u32,
+    pub(super) racks: u32,
+    pub(super) spines: u32,
+}
+
+/// A link, as it is typed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct RackToSpine {
+    rack: u32,
+    spine: u32,
+}
+
+impl FromStr for RackToSpine {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers = || {
+            let (rack, spine) = text.strip_prefix("rack")?.split_once("-spine")?;
+            Some((rack.parse().ok()?, spine.parse().ok()?))
+        };
+        let (rack, spine) = numbers().ok_or("a link is named as rack0-spine3")?;
+        Ok(Self { rack, spine })
+    }
 }
 
 /// A capture that is being written.
@@ -42,21 +79,12 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Begins one if it was asked for. So many hosts there are.
-    pub(super) fn begin(arguments: &Arguments, hosts: u32) -> Result<Option<Self>, Failure> {
+    /// Begins one if it was asked for.
+    pub(super) fn begin(arguments: &Arguments, plan: Plan) -> Result<Option<Self>, Failure> {
         let Some(path) = arguments.capture.clone() else {
             return Ok(None);
         };
-        let view = match arguments.host {
-            Some(host) if host >= hosts => {
-                let last = hosts - 1;
-                let text = format!("there is no host {host} here: give one from 0 to {last}");
-                return Err(Failure::new(text));
-            }
-            Some(host) => View::Host(HostId(host)),
-            None if arguments.arriving => View::Arrived,
-            None => View::Sent,
-        };
+        let view = view(arguments, plan)?;
         let file = File::create(&path).doing(format!("making {}", path.display()))?;
         let capture = Capture::begin(Box::new(BufWriter::new(file)), view, CAPTURE_BYTES_MAX)
             .doing(format!("writing {}", path.display()))?;
@@ -84,5 +112,35 @@ impl Recording {
             );
         }
         Ok(())
+    }
+}
+
+fn view(arguments: &Arguments, plan: Plan) -> Result<View, Failure> {
+    let Plan {
+        hosts,
+        racks,
+        spines,
+    } = plan;
+    match (arguments.host, arguments.link) {
+        (Some(host), _) if host >= hosts => {
+            let last = hosts - 1;
+            let text = format!("there is no host {host} here: give one from 0 to {last}");
+            Err(Failure::new(text))
+        }
+        (Some(host), _) => Ok(View::Host(HostId(host))),
+        (None, Some(_)) if spines == 0 => {
+            let text = "there is one switch here, and no link to a spine: --host has what hosts' links carry";
+            Err(Failure::new(text.to_owned()))
+        }
+        (None, Some(RackToSpine { rack, spine })) if rack >= racks || spine >= spines => {
+            let last = format!("rack{}-spine{}", racks - 1, spines - 1);
+            let text = format!(
+                "there is no rack{rack}-spine{spine} here: give one from rack0-spine0 to {last}"
+            );
+            Err(Failure::new(text))
+        }
+        (None, Some(RackToSpine { rack, spine })) => Ok(View::Between([rack, racks + spine])),
+        (None, None) if arguments.arriving => Ok(View::Arrived),
+        (None, None) => Ok(View::Sent),
     }
 }

@@ -63,14 +63,14 @@ pub(super) fn run(
     if arguments.show {
         return Ok(write!(std::io::stdout(), "{text}")?);
     }
+    let mut file = parse(which.scenario, &text)?;
+    change(&mut file, which, arguments)?;
     // What cannot be written is found out before the run, and not after it.
     if let Some(path) = &arguments.results {
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).open(path);
         file.doing(format!("opening {}", path.display()))?;
     }
-    let mut file = parse(which.scenario, &text)?;
-    change(&mut file, which, arguments)?;
     let scenario = file.scenario();
     let outcome = play(&file, &scenario, recorded, name)?;
     let line = serde_json::to_string(&outcome)?;
@@ -90,7 +90,12 @@ fn play(
     recorded: &recording::Arguments,
     name: String,
 ) -> Result<Outcome, Failure> {
-    let recording = Recording::begin(recorded, scenario.topology.hosts())?;
+    let plan = recording::Plan {
+        hosts: scenario.topology.hosts(),
+        racks: scenario.topology.racks,
+        spines: scenario.topology.spines,
+    };
+    let recording = Recording::begin(recorded, plan)?;
     let began = Instant::now();
     let mut status = StatusLine::new();
     let mut tell = |standing: Standing| status.tell(|| line(standing, scenario.duration));
@@ -100,6 +105,7 @@ fn play(
     };
     let results = run_watched(scenario, watch);
     status.clear();
+    let results = results.map_err(|why| Failure::new(format!("{name} cannot run: {why}")))?;
     tracing::info!("ran in {}", time_span::display(began.elapsed()));
     recording.map_or(Ok(()), Recording::finish)?;
     Ok(Outcome::new(name, file.about.clone(), scenario, &results))

@@ -76,7 +76,7 @@ impl Totals {
     pub(super) fn text(&self, elapsed: Duration, least: f64) -> String {
         let mut text = format!(
             "{} seeds in {}, {:.1} a second, {} failed\n\
-             {} messages ({} of several records), {} succeeded; {} packets\n",
+             {} messages delivered ({} of several records), {} succeeded; {} packets\n",
             self.seeds,
             time_span::display(elapsed),
             progress::rate(self.seeds, elapsed),

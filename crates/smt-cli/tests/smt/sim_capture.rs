@@ -169,3 +169,50 @@ fn members_of_a_bundle_are_told_one_by_one() {
         "no case has a bundle"
     );
 }
+
+#[test]
+fn a_link_between_switches_has_what_passes_between_its_rack_and_others() {
+    let files = Files::empty();
+    let capture = files.path("capture");
+    let run = |link: &str| {
+        smt(&[
+            "sim",
+            "run",
+            "smoke",
+            "--duration",
+            "20us",
+            "--capture",
+            &capture,
+            "--link",
+            link,
+        ])
+    };
+    assert!(run("rack1-spine0").text().contains("messages of W2"));
+    let dump = smt(&["dump", &capture]);
+    // Four hosts a rack: 4 to 7 are the second's.
+    let is_of_rack = |address: &str| {
+        let host = address.strip_prefix("10.0.0.").unwrap();
+        let (host, _) = host.split_once(':').unwrap();
+        (4..8).contains(&host.parse::<u32>().unwrap())
+    };
+    let lines: Vec<_> = dump
+        .text()
+        .lines()
+        .filter(|line| line.contains(" > "))
+        .collect();
+    let from_rack = lines.iter().filter(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_ne!(is_of_rack(words[1]), is_of_rack(words[3]), "{line}");
+        is_of_rack(words[1])
+    });
+    let from_rack = from_rack.count();
+    assert!(
+        from_rack > 20 && lines.len() - from_rack > 20,
+        "{from_rack}"
+    );
+    run("rack3-spine0").fails_with(&["no rack3-spine0 here: give one from rack0-spine0 to rack2-"]);
+    run("spine0").fails_with(&["a link is named as rack0-spine3"]);
+    let case = ["sim", "run", "--seed", "1", "--capture", &capture];
+    smt(&[&case[..], &["--link", "rack0-spine0"]].concat())
+        .fails_with(&["there is one switch here"]);
+}

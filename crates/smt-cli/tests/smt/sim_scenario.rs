@@ -331,4 +331,36 @@ fn a_wrong_file_is_told_with_its_line_and_field() {
     smt(&["sim", "run", &files.path("missing.toml")]).fails_with(&["missing.toml", "No such file"]);
     smt(&["sim", "run", "homa-w6"]).fails_with(&["\"homa-w6\" is no scenario", "homa-w5"]);
     smt(&["sim", "run", "incast-100", "--load", "0.5"]).fails_with(&["has no load"]);
+    let path = files.write("wrong.toml", GOOD.replacen("load", "lode", 1));
+    let results = files.path("results.json");
+    smt(&["sim", "run", &path, "--results", &results]).fails_with(&["is no field"]);
+    assert!(!std::path::Path::new(&results).exists());
 }
+
+#[test]
+fn a_network_that_carries_too_little_is_told_as_such() {
+    let files = Files::empty();
+    let path = files.write("narrow.toml", NARROW);
+    smt(&["sim", "run", &path]).fails_with(&[
+        "narrow cannot run: a message of 33554432 B that is alone does not arrive within 10 s",
+        "buffer_bytes",
+    ]);
+}
+
+/// Hosts of 400 Gb/s behind a core of 1, and switches that hold one packet.
+const NARROW: &str = r#"transport = "smt"
+messages = "32M"
+duration_us = 1
+[topology]
+kind = "datacenter"
+racks = 2
+hosts_per_rack = 2
+spines = 1
+edge_gbps = 400
+core_gbps = 1
+[switch]
+buffer_bytes = 1_538
+[pattern]
+kind = "uniform"
+load = 0.01
+"#;

@@ -86,3 +86,15 @@ fn it_cuts_messages_at_a_record() {
     let is_cut = |p: &&Packet| u32::from_be_bytes(p.bytes[LENGTH].try_into().unwrap()) >= 1_142;
     assert!(all.len() < 100 && all.iter().filter(is_cut).count() == all.len());
 }
+
+#[test]
+fn in_a_bystander_s_name_come_copies_and_versions_that_nobody_speaks() {
+    let all = passed(Move::Spoof);
+    let spoofed: Vec<_> = all.iter().filter(|p| p.from == HostId(9)).collect();
+    let odd = spoofed.iter().filter(|p| p.bytes[0] != 1).count();
+    assert!(
+        odd > 10 && spoofed.len() - odd > 10,
+        "{odd} of {}",
+        spoofed.len()
+    );
+}

@@ -206,19 +206,12 @@ impl Ledger {
         &self.failures
     }
 
-    /// Messages delivered.
-    pub fn delivered_count(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Messages that were sent, and those of several records (given the largest first record).
-    pub fn sent_counts(&self, first_record: u32) -> (u64, u64) {
-        let all = self.messages.len() as u64;
-        let several = self
-            .messages
-            .values()
-            .filter(|entry| entry.sent.content.length > first_record);
-        (all, several.count() as u64)
+    /// Messages delivered, and those of several records (given the largest first record).
+    pub fn delivered_counts(&self, first_record: u32) -> (u64, u64) {
+        let is_long = |entry: &&Entry| entry.sent.content.length > first_record;
+        let several = self.messages.values().filter(is_long);
+        let several = several.filter(|entry| entry.delivered > 0);
+        (self.delivered, several.count() as u64)
     }
 
     /// Messages that were replied to, or delivered if they are one-way.

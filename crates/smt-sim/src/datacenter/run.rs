@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_proto::Time;
 
+use super::cannot_run::CannotRun;
 use super::messenger::{Arrival, Messenger};
 use super::peers::Peers;
 use super::poisson;
@@ -26,18 +27,24 @@ use crate::stream::StreamOptions;
 use crate::world::World;
 
 /// Lets it run to its end.
-pub fn run(scenario: &Scenario) -> Results {
+///
+/// # Errors
+/// Its network does not carry what is to be measured.
+pub fn run(scenario: &Scenario) -> Result<Results, CannotRun> {
     run_watched(scenario, Watch::default())
 }
 
 /// The same with somebody who looks on.
-pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Results {
-    match scenario.transport {
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Result<Results, CannotRun> {
+    Ok(match scenario.transport {
         Transport::Smt => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let config = SmtMessenger::config(&scenario.topology);
             let host = |id| SmtMessenger::new(id, config.clone(), zeros.clone());
-            Run::new(scenario, watch, host).play()
+            Run::new(scenario, watch, host)?.play()
         }
         Transport::Ndp(order) => {
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
@@ -49,7 +56,7 @@ pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Results {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
                 host.pulling(link, order)
             };
-            Run::new(scenario, watch, host).play()
+            Run::new(scenario, watch, host)?.play()
         }
         Transport::Stream(pooling) => {
             let options = StreamOptions {
@@ -60,9 +67,9 @@ pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Results {
             let of = |hosts| move |id| StreamMessenger::new(id, hosts, options);
             // The lone message's network is smaller than the scenario's.
             let hosts = scenario.topology.hosts().max(4);
-            Run::new(scenario, watch, of(hosts)).play()
+            Run::new(scenario, watch, of(hosts))?.play()
         }
-    }
+    })
 }
 
 struct Run<'a, M> {
@@ -129,10 +136,10 @@ impl<'a, M: Messenger> Run<'a, M> {
         scenario: &'a Scenario,
         Watch { tap, tell }: Watch<'a>,
         mut host: impl FnMut(HostId) -> M,
-    ) -> Self {
+    ) -> Result<Self, CannotRun> {
         let mut random = Random::new(scenario.seed);
         let topology = &scenario.topology;
-        let unloaded = Unloaded::measure(topology, &scenario.workload.sizes(), &mut host);
+        let unloaded = Unloaded::measure(topology, &scenario.workload.sizes(), &mut host)?;
         let mut network = Network::new(topology, &mut random);
         tap.into_iter().for_each(|tap| network.add_tap(tap));
         let hosts = (0..topology.hosts()).map(|id| host(HostId(id))).collect();
@@ -159,8 +166,8 @@ impl<'a, M: Messenger> Run<'a, M> {
             tell,
         };
         run.results.alone = run.lone_times();
-        run.set_up();
-        run
+        run.set_up()?;
+        Ok(run)
     }
 
     /// The shortest, the median and the longest message, each alone.
@@ -178,7 +185,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     }
 
     /// Sessions begin, a rack's worth of hosts at a time.
-    fn set_up(&mut self) {
+    fn set_up(&mut self) -> Result<(), CannotRun> {
         for host in 0..self.scenario.topology.hosts() {
             let sessions = &self.peers.sessions[host as usize];
             let begin = |host: &mut M, now| host.begin(now, sessions);
@@ -188,16 +195,16 @@ impl<'a, M: Messenger> Run<'a, M> {
         }
         let end = self.world.network.now() + SETUP;
         self.world.run_until(end);
-        let ready = self.world.hosts().iter().filter(|host| host.is_ready());
-        assert_eq!(
-            ready.count(),
-            self.world.hosts().len(),
-            "not all sessions are live"
-        );
+        let (hosts, ready) = (self.world.hosts().len(), self.world.hosts().iter());
+        let ready = ready.filter(|host| host.is_ready()).count();
+        if ready < hosts {
+            return Err(CannotRun::Sessions { ready, hosts });
+        }
         self.began = self.world.network.now();
         self.world.network.take_queue_peak();
         self.carried = self.carried();
         self.before = self.interfered();
+        Ok(())
     }
 
     fn play(mut self) -> Results {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
+use super::cannot_run::CannotRun;
 use super::messenger::Messenger;
 use crate::network::Network;
 use crate::packet::HostId;
@@ -26,7 +27,7 @@ impl Unloaded {
         topology: &Topology,
         lengths: &[u32],
         mut host: impl FnMut(HostId) -> M,
-    ) -> Self {
+    ) -> Result<Self, CannotRun> {
         let small = Topology {
             racks: topology.racks.min(2),
             hosts_per_rack: 2,
@@ -48,13 +49,13 @@ impl Unloaded {
                 world.run_until(began);
                 time_alone(&mut world, HostId(to), *length)
             };
-            times.within.insert(*length, alone(1));
+            times.within.insert(*length, alone(1)?);
             if hosts > 2 {
-                let across = alone(2);
+                let across = alone(2)?;
                 times.across.insert(*length, across);
             }
         }
-        times
+        Ok(times)
     }
 
     /// How long a message of this length takes.
@@ -72,7 +73,11 @@ impl Unloaded {
 }
 
 /// A message from host 0, and nothing else in the network.
-fn time_alone<M: Messenger>(world: &mut World<M>, to: HostId, length: u32) -> Duration {
+fn time_alone<M: Messenger>(
+    world: &mut World<M>,
+    to: HostId,
+    length: u32,
+) -> Result<Duration, CannotRun> {
     let began = world.network.now();
     world.change(HostId(0), |host, now| host.send(now, to, length));
     let mut arrived = Vec::new();
@@ -84,11 +89,10 @@ fn time_alone<M: Messenger>(world: &mut World<M>, to: HostId, length: u32) -> Du
             world.peek(to, |host| host.take_arrivals(&mut arrived));
         }
     }
-    assert!(
-        !arrived.is_empty(),
-        "a lone message of {length} bytes did not arrive"
-    );
-    world.network.now() - began
+    match arrived.is_empty() {
+        true => Err(CannotRun::LoneMessage { length }),
+        false => Ok(world.network.now() - began),
+    }
 }
 
 /// Sessions begin, and the size of datagrams is found.
@@ -122,7 +126,7 @@ mod tests {
             peers: 3,
             seed: 1,
         };
-        let [alone] = run(&scenario).alone[..] else {
+        let [alone] = run(&scenario).unwrap().alone[..] else {
             panic!("there is one length")
         };
         let best = f64::from(alone.length) * 8.0 / gbps as f64;

@@ -40,12 +40,12 @@ mod tests {
             tell: Some(&mut tell),
             ..Watch::default()
         };
-        let results = run_watched(&scenario, watch);
+        let results = run_watched(&scenario, watch).unwrap();
         assert!(told.is_sorted_by(|one, next| one.at < next.at));
         assert!(told.iter().any(|standing| standing.awaited > 0));
         let last = told.last().unwrap();
         assert!(last.awaited == 0 && last.at >= results.lasted, "{last:?}");
-        let unseen = run(&scenario);
+        let unseen = run(&scenario).unwrap();
         assert_eq!(results.lasted, unseen.lasted);
         assert_eq!(results.counts, unseen.counts);
     }

@@ -4,8 +4,9 @@
 //! - Below the threshold the window grows by what arrives (slow start), above it by a segment per window. It grows
 //!   only if it was what held the sender back, and not between a cut and the first acknowledgement of what was
 //!   sent after it.
-//! - The share of marked bytes is averaged per window: alpha. A mark cuts the window by alpha / 2, a loss by half;
-//!   of both at most one per window.
+//! - The share of marked bytes is averaged per window: alpha. A mark cuts the window by alpha / 2, a loss by half: each at
+//!   most once per window, and marks not after a loss. A loss halves what a mark has cut already, as Linux has it (RFC
+//!   8257 §3.5 wants losses treated as by any TCP).
 //! - A timeout leaves one segment, and slow start up to half.
 //!
 //! Integers only, so that a run repeats on any machine.
@@ -29,6 +30,8 @@ pub(super) struct Window {
     observed_until: u64,
     /// What was under way at the last cut ends here.
     cut_until: u64,
+    /// The same of the last cut for a loss.
+    halved_until: u64,
     /// After a cut, until something later is acknowledged.
     is_held: bool,
 }
@@ -59,6 +62,7 @@ impl Window {
             marked: 0,
             observed_until: 0,
             cut_until: 0,
+            halved_until: 0,
             is_held: false,
         }
     }
@@ -78,8 +82,9 @@ impl Window {
 
     /// Something is lost: `next` is the oldest byte that has not arrived, `sent` the first that was never sent.
     pub(super) fn handle_loss(&mut self, next: u64, sent: u64) {
-        if next >= self.cut_until {
+        if next >= self.halved_until {
             self.shrink(self.size / 2, sent);
+            self.halved_until = sent;
         }
     }
 
@@ -92,6 +97,7 @@ impl Window {
         self.size = SEGMENT_MAX as u64;
         self.grown = 0;
         self.cut_until = sent;
+        self.halved_until = sent;
         self.is_held = false;
     }
 
@@ -243,6 +249,19 @@ mod tests {
         assert_eq!(flow.segments(), 10);
         flow.window.handle_loss(sent, sent + 10 * SEGMENT);
         assert_eq!(flow.segments(), 5);
+    }
+
+    #[test]
+    fn a_loss_halves_what_a_mark_has_cut() {
+        let mut flow = Flow::new();
+        flow.window.alpha = 0;
+        flow.pass(1);
+        let size = flow.window.size();
+        let sent = flow.next + size;
+        flow.window.handle_loss(flow.next, sent);
+        assert_eq!(flow.window.size(), size / 2);
+        flow.window.handle_loss(flow.next, sent);
+        assert_eq!(flow.window.size(), size / 2);
     }
 
     #[test]

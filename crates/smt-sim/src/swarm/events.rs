@@ -7,15 +7,16 @@ use super::player::Player;
 use crate::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 8]);
+pub(super) struct Events([(&'static str, bool); 9]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 8] = [
+    pub(super) const NAMES: [&str; 9] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
         TOO_LARGE,
+        REPLY_TOO_LARGE,
         MEMORY_REFUSAL,
         TRIMMED,
         CUT_ASKED,
@@ -36,6 +37,7 @@ impl Events {
             (RESTART, sum(|player| player.sessions_renewed) > 0),
             (WINDOW_EDGE, sum(|player| player.blocked) > 0),
             (TOO_LARGE, sum(|player| player.too_large) > 0),
+            (REPLY_TOO_LARGE, sum(|player| player.replies_too_large) > 0),
             (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
             (CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
@@ -54,6 +56,7 @@ const KEY_UPDATE: &str = "key update";
 const RESTART: &str = "session begun anew";
 const WINDOW_EDGE: &str = "window edge";
 const TOO_LARGE: &str = "message too long for its receiver";
+const REPLY_TOO_LARGE: &str = "reply too long for its caller";
 const MEMORY_REFUSAL: &str = "memory refusal";
 const TRIMMED: &str = "packet trimmed";
 const CUT_ASKED: &str = "trimmed packet asked for";

@@ -49,8 +49,9 @@ pub(super) struct Player {
     pub(super) sessions_renewed: u64,
     /// How often the peer's window was full.
     pub(super) blocked: u64,
-    /// How many messages and replies were longer than the peer takes.
+    /// How many messages were longer than the peer takes, and how many replies.
     pub(super) too_large: u64,
+    pub(super) replies_too_large: u64,
     /// Its endpoint refuses what comes.
     pub(super) is_draining: bool,
     /// In the last round every request is answered at once.
@@ -122,6 +123,7 @@ impl Player {
             sessions_renewed: 0,
             blocked: 0,
             too_large: 0,
+            replies_too_large: 0,
             is_draining: false,
             is_last_round: false,
             unsent: 0,
@@ -208,7 +210,8 @@ impl Player {
                     }
                     Err(Refused::TooLarge { length, .. }) => {
                         self.unsent -= 1;
-                        self.too_large(sent.to, length);
+                        self.too_large += 1;
+                        self.refused(sent.to, length);
                     }
                     Err(refused) => {
                         self.blocked += u64::from(refused == Refused::Blocked);
@@ -270,6 +273,7 @@ impl Player {
             from: *from,
             body,
         };
+        self.within_own_limit(&received.body);
         self.reports.push(Report::Delivered(received.clone()));
         Some(received)
     }
@@ -282,9 +286,16 @@ impl Player {
         }
     }
 
+    /// The endpoint has delivered this.
+    fn within_own_limit(&mut self, body: &Bytes) {
+        if body.len() > self.hosts.limits[self.id.0 as usize] as usize {
+            let text = format!("{} B were delivered, which exceed the limit", body.len());
+            self.found(Checker::Content, text);
+        }
+    }
+
     /// The endpoint has refused a message of this length.
-    fn too_large(&mut self, to: HostId, length: usize) {
-        self.too_large += 1;
+    fn refused(&mut self, to: HostId, length: usize) {
         if length <= self.hosts.limits[to.0 as usize] as usize {
             let text = format!("{length} B were refused for {to:?}, who takes them");
             self.found(Checker::Liveness, text);
@@ -350,7 +361,8 @@ impl Player {
                 match endpoint.reply(now, rpc, body) {
                     Ok(()) => self.taken(request.from, length as u32),
                     Err(Refused::TooLarge { length, .. }) => {
-                        self.too_large(request.from, length);
+                        self.replies_too_large += 1;
+                        self.refused(request.from, length);
                         let code = AbortCode::ReplyTooLarge;
                         self.answer(now, rpc, Answer::Abort(code, request), endpoint);
                     }
@@ -413,6 +425,7 @@ impl Application for Player {
             }
             Event::Reply { rpc, body } => {
                 self.used.insert(rpc.session);
+                self.within_own_limit(&body);
                 self.ended(now, rpc, Outcome::Replied(body));
             }
             Event::CallFailed { rpc, error } => {
