@@ -24,6 +24,7 @@ fn main() {
         lists.flatten().map(bytes).collect()
     };
     write(folder, "packet", of(&["packets", "malformed"]));
+    write(folder, "bundle", of(&["bundles", "malformed_bundles"]));
     let params = of(&["params", "malformed_params"]);
     write(
         folder,

@@ -7,6 +7,7 @@
 //!    and what the victim's application does meanwhile.
 //! 3. Then the peer is silent for ever: every call ends, the session dies, nothing is held.
 
+mod content;
 mod said;
 mod sealed;
 mod victim;
@@ -51,6 +52,8 @@ enum Step {
     Abort { which: u8 },
     /// It closes the session.
     Close,
+    /// The peer sends a part of a message, and the network leaves only the header of it, or makes one up.
+    Trim(Sealed, Option<Forgery>),
 }
 
 /// Runs all steps, and the silence after them.
@@ -80,6 +83,10 @@ fn run(victim: &mut Victim, step: &Step) {
         Step::Reply { which, size } => victim.reply((*which).into(), (*size).into()),
         Step::Abort { which } => victim.abort((*which).into()),
         Step::Close => victim.close(),
+        Step::Trim(sealed, forgery) => {
+            let datagram = sealed.datagram(victim);
+            victim.receive_trimmed(datagram, forgery.as_ref());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! for every committed input, without a fuzzer.
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod credentials;
 pub mod epoch;
 pub mod flight;

@@ -4,11 +4,13 @@
 //! 1. [`smt_wire::parse`] walks the input as a receiver does.
 //! 2. At each step [`model`] says by itself what the specification permits; both must agree.
 //! 3. Every packet is emitted again: the same bytes, but for reserved ones, which become zero.
+//! 4. The input is also taken as what a switch has left of a packet ([`trimmed`]).
 //!
 //! Not here: tags and records (see [`crate::record`]).
 
 mod emission;
 mod model;
+mod trimmed;
 
 use smt_wire::{PLAINTEXT_VERSION, Packet, PacketType, ParseError, VERSION, parse};
 
@@ -39,6 +41,7 @@ pub fn check(datagram: &[u8]) {
 }
 
 fn walk(version: u8, mut datagram: &[u8]) {
+    trimmed::check(version, datagram);
     loop {
         let parsed = parse(version, datagram);
         let taken = match judge(version, datagram) {
@@ -74,6 +77,9 @@ fn check_packet(version: u8, packet: &Packet<'_>, bytes: &[u8]) {
     assert_eq!(packet.packet_type() as u8, bytes[1]);
     assert!(is_one_line(&format!("{packet} {packet:?}")));
     emission::check(version, packet, bytes);
+    if let Packet::Data(data) = packet {
+        trimmed::check_cuts(version, data, bytes);
+    }
 }
 
 /// Logs and dumps give each packet one line (house rule for `Display`).

@@ -10,7 +10,9 @@
 //! In `endpoint` a session is live before the first step; in `connect` the first step meets the
 //! client's first flight.
 
+mod size;
 mod step;
+mod trimming;
 
 use arbitrary::Arbitrary;
 

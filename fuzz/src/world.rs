@@ -65,7 +65,8 @@ impl World {
         configs[1].accept = true;
         let node = |number: usize| {
             let config = configs[number].clone();
-            Node::new(number, config, Arc::new(Exchanges::new()))
+            let node = Node::new(number, config, Arc::new(Exchanges::new()));
+            node.with_pull(settings[number].pull())
         };
         let mut nodes = [node(0), node(1)];
         nodes[0].endpoint.set_key_log(ledger.pairs.clone());

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use arbitrary::{Arbitrary, Unstructured};
 use smt_fuzz::{
-    credentials, epoch, flight, geometry, hostile_peer, inner_header, key_exchange, packet, record,
-    script, window,
+    bundle, credentials, epoch, flight, geometry, hostile_peer, inner_header, key_exchange, packet,
+    record, script, window,
 };
 
 type Body = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Body); 12] = [
+const TARGETS: [(&str, Body); 13] = [
+    ("bundle", bundle::check),
     ("connect", |input| with(input, script::check_connect)),
     ("credentials", credentials::check),
     ("endpoint", |input| with(input, script::check_endpoint)),

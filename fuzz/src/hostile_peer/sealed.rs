@@ -4,6 +4,7 @@
 use arbitrary::Arbitrary;
 use smt_wire::{Ack, DataHeader, Geometry, InnerHeader, PLAINTEXT_VERSION};
 
+use super::content::Content;
 use super::said::Id;
 use super::victim::Victim;
 
@@ -14,8 +15,7 @@ pub(super) struct Sealed {
     /// Distance from the epoch that the peer is in.
     epoch: i8,
     is_again: bool,
-    kind: u8,
-    true_length: u16,
+    content: Content,
     padding: u16,
     deadline_us: u32,
     reply_unscheduled: u32,
@@ -43,9 +43,10 @@ impl Sealed {
     /// The packet.
     pub(super) fn datagram(&self, victim: &mut Victim) -> Vec<u8> {
         let geometry = victim.geometry;
-        let true_length = u32::from(self.true_length) % LENGTH_MAX;
+        let body = self.content.body(victim.stripes_log2);
+        let true_length = body.len() as u32;
         let padded = 40 + true_length + u32::from(self.padding) % PADDING_MAX;
-        let stream = self.stream(victim, true_length, padded);
+        let stream = self.stream(victim, &body, padded);
         let (start, end) = self.part.range(geometry, padded, stream.len());
         let header = DataHeader {
             epoch: victim.peer_epoch.wrapping_add_signed(self.epoch),
@@ -65,13 +66,13 @@ impl Sealed {
     }
 
     /// The message's records, one after the other.
-    fn stream(&self, victim: &Victim, true_length: u32, padded: u32) -> Vec<u8> {
+    fn stream(&self, victim: &Victim, body: &[u8], padded: u32) -> Vec<u8> {
         let geometry = victim.geometry;
-        let inner = self.inner(victim, true_length, padded);
+        let inner = self.inner(victim, body, padded);
         let mut stream = Vec::new();
         for index in 0..geometry.records(padded) {
             let place = geometry.record(padded, index);
-            let content = place.content(40 + true_length);
+            let content = place.content(inner.len() as u32);
             let start = (place.inner_start as usize).min(inner.len());
             let mut plaintext = inner[start..start + content].to_vec();
             plaintext.push(0x17);
@@ -88,7 +89,7 @@ impl Sealed {
         stream
     }
 
-    fn inner(&self, victim: &Victim, true_length: u32, padded: u32) -> Vec<u8> {
+    fn inner(&self, victim: &Victim, body: &[u8], padded: u32) -> Vec<u8> {
         let limit = victim.window.saturating_add_signed(self.window.into());
         let (deadline, unscheduled) = (self.deadline_us, self.reply_unscheduled);
         let ack = self.ack.map(|(base, bits)| Ack {
@@ -96,17 +97,16 @@ impl Sealed {
             bits,
         });
         let (base, bits) = ack.map_or((0, 0), |ack| (ack.base.0, ack.bits));
-        let mut inner = Vec::with_capacity(InnerHeader::LEN + true_length as usize);
-        inner.extend_from_slice(&true_length.to_be_bytes());
+        let mut inner = Vec::with_capacity(InnerHeader::LEN + body.len());
+        inner.extend_from_slice(&(body.len() as u32).to_be_bytes());
         inner.extend_from_slice(&padded.to_be_bytes());
-        // One kind too many.
-        inner.extend_from_slice(&[1 + self.kind % 4, 0, 0, 0]);
+        inner.extend_from_slice(&[self.content.kind(), 0, 0, 0]);
         inner.extend_from_slice(&deadline.to_be_bytes());
         inner.extend_from_slice(&unscheduled.to_be_bytes());
         inner.extend_from_slice(&(limit as u32).to_be_bytes());
         inner.extend_from_slice(&base.to_be_bytes());
         inner.extend_from_slice(&bits.to_be_bytes());
-        inner.resize(InnerHeader::LEN + true_length as usize, 0x42);
+        inner.extend_from_slice(body);
         inner
     }
 }
@@ -135,8 +135,6 @@ impl Part {
     }
 }
 
-/// Longer messages take no other paths.
-const LENGTH_MAX: u32 = 40_000;
 const PADDING_MAX: u32 = 5_000;
 /// The largest UDP payload less the header.
 const PAYLOAD_MAX: usize = 65_507 - DataHeader::LEN;

@@ -9,8 +9,11 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_handshake::PlaintextProvider;
 use smt_proto::{CloseCode, Config, Event, Refused, RpcId, Time};
-use smt_wire::{AbortCode, Geometry, MessageId, PLAINTEXT_VERSION, Packet, SessionIndex, parse};
+use smt_wire::{
+    AbortCode, DataHeader, Geometry, MessageId, PLAINTEXT_VERSION, Packet, SessionIndex, parse,
+};
 
+use super::content::MEMBER_BYTE;
 use crate::world::{Datagram, Forgery, Node, Settings, WireWatch, address_of};
 
 /// The endpoint that is attacked.
@@ -50,8 +53,10 @@ impl Victim {
         config.accept = true;
         let number = usize::from(!is_client);
         let now = Time::from_nanos(1_000_000_000);
-        let mut nodes =
-            [0, 1].map(|number| Node::new(number, config.clone(), Arc::new(PlaintextProvider)));
+        let mut nodes = [0, 1].map(|number| {
+            let node = Node::new(number, config.clone(), Arc::new(PlaintextProvider));
+            node.with_pull(settings.pull())
+        });
         let path = Path::to(address_of(1));
         let connect = nodes[0]
             .endpoint
@@ -97,6 +102,18 @@ impl Victim {
         }
         let (from, to) = (1 - self.number, self.number);
         self.node.receive(self.now, &Datagram { from, to, bytes });
+        self.settle();
+    }
+
+    /// A switch leaves of one of the peer's datagrams what a DATA header needs, or less.
+    pub(super) fn receive_trimmed(&mut self, mut bytes: Vec<u8>, forgery: Option<&Forgery>) {
+        bytes.truncate(DataHeader::LEN);
+        if let Some(forgery) = forgery {
+            forgery.apply(&mut bytes, &[self.session]);
+        }
+        let (from, to) = (1 - self.number, self.number);
+        let datagram = Datagram { from, to, bytes };
+        self.node.receive_trimmed(self.now, &datagram);
         self.settle();
     }
 
@@ -275,6 +292,11 @@ impl Victim {
     fn deliver(&mut self, rpc: RpcId, body: &Bytes) {
         assert!(self.delivered.insert(rpc.id), "a request ran twice");
         assert!(body.len() <= self.config.message_limit as usize);
+        let is_member = body.len() >= MEMBER_LEAST && body.iter().all(|byte| *byte == MEMBER_BYTE);
+        assert!(
+            self.config.bundles || !is_member,
+            "a bundle was taken that nobody agreed upon"
+        );
     }
 
     fn end(&mut self, rpc: RpcId) {
@@ -328,6 +350,8 @@ fn converse(nodes: &mut [Node; 2], now: Time) -> [SessionIndex; 2] {
     sessions.map(|session| session.expect("both have one"))
 }
 
+/// Bytes by which a member is known: no input changes so many of another message's.
+const MEMBER_LEAST: usize = 24;
 /// The pool for packets whose record 0 has not come (SPEC §10).
 const EARLY_MAX: usize = 256 * 1024;
 /// A record and its overhead.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use smt_wire::AbortCode;
 
+use super::size::Size;
+use super::trimming::Trimming;
 use crate::world::{Datagram, Forgery, Kind, Plan, STRANGER, World, address_of};
 
 /// One thing that happens. Numbers name one of what there is, whatever their size.
@@ -66,6 +68,8 @@ pub(super) enum Step {
     Close { by_server: bool },
     /// The client connects, if it has no session.
     Connect,
+    /// A switch leaves only the beginning of a packet.
+    Trim(Trimming),
 }
 
 impl Step {
@@ -119,6 +123,7 @@ impl Step {
                 let bytes = bytes.clone();
                 world.arrive(&Datagram { from, to, bytes });
             }
+            Self::Trim(trimming) => trimming.run(world),
             _ => self.act(world),
         }
     }
@@ -204,7 +209,7 @@ impl Step {
 }
 
 /// Takes a datagram off its way.
-fn take(world: &mut World, which: u8) -> Option<Datagram> {
+pub(super) fn take(world: &mut World, which: u8) -> Option<Datagram> {
     let count = world.in_flight.len();
     (count > 0).then(|| world.in_flight.remove(usize::from(which) % count))
 }
@@ -217,39 +222,6 @@ impl Span {
     fn duration(&self) -> Duration {
         let micros = 10.0 * 1.25_f64.powi(i32::from(self.0 % 57));
         Duration::from_micros(micros as u64)
-    }
-}
-
-/// A length, near where something changes.
-#[derive(Arbitrary, Debug)]
-pub(super) enum Size {
-    /// Short.
-    Few(u8),
-    /// Any.
-    Any(u16),
-    /// About so many records.
-    Records(u8, i8),
-    /// About what needs no grant.
-    Unscheduled(i8),
-    /// About as many as the peer accepts.
-    Most(i8),
-}
-
-impl Size {
-    /// Application bytes, with what both sides are configured to.
-    fn bytes(&self, world: &World) -> usize {
-        let near = |bytes: u32, distance: i8| bytes.saturating_add_signed(distance.into()) as usize;
-        let bytes = match self {
-            Self::Few(bytes) => (*bytes).into(),
-            Self::Any(bytes) => (*bytes).into(),
-            Self::Records(count, distance) => {
-                let (first, rest) = world.geometry();
-                near(first - 40 + rest * u32::from(*count % 40), *distance)
-            }
-            Self::Unscheduled(distance) => near(world.unscheduled(), *distance),
-            Self::Most(distance) => near(world.message_limit(), *distance),
-        };
-        bytes.min(SIZE_MAX)
     }
 }
 
@@ -276,6 +248,3 @@ impl Answering {
         }
     }
 }
-
-/// Several times what needs no grant, and few enough to seal at every run.
-const SIZE_MAX: usize = 70_000;

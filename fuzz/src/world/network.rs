@@ -19,6 +19,14 @@ impl World {
         }
     }
 
+    /// Lets arrive what a switch has left of a datagram, if there is a node.
+    pub(crate) fn arrive_trimmed(&mut self, datagram: &Datagram) {
+        if datagram.to != STRANGER {
+            self.nodes[datagram.to].receive_trimmed(self.now, datagram);
+            self.settle();
+        }
+    }
+
     /// Lets the oldest datagrams arrive in order.
     pub(crate) fn arrive_oldest(&mut self, count: usize) {
         for datagram in self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smt_carrier::Path;
 use smt_proto::handshake::KeyExchangeProvider;
-use smt_proto::{Config, Endpoint, Time, TransmitBuffer};
+use smt_proto::{Config, Endpoint, Pull, Time, TransmitBuffer};
 
 use super::exchange::tokens;
 
@@ -23,6 +23,8 @@ pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     number: usize,
     buffer: TransmitBuffer,
+    /// Its grant policy asks for what the network has cut.
+    pulls: bool,
 }
 
 impl Node {
@@ -35,13 +37,46 @@ impl Node {
             endpoint: Endpoint::new(config, provider, tokens(number)),
             number,
             buffer: TransmitBuffer::default(),
+            pulls: false,
         }
+    }
+
+    /// The same with another grant policy, if there is one.
+    pub(crate) fn with_pull(mut self, pull: Option<Pull>) -> Self {
+        if let Some(pull) = pull {
+            self.endpoint.set_grant_policy(Box::new(pull));
+            self.pulls = true;
+        }
+        self
     }
 
     /// Hands in a datagram.
     pub(crate) fn receive(&mut self, now: Time, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
         self.endpoint.handle_datagram(now, path, &datagram.bytes);
+    }
+
+    /// Hands in what a switch has left of a datagram; everything else was said and heard before. It is a hint (SPEC
+    /// §9.10): it is counted, and brings a question forward where the policy pulls, and nothing else.
+    pub(crate) fn receive_trimmed(&mut self, now: Time, datagram: &Datagram) {
+        let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
+        let due = self.endpoint.poll_timeout();
+        let mut expected = self.endpoint.statistics();
+        self.endpoint.handle_trimmed(now, path, &datagram.bytes);
+        let counted = self.endpoint.statistics();
+        expected.datagrams_received += 1;
+        expected.packets_malformed = counted.packets_malformed;
+        expected.packets_alien = counted.packets_alien;
+        expected.packets_contradicting = counted.packets_contradicting;
+        expected.packets_duplicate = counted.packets_duplicate;
+        expected.packets_trimmed = counted.packets_trimmed;
+        expected.memory_refusals = counted.memory_refusals;
+        assert_eq!(counted, expected, "a hint has done more than it may");
+        assert!(self.endpoint.poll_event().is_none(), "a hint is no event");
+        if !self.pulls {
+            assert_eq!(self.endpoint.poll_timeout(), due, "a hint moves a timer");
+            assert!(self.transmits(now).is_empty(), "a hint is answered");
+        }
     }
 
     /// Serves timers that are due. Afterwards none is.
@@ -59,6 +94,7 @@ impl Node {
         let mut datagrams = Vec::new();
         for _ in 0..TRANSMITS_MAX {
             let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) else {
+                self.check_questions();
                 return datagrams;
             };
             transmit.assert_valid();
@@ -74,6 +110,18 @@ impl Node {
             }));
         }
         panic!("poll_transmit never ends");
+    }
+
+    /// A trimmed header is worth one question, and one more for what its packet had beside record 0 (SPEC §9.10).
+    fn check_questions(&self) {
+        let statistics = self.endpoint.statistics();
+        let per_header = if self.pulls { 2 } else { 0 };
+        let most = per_header * statistics.packets_trimmed;
+        assert!(
+            statistics.cuts_asked <= most,
+            "{} questions for what was cut, at most {most} are due",
+            statistics.cuts_asked
+        );
     }
 }
 

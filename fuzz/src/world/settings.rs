@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use smt_proto::Config;
+use smt_proto::{Config, Pull, PullOrder};
 use smt_record::{KeyLimits, Padding};
 
 /// What an input says about one node's configuration. Every value is brought into its range.
@@ -26,6 +26,9 @@ pub(crate) struct Settings {
     update_at: u8,
     failed_opens: u8,
     cookies: u8,
+    bundles: u8,
+    pulling: u8,
+    pull_window: u8,
 }
 
 impl Settings {
@@ -58,7 +61,21 @@ impl Settings {
             KeyLimits::new(RECORDS_PER_KEY, update_at, failed_opens).expect("in range");
         config.silence_max = SILENCE_MAX;
         config.accepts_without_cookie = [64, 0, 1][usize::from(self.cookies % 3)];
+        config.bundles = self.bundles % 4 != 3;
         config
+    }
+
+    /// The grant policy, if it is not the one that endpoints come with.
+    pub(crate) fn pull(&self) -> Option<Pull> {
+        let order = match self.pulling % 4 {
+            2 => PullOrder::RoundRobin,
+            3 => PullOrder::ShortestFirst,
+            _ => return None,
+        };
+        let rate = [10_000_000, 1_000_000_000, 100_000_000_000];
+        let rate = rate[usize::from(self.pulling / 4 % 3)];
+        let window = [1, 1_436, 10_000, 60_000][usize::from(self.pull_window % 4)];
+        Some(Pull::new(rate, window).in_order(order))
     }
 }
 
