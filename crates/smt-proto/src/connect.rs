@@ -56,6 +56,8 @@ struct Attempt {
     cookie: Vec<u8>,
     flight: FlightOut,
     assembly: FlightAssembly,
+    /// Before a flight is repeated for the first time.
+    first_wait: Duration,
     question: Question,
     must_send: bool,
     /// Questions asked when the first unreachable hint came.
@@ -193,7 +195,7 @@ impl Connect {
             // Only the first is answered at once: a cookie is small, a flight is not.
             if attempt.cookie.is_empty() {
                 attempt.must_send = true;
-                attempt.question = Question::new(now, HANDSHAKE_RETRY);
+                attempt.question = Question::new(now, attempt.first_wait);
             }
             attempt.cookie = cookie.to_vec();
         }
@@ -323,6 +325,16 @@ fn is_refusal(failure: &HandshakeFailure) -> bool {
     )
 }
 
+/// From [`HANDSHAKE_RETRY`] to a quarter more, by the bytes of the first flight: attempts that begin together are not to be
+/// repeated together again and again, since their answers may fill a queue and lose the same packets each time.
+fn first_wait<'a>(flight: impl Iterator<Item = &'a u8>) -> Duration {
+    // FNV-1a: everybody may know it, and its upper half differs with each byte.
+    let hash = flight.fold(0x811C_9DC5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
+    HANDSHAKE_RETRY + HANDSHAKE_RETRY * (hash >> 16) / (4 << 16)
+}
+
 impl Attempt {
     fn new(
         now: Time,
@@ -334,6 +346,7 @@ impl Attempt {
         let params = client_params(maker.config, maker.provider(), index);
         key_exchange.sent_params(&params);
         let bytes = key_exchange.next_flight().unwrap_or_default();
+        let first_wait = first_wait(params.iter().chain(&bytes));
         Ok(Self {
             index,
             remote: None,
@@ -344,7 +357,8 @@ impl Attempt {
             server_params: Vec::new(),
             cookie: Vec::new(),
             assembly: FlightAssembly::default(),
-            question: Question::new(now, HANDSHAKE_RETRY),
+            first_wait,
+            question: Question::new(now, first_wait),
             must_send: true,
             asked_before_hint: None,
             session: None,
@@ -362,7 +376,7 @@ impl Attempt {
         maker: &Maker<'_>,
     ) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
-        self.question = Question::new(now, HANDSHAKE_RETRY);
+        self.question = Question::new(now, self.first_wait);
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
         if number == 2 {
             let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
@@ -445,5 +459,19 @@ fn too_long(number: u8) -> HandshakeFailure {
             "flight {number} of the handshake would have more than {OWN_FLIGHT_MAX} bytes; \
              use a shorter certificate chain"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_waits_lie_within_a_quarter_and_differ_between_flights() {
+        let waits = (0..64_u8).map(|last| first_wait([1, 2, 3, last].iter()));
+        let waits: std::collections::BTreeSet<_> = waits.collect();
+        assert!(waits.len() > 60, "{}", waits.len());
+        let range = HANDSHAKE_RETRY..HANDSHAKE_RETRY * 5 / 4;
+        assert!(waits.iter().all(|wait| range.contains(wait)), "{waits:?}");
     }
 }

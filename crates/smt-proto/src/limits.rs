@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-/// Repetition of an unanswered flight: first wait. Longer than a post-quantum handshake's computation.
+/// Repetition of an unanswered flight: first wait, and up to a quarter more. Longer than a post-quantum handshake's computation.
 pub(crate) const HANDSHAKE_RETRY: Duration = Duration::from_millis(50);
 /// Repetition of an unanswered flight: longest wait.
 pub(crate) const HANDSHAKE_RETRY_MAX: Duration = Duration::from_secs(1);
