@@ -391,7 +391,7 @@ const SHUT_DOWN: u64 = 0x5D0F;
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms, and then the attempt is given up (SPEC §6.5). The loss of
+/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then the attempt is given up (SPEC §6.5). The loss of
 /// CONFIRMs for this long can take four of them, and other faults the fifth.
 const FOUR_CONFIRMS: Duration = Duration::from_millis(350);
 /// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker the others.
