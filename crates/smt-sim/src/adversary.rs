@@ -303,30 +303,30 @@ impl<R: LinkRule> Adversary<R> {
     /// Something as if the bystander had sent it: what is answered goes there.
     fn spoof(&mut self, out: &mut Vec<(Packet, u64)>) {
         let spoofed = match self.random.below(4) {
-            0 => self
-                .any_seen()
-                .map(|packet| (answered_index(&packet), packet)),
+            0 => self.any_seen(),
             1 => self.of_another_version(),
             _ => self.another_first_flight(),
         };
-        let Some((index, packet)) = spoofed else {
+        let Some(packet) = spoofed else {
             return;
         };
-        *self.spoofed.borrow_mut().entry(index).or_default() += packet.bytes.len() as u64;
+        for (index, bytes) in answerable(&packet.bytes) {
+            *self.spoofed.borrow_mut().entry(index).or_default() += bytes;
+        }
         let from = self.bystander;
         out.push((Packet { from, ..packet }, 0));
     }
 
     /// A packet whose version nobody speaks: it is answered by VERSION, which names no session.
-    fn of_another_version(&mut self) -> Option<(SessionIndex, Packet)> {
+    fn of_another_version(&mut self) -> Option<Packet> {
         let packet = self.any_seen()?;
         let mut bytes = packet.bytes.to_vec();
         *bytes.first_mut()? = self.random.between(2, 255) as u8;
-        Some((SessionIndex(0), with(&packet, bytes)))
+        Some(with(&packet, bytes))
     }
 
     /// The first flight of a client that there is not.
-    fn another_first_flight(&mut self) -> Option<(SessionIndex, Packet)> {
+    fn another_first_flight(&mut self) -> Option<Packet> {
         let first = self.first_flight.as_ref()?;
         // Another index makes it another client's; it stands in the header and in the parameters (SPEC §6.3).
         let mut bytes = first.bytes.to_vec();
@@ -339,8 +339,7 @@ impl<R: LinkRule> Adversary<R> {
         places
             .into_iter()
             .for_each(|at| put(&mut bytes, at..at + another.len(), &another));
-        let another = SessionIndex(u64::from_be_bytes(another));
-        Some((another, with(first, bytes)))
+        Some(with(first, bytes))
     }
 }
 
@@ -401,14 +400,25 @@ fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
     }
 }
 
-/// The session index that an answer to this packet would name: its source's, or the one that it names itself.
-fn answered_index(packet: &Packet) -> SessionIndex {
-    let place = match packet.bytes.get(1) {
-        Some(&HANDSHAKE) => SOURCE,
-        _ => INDEX,
-    };
-    let index = packet.bytes.get(place).unwrap_or(&[0; 8]);
-    SessionIndex(index.try_into().map_or(0, u64::from_be_bytes))
+/// What an answer to each packet of a datagram would name, and the packet's bytes: a HANDSHAKE's source, another's session, or
+/// nothing if the version is another.
+fn answerable(datagram: &[u8]) -> Vec<(SessionIndex, u64)> {
+    if datagram.first() != Some(&smt_wire::VERSION) {
+        return vec![(SessionIndex(0), datagram.len() as u64)];
+    }
+    let mut found = Vec::new();
+    let mut rest = datagram;
+    while let Ok((_, further)) = smt_wire::parse(smt_wire::VERSION, rest) {
+        let place = match rest[1] {
+            HANDSHAKE => SOURCE,
+            _ => INDEX,
+        };
+        let index = rest.get(place).and_then(|index| index.try_into().ok());
+        let index = SessionIndex(index.map_or(0, u64::from_be_bytes));
+        found.push((index, (rest.len() - further.len()) as u64));
+        rest = further;
+    }
+    found
 }
 
 /// Whether a receiver could tell them apart.

@@ -2,7 +2,7 @@
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
 //! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
-//! [`bounds`] judges the rest by what the swarm's run has counted.
+//! `bounds` judges the rest by what the swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;
