@@ -233,6 +233,10 @@ fn wrong_usage_says_what_is_wrong() {
             "cannot be used with",
         ),
         (&["sim", "run", "--seed", "1", "--host", "1"], "--capture"),
+        (
+            &["sim", "run", "smoke", "--capture", "x", "--link", "spine0"],
+            "a link is named as rack0-spine3",
+        ),
         (&["sim", "report"], "<RESULT>"),
         (&["sim", "run", "--seed", "1", "--repeat", "0"], "--repeat"),
         (&["sim", "swarm", "--count", "0"], "--count"),
