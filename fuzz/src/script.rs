@@ -10,6 +10,7 @@
 //! In `endpoint` a session is live before the first step; in `connect` the first step meets the
 //! client's first flight.
 
+mod made_up;
 mod size;
 mod step;
 mod trimming;

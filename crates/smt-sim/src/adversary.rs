@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use smt_proto::Time;
-use smt_wire::SessionIndex;
+use smt_wire::{PacketType, SessionIndex};
 
 use crate::fault::Strikes;
 use crate::network::LinkRule;
-use crate::packet::{HostId, Packet};
+use crate::packet::{HostId, Packet, packets_of};
 use crate::random::Random;
 use crate::switch::TRIMMED_LEN;
 
@@ -406,19 +406,16 @@ fn answerable(datagram: &[u8]) -> Vec<(SessionIndex, u64)> {
     if datagram.first() != Some(&smt_wire::VERSION) {
         return vec![(SessionIndex(0), datagram.len() as u64)];
     }
-    let mut found = Vec::new();
-    let mut rest = datagram;
-    while let Ok((_, further)) = smt_wire::parse(smt_wire::VERSION, rest) {
-        let place = match rest[1] {
-            HANDSHAKE => SOURCE,
+    let packets = packets_of(datagram).map(|(packet_type, bytes)| {
+        let place = match packet_type {
+            PacketType::Handshake => SOURCE,
             _ => INDEX,
         };
-        let index = rest.get(place).and_then(|index| index.try_into().ok());
+        let index = bytes.get(place).and_then(|index| index.try_into().ok());
         let index = SessionIndex(index.map_or(0, u64::from_be_bytes));
-        found.push((index, (rest.len() - further.len()) as u64));
-        rest = further;
-    }
-    found
+        (index, bytes.len() as u64)
+    });
+    packets.collect()
 }
 
 /// Whether a receiver could tell them apart.

@@ -10,7 +10,7 @@ use smt_proto::Time;
 
 use crate::adversary::Move;
 use crate::network::LinkRule;
-use crate::packet::{HostId, Packet, packet_types};
+use crate::packet::{HostId, Packet, packets_of};
 use crate::random::Random;
 
 /// What can go wrong, on a cable or in a host.
@@ -187,8 +187,8 @@ impl FaultyLinks {
         match fault.kind {
             FaultKind::Shrink => packet.bytes.len() as u64 > fault.extent,
             FaultKind::OneTypeLoss => {
-                let mut types = packet_types(&packet.bytes);
-                types.any(|of| of as u64 == fault.extent) && self.random.chance(fault.chance)
+                let mut packets = packets_of(&packet.bytes);
+                packets.any(|(of, _)| of as u64 == fault.extent) && self.random.chance(fault.chance)
             }
             _ => self.bursts[at] > 0 || self.random.chance(fault.chance),
         }

@@ -60,13 +60,14 @@ impl HostId {
     }
 }
 
-/// Types of the packets of a datagram, up to what is none.
-pub(crate) fn packet_types(datagram: &[u8]) -> impl Iterator<Item = PacketType> + '_ {
+/// The packets of a datagram, up to what is none: their types and their bytes.
+pub(crate) fn packets_of(datagram: &[u8]) -> impl Iterator<Item = (PacketType, &[u8])> + '_ {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let (packet, further) = parse(smt_wire::VERSION, rest).ok()?;
+        let (bytes, _) = rest.split_at(rest.len() - further.len());
         rest = further;
-        Some(packet.packet_type())
+        Some((packet.packet_type(), bytes))
     })
 }
 

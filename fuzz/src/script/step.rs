@@ -6,6 +6,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use smt_wire::AbortCode;
 
+use super::made_up::MadeUp;
 use super::size::Size;
 use super::trimming::Trimming;
 use crate::world::{Datagram, Forgery, Kind, Plan, STRANGER, World, address_of};
@@ -38,11 +39,7 @@ pub(super) enum Step {
     /// The bytes of two earlier datagrams come as one.
     Join(u16, u16),
     /// Bytes that the input made up arrive.
-    Inject {
-        to_server: bool,
-        is_from_stranger: bool,
-        bytes: Vec<u8>,
-    },
+    Inject(MadeUp),
     /// An application makes a call.
     Call {
         by_server: bool,
@@ -113,16 +110,7 @@ impl Step {
                     world.arrive(&datagram);
                 }
             }
-            Self::Inject {
-                to_server,
-                is_from_stranger,
-                bytes,
-            } => {
-                let to = usize::from(*to_server);
-                let from = if *is_from_stranger { STRANGER } else { 1 - to };
-                let bytes = bytes.clone();
-                world.arrive(&Datagram { from, to, bytes });
-            }
+            Self::Inject(made_up) => world.arrive(&made_up.datagram()),
             Self::Trim(trimming) => trimming.run(world),
             _ => self.act(world),
         }

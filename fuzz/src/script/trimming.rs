@@ -4,8 +4,9 @@
 use arbitrary::Arbitrary;
 use smt_wire::DataHeader;
 
+use super::made_up::MadeUp;
 use super::step::take;
-use crate::world::{Datagram, Forgery, STRANGER, World};
+use crate::world::{Datagram, Forgery, World};
 
 /// What arrives as trimmed.
 #[derive(Arbitrary, Debug)]
@@ -15,11 +16,7 @@ pub(super) enum Trimming {
     /// The beginning of an earlier datagram, changed.
     Again(u16, Vec<Forgery>),
     /// Bytes that the input made up.
-    MadeUp {
-        to_server: bool,
-        is_from_stranger: bool,
-        bytes: Vec<u8>,
-    },
+    MadeUp(MadeUp),
 }
 
 impl Trimming {
@@ -44,16 +41,7 @@ impl Trimming {
                 world.change(&mut datagram.bytes, forgeries);
                 Some(datagram)
             }
-            Self::MadeUp {
-                to_server,
-                is_from_stranger,
-                bytes,
-            } => {
-                let to = usize::from(*to_server);
-                let from = if *is_from_stranger { STRANGER } else { 1 - to };
-                let bytes = bytes.clone();
-                Some(Datagram { from, to, bytes })
-            }
+            Self::MadeUp(made_up) => Some(made_up.datagram()),
         }
     }
 }

@@ -26,6 +26,12 @@ fn captured(files: &Files, seed: &str, more: &[&str]) -> (String, String, Value)
     (capture, keys, verdict)
 }
 
+/// A short scenario with a capture.
+fn smoke(capture: &str, more: &[&str]) -> Outcome {
+    let words = ["sim", "run", "smoke", "--duration", "20us", "--capture"];
+    smt(&[&words[..], &[capture], more].concat())
+}
+
 /// The number before a word in what `smt dump` says in the end.
 fn count(dump: &Outcome, word: &str) -> u64 {
     let before = dump.errors.split(word).next().unwrap();
@@ -129,16 +135,7 @@ fn a_capture_cut_short_is_read_as_far_as_it_goes_and_that_is_told() {
 fn packets_of_a_scenario_can_be_captured_too() {
     let files = Files::empty();
     let capture = files.path("capture");
-    smt(&[
-        "sim",
-        "run",
-        "smoke",
-        "--duration",
-        "20us",
-        "--capture",
-        &capture,
-    ])
-    .text();
+    smoke(&capture, &[]).text();
     let dump = smt(&["dump", &capture]);
     for word in ["HANDSHAKE ", "DATA epoch 0", "ACK epoch 0"] {
         assert!(dump.text().contains(word), "{word}");
@@ -174,19 +171,7 @@ fn members_of_a_bundle_are_told_one_by_one() {
 fn a_link_between_switches_has_what_passes_between_its_rack_and_others() {
     let files = Files::empty();
     let capture = files.path("capture");
-    let run = |link: &str| {
-        smt(&[
-            "sim",
-            "run",
-            "smoke",
-            "--duration",
-            "20us",
-            "--capture",
-            &capture,
-            "--link",
-            link,
-        ])
-    };
+    let run = |link: &str| smoke(&capture, &["--link", link]);
     assert!(run("rack1-spine0").text().contains("messages of W2"));
     let dump = smt(&["dump", &capture]);
     // Four hosts a rack: 4 to 7 are the second's.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::round::Round;
 use crate::network::Counts;
 
 /// What a run has shown.
@@ -70,21 +71,6 @@ pub struct Sample {
     pub arrived: u64,
     /// Bytes that links have carried meanwhile to all hosts, or to the receiver of an incast.
     pub carried: u64,
-}
-
-/// A round of an incast.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Round {
-    /// When it began, since messages began.
-    pub began: Duration,
-    /// Payload of its messages.
-    pub bytes: u64,
-    /// How long the receiver's link takes for so many bytes.
-    pub best: Duration,
-    /// Until its last message was whole, of those that became it.
-    pub took: Duration,
-    /// Messages that have not become whole.
-    pub unfinished: u32,
 }
 
 /// Messages of similar length.

@@ -12,7 +12,8 @@ use super::cannot_run::CannotRun;
 use super::messenger::{Arrival, Messenger};
 use super::peers::Peers;
 use super::poisson;
-use super::results::{LoneTime, Results, Round, Sample};
+use super::results::{LoneTime, Results, Sample};
+use super::round;
 use super::scenario::{Pattern, Scenario, Transport};
 use super::smt_messenger::SmtMessenger;
 use super::stream_messenger::StreamMessenger;
@@ -297,7 +298,8 @@ impl<'a, M: Messenger> Run<'a, M> {
             Some(name) => {
                 self.awaited += u64::from(self.is_counted(now));
                 if let Pattern::Incast { .. } = self.scenario.pattern {
-                    self.join_round(now, length);
+                    let rate = self.scenario.topology.edge.rate;
+                    round::join(&mut self.results.rounds, now - self.began, length, rate);
                 }
                 self.sent.insert((from, to, name), Sent { at: now, length });
             }
@@ -305,36 +307,6 @@ impl<'a, M: Messenger> Run<'a, M> {
                 self.refused.push((from, to, Sent { at: now, length }));
             }
             None => {}
-        }
-    }
-
-    /// A message of the round of an incast that begins now, perhaps the first: a round that nobody takes part in is none.
-    fn join_round(&mut self, now: Time, length: u32) {
-        let began = now - self.began;
-        let rounds = &mut self.results.rounds;
-        if rounds.last().map(|round| round.began) != Some(began) {
-            rounds.push(Round {
-                began,
-                ..Round::default()
-            });
-        }
-        let rate = self.scenario.topology.edge.rate as f64;
-        if let Some(round) = rounds.last_mut() {
-            round.bytes += u64::from(length);
-            let best = Duration::from_secs_f64(round.bytes as f64 * 8.0 / rate);
-            // A byte takes less at more than 8 Gb/s; ratios need more than nothing.
-            round.best = best.max(Duration::from_nanos(1));
-            round.unfinished += 1;
-        }
-    }
-
-    /// A message has arrived that was sent then.
-    fn leave_round(&mut self, sent_at: Time, now: Time) {
-        let began = sent_at - self.began;
-        let rounds = &mut self.results.rounds;
-        if let Ok(place) = rounds.binary_search_by_key(&began, |round| round.began) {
-            rounds[place].unfinished -= 1;
-            rounds[place].took = now - sent_at;
         }
     }
 
@@ -393,7 +365,8 @@ impl<'a, M: Messenger> Run<'a, M> {
             }
             self.arrived_lately += u64::from(sent.length);
         }
-        self.leave_round(sent.at, now);
+        let (began, took) = (sent.at - self.began, now - sent.at);
+        round::leave(&mut self.results.rounds, began, took);
         if self.is_counted(sent.at) {
             self.awaited -= 1;
             let slowdown = self.slowdown(&sent, (arrival.from, at), now);

@@ -428,7 +428,7 @@ impl<'a> Run<'a> {
 /// Every case delivers so many messages, and so many of several records.
 const DELIVERED_LEAST: u64 = 200;
 const SEVERAL_LEAST: u64 = 20;
-/// Bytes of a message in the longest first record (SPEC §5.3).
+/// Inner bytes of the longest first record (SPEC §5.3): a message of more has several.
 const FIRST_RECORD_MAX: u32 = 1_142;
 /// Keeps a run's generator apart from its case's.
 const RUN: u64 = 0x5EED;

@@ -11,7 +11,7 @@ use smt_wire::SessionIndex;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::network::Tap;
-use crate::packet::{HostId, Packet, packet_types};
+use crate::packet::{HostId, Packet, packets_of};
 
 /// What is known of all packets.
 pub(super) struct Trace {
@@ -58,7 +58,7 @@ impl Trace {
         self.hash.update(&packet.from.0.to_be_bytes());
         self.hash.update(&packet.to.0.to_be_bytes());
         self.hash.update(&packet.bytes);
-        for of in packet_types(&packet.bytes) {
+        for (of, _) in packets_of(&packet.bytes) {
             self.packet_types[of as usize] += 1;
         }
     }
