@@ -20,6 +20,7 @@ use crate::error::{ConnectError, Unavailability};
 use crate::event::ConnectId;
 use crate::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX};
 use crate::handshake::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
+use crate::jitter::Jitter;
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
     STALE_HINTS,
@@ -325,16 +326,6 @@ fn is_refusal(failure: &HandshakeFailure) -> bool {
     )
 }
 
-/// From [`HANDSHAKE_RETRY`] to a quarter more, by the bytes of the first flight: attempts that begin together are not to be
-/// repeated together again and again, since their answers may fill a queue and lose the same packets each time.
-fn first_wait<'a>(flight: impl Iterator<Item = &'a u8>) -> Duration {
-    // FNV-1a: everybody may know it, and its upper half differs with each byte.
-    let hash = flight.fold(0x811C_9DC5_u32, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    });
-    HANDSHAKE_RETRY + HANDSHAKE_RETRY * (hash >> 16) / (4 << 16)
-}
-
 impl Attempt {
     fn new(
         now: Time,
@@ -346,7 +337,8 @@ impl Attempt {
         let params = client_params(maker.config, maker.provider(), index);
         key_exchange.sent_params(&params);
         let bytes = key_exchange.next_flight().unwrap_or_default();
-        let first_wait = first_wait(params.iter().chain(&bytes));
+        // Attempts that begin together would have their answers fill a queue together again and again.
+        let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
         Ok(Self {
             index,
             remote: None,
@@ -459,19 +451,5 @@ fn too_long(number: u8) -> HandshakeFailure {
             "flight {number} of the handshake would have more than {OWN_FLIGHT_MAX} bytes; \
              use a shorter certificate chain"
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn first_waits_lie_within_a_quarter_and_differ_between_flights() {
-        let waits = (0..64_u8).map(|last| first_wait([1, 2, 3, last].iter()));
-        let waits: std::collections::BTreeSet<_> = waits.collect();
-        assert!(waits.len() > 60, "{}", waits.len());
-        let range = HANDSHAKE_RETRY..HANDSHAKE_RETRY * 5 / 4;
-        assert!(waits.iter().all(|wait| range.contains(wait)), "{waits:?}");
     }
 }

@@ -42,6 +42,7 @@ mod grant_policy;
 mod grants;
 pub mod handshake;
 mod incoming;
+mod jitter;
 mod leaving;
 mod limits;
 mod outgoing;

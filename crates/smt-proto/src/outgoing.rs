@@ -15,6 +15,7 @@ use bytes::Bytes;
 use smt_record::{FrozenMessage, IndexBits, OutgoingId};
 use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
 
+use crate::jitter::Jitter;
 use crate::leaving::Leaving;
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
 use crate::pool::{Pool, Pooled};
@@ -180,11 +181,11 @@ impl Outgoing {
     }
 
     /// How long after it has left as a reply its initiator is asked whether it has arrived.
-    pub(crate) fn need_ack_interval(&self, is_hurried: bool) -> Duration {
-        match self.is_large() || is_hurried {
+    pub(crate) fn need_ack_interval(&self, is_hurried: bool, jitter: Jitter) -> Duration {
+        jitter.lengthen(match self.is_large() || is_hurried {
             true => NEED_ACK_INTERVAL,
             false => NEED_ACK_INTERVAL_SHORT,
-        }
+        })
     }
 
     /// Bytes of the record stream.

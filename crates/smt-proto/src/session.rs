@@ -49,6 +49,7 @@ use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
 use crate::grants::Grants;
 use crate::incoming::Incoming;
+use crate::jitter::Jitter;
 use crate::leaving::{Leaving, SealScratch};
 use crate::limits;
 use crate::outgoing::Outgoing;
@@ -203,6 +204,8 @@ pub(crate) struct Session {
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
     suspicion: Option<Question>,
+    /// Its waits are longer by that than others'.
+    jitter: Jitter,
     patience: Patience,
     /// Bounds answers to questions about ids that are not live.
     answers: Rate,
@@ -273,6 +276,7 @@ impl Session {
                 acks: PendingAcks::default(),
             })
             .collect();
+        let jitter = indices.jitter();
         let discovery = Discovery::new(now, agreement.datagram_limit);
         Self {
             path,
@@ -305,7 +309,8 @@ impl Session {
             discovery,
             asked_since: None,
             suspicion: None,
-            patience: Patience::new(maker.config.resend_interval),
+            jitter,
+            patience: Patience::new(jitter.lengthen(maker.config.resend_interval)),
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
             last_active: now,
@@ -412,6 +417,14 @@ pub(crate) struct Indices {
     pub(crate) remote: SessionIndex,
     /// The reset token of `own` (SPEC §12.1).
     pub(crate) token: [u8; 16],
+}
+
+impl Indices {
+    /// One of the two hosts gives each of its sessions another index, so those that share its link differ.
+    fn jitter(&self) -> Jitter {
+        let [own, remote] = [self.own, self.remote].map(|index| index.0.to_be_bytes());
+        Jitter::of(own.iter().chain(&remote))
+    }
 }
 
 impl Agreement {

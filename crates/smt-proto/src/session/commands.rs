@@ -76,7 +76,8 @@ impl Session {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
-        served.question = Question::new(now, outgoing.need_ack_interval(is_hurried));
+        let interval = outgoing.need_ack_interval(is_hurried, self.jitter);
+        served.question = Question::new(now, interval);
         let (remaining, due) = (outgoing.remaining(), served.question.due);
         let length = outgoing.length();
         served.state = ServedState::Replying(outgoing.queued());
@@ -94,11 +95,12 @@ impl Session {
 
     /// Asks of all replies that have left whether they have arrived, as often as of long ones.
     pub(crate) fn ask_for_acks(&mut self) {
+        let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let mut earliest = None;
         for (_, served) in self.served.iter_mut() {
             if matches!(&served.state, ServedState::Replying(outgoing) if outgoing.is_sent()) {
                 let since = served.question.since;
-                served.question = Question::new(since, limits::NEED_ACK_INTERVAL);
+                served.question = Question::new(since, interval);
                 let due = served.question.due;
                 earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
             }
@@ -120,7 +122,8 @@ impl Session {
             return Err(Refused::NoRpc);
         }
         served.state = ServedState::Aborted(code);
-        served.question = Question::new(now, limits::NEED_ACK_INTERVAL);
+        let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
+        served.question = Question::new(now, interval);
         let due = served.question.due;
         self.set_due(due);
         self.send_abort(id, code);

@@ -139,7 +139,7 @@ impl Session {
                     ..
                 }) => {
                     // What is granted is long.
-                    let interval = outgoing.need_ack_interval(true);
+                    let interval = outgoing.need_ack_interval(true, self.jitter);
                     (Some(outgoing), question, interval)
                 }
                 _ => return,

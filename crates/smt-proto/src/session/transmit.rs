@@ -299,7 +299,7 @@ impl Session {
         if matches!(written, Written::AllItMay)
             && let Some(question) = question.filter(|_| outgoing.is_sent())
         {
-            question.progressed(now, outgoing.need_ack_interval(is_hurried));
+            question.progressed(now, outgoing.need_ack_interval(is_hurried, self.jitter));
             let due = question.due;
             self.set_due(due);
         }

@@ -2,7 +2,8 @@
 //! Sees every sealing and opening, beneath the code under test: at its cipher library.
 //!
 //! Under one key a record number may be sealed again only with the same bytes (a retransmission, SPEC §5.5), and a
-//! control number never (§3.4); nor does a control number open twice, since its window looks before (§4.3). Keys are known by their bytes, so two hosts with one key are seen as well.
+//! control number never (§3.4); nor does a control number open twice, since its window looks before (§4.3). A key seals
+//! no more numbers than its host's limit permits (§7.3). Keys are known by their bytes, so two hosts with one key are seen as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ use super::{Checker, Failure};
 #[derive(Debug, Default)]
 pub struct SealBook {
     sealed: BTreeMap<(u64, u64), u64>,
+    /// Numbers under each key.
+    numbers: BTreeMap<u64, u64>,
     opened: BTreeSet<(u64, u64)>,
     failures: Vec<Failure>,
 }
@@ -37,16 +40,29 @@ impl SealBook {
         self.sealed.len()
     }
 
-    fn note(&mut self, key: u64, number: u64, aad: &[u8], digest: u64) {
-        let before = self.sealed.insert((key, number), digest);
+    fn note(&mut self, key: Key, number: u64, aad: &[u8], digest: u64) {
+        let before = self.sealed.insert((key.name, number), digest);
         let is_record = aad.len() == RECORD_HEADER_LEN;
         let text = match before {
-            None => return,
+            None => return self.count_number(key),
             Some(_) if !is_record => format!("control number {number:#x} was used again"),
             Some(same) if same == digest => return,
             Some(_) => format!("record number {number:#x} sealed two different plaintexts"),
         };
         self.failures.push(Failure::new(Checker::Sealing, text));
+    }
+
+    /// Told once of a key.
+    fn count_number(&mut self, key: Key) {
+        let numbers = self.numbers.entry(key.name).or_default();
+        *numbers += 1;
+        if *numbers == key.numbers_max + 1 {
+            let text = format!(
+                "more numbers were sealed under a key than {}",
+                key.numbers_max
+            );
+            self.failures.push(Failure::new(Checker::Sealing, text));
+        }
     }
 
     fn note_opened(&mut self, key: u64, number: u64) {
@@ -57,24 +73,35 @@ impl SealBook {
     }
 }
 
-/// The production cipher library, watched.
+/// The production cipher library of one host, watched.
 #[derive(Clone)]
 pub struct CheckedCipher {
     book: Arc<Mutex<SealBook>>,
+    numbers_max: u64,
 }
 
 impl CheckedCipher {
-    /// Writes into `book`.
-    pub fn new(book: Arc<Mutex<SealBook>>) -> Self {
-        Self { book }
+    /// Writes into `book`. The host seals at most `numbers_max` records, or control packets, under one key.
+    pub fn new(book: Arc<Mutex<SealBook>>, numbers_max: u64) -> Self {
+        Self { book, numbers_max }
     }
+}
+
+/// A key, and how many numbers it may seal.
+#[derive(Clone, Copy)]
+struct Key {
+    name: u64,
+    numbers_max: u64,
 }
 
 impl AeadProvider for CheckedCipher {
     fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
         Box::new(CheckedAead {
             aead: AwsLc.aead(suite, key, iv),
-            name: digest(&[key, &iv]),
+            key: Key {
+                name: digest(&[key, &iv]),
+                numbers_max: self.numbers_max,
+            },
             book: Arc::clone(&self.book),
         })
     }
@@ -82,14 +109,14 @@ impl AeadProvider for CheckedCipher {
 
 struct CheckedAead {
     aead: Box<dyn Aead>,
-    name: u64,
+    key: Key,
     book: Arc<Mutex<SealBook>>,
 }
 
 impl CheckedAead {
     fn note(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
         let digest = digest(&[&[aad], plaintext].concat());
-        self.book().note(self.name, number, aad, digest);
+        self.book().note(self.key, number, aad, digest);
     }
 
     fn book(&self) -> MutexGuard<'_, SealBook> {
@@ -127,7 +154,7 @@ impl Aead for CheckedAead {
     ) -> Result<(), OpenFailed> {
         self.aead.open_in_place(number, aad, ciphertext_and_tag)?;
         if aad.len() != RECORD_HEADER_LEN {
-            self.book().note_opened(self.name, number);
+            self.book().note_opened(self.key.name, number);
         }
         Ok(())
     }
@@ -153,7 +180,7 @@ mod tests {
     /// Seals these texts under number 7 of one key, or of one key each.
     fn failures(aad: &[u8], keys: [u8; 2], texts: [&[u8]; 2]) -> usize {
         let book = Arc::new(Mutex::new(SealBook::default()));
-        let cipher = CheckedCipher::new(Arc::clone(&book));
+        let cipher = CheckedCipher::new(Arc::clone(&book), 100);
         for (key, text) in keys.iter().zip(texts) {
             let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]);
             aead.seal(7, aad, &mut text.to_vec());
@@ -176,11 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_used_up_to_its_limit() {
+        let book = Arc::new(Mutex::new(SealBook::default()));
+        let cipher = CheckedCipher::new(Arc::clone(&book), 3);
+        let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
+        let failures_after = |numbers: &[u64]| {
+            for number in numbers {
+                aead.seal(*number, &RECORD, &mut []);
+            }
+            book.lock().unwrap().failures().len()
+        };
+        assert_eq!(failures_after(&[1, 2, 3]), 0);
+        assert_eq!(failures_after(&[1, 2, 3]), 0, "sealed again");
+        assert_eq!(failures_after(&[4, 5]), 1);
+    }
+
+    #[test]
     fn a_control_number_opens_once() {
         for (aad, expected) in [(&CONTROL[..], 1), (&RECORD, 0)] {
             let book = Arc::new(Mutex::new(SealBook::default()));
-            let aead =
-                CheckedCipher::new(Arc::clone(&book)).aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
+            let cipher = CheckedCipher::new(Arc::clone(&book), 100);
+            let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
             let tag = aead.seal(7, aad, &mut []);
             let forged = [0; TAG_LEN];
             assert!(aead.open_in_place(7, aad, &mut forged.clone()).is_err());

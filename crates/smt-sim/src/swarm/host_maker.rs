@@ -73,6 +73,7 @@ impl<'a> HostMaker<'a> {
             config.boot = random.any() as u32 | 1 << 31;
             random.fill(&mut reset_key);
         }
+        let numbers_max = config.key_limits.records();
         let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
         let tokens = Arc::new(HmacTokens::new(reset_key));
         let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
@@ -84,7 +85,8 @@ impl<'a> HostMaker<'a> {
         {
             endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
         }
-        endpoint.set_aead_provider(Arc::new(CheckedCipher::new(Arc::clone(&self.seals))));
+        let cipher = CheckedCipher::new(Arc::clone(&self.seals), numbers_max);
+        endpoint.set_aead_provider(Arc::new(cipher));
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
         }
