@@ -63,7 +63,7 @@ pub struct Config {
     /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up the control
     /// packets of a key before the messages that hold up the next one have ended: the session then dies as silent.
     pub key_limits: KeyLimits,
-    /// First wait before a silent peer is asked.
+    /// First wait before a silent peer is asked; of a session up to a quarter more, so that sessions do not ask together.
     pub resend_interval: Duration,
     /// Silence of a peer that is asked, after which the session is dead.
     pub silence_max: Duration,

@@ -47,15 +47,15 @@ pub(crate) const COOKIES_PER_SECOND: u32 = 100_000;
 /// Stateless answers waiting to be sent.
 pub(crate) const ANSWERS_QUEUED: usize = 64;
 
-/// First wait before asking again (Homa: `resend_ticks` 5 of 1 ms).
+/// First wait before asking again, and up to a quarter more (Homa: `resend_ticks` 5 of 1 ms).
 pub(crate) const RESEND_INTERVAL: Duration = Duration::from_millis(5);
 /// Least wait before the first question about a call where replies come fast: some round trips of a datacenter.
 pub(crate) const REPLY_INTERVAL_MIN: Duration = Duration::from_micros(100);
 /// Longest wait between questions.
 pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
-/// First wait before NEED_ACK (Homa: `request_ack_ticks` 2).
+/// First wait before NEED_ACK, and up to a quarter more (Homa: `request_ack_ticks` 2).
 pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
-/// First wait before NEED_ACK of a reply that fits one datagram, while few are kept. It holds little memory, and whoever
+/// The same of a reply that fits one datagram, while few are kept. It holds little memory, and whoever
 /// misses it asks for it; meanwhile a next request carries its acknowledgement, and two packets are saved.
 pub(crate) const NEED_ACK_INTERVAL_SHORT: Duration = Duration::from_millis(500);
 /// Requests and replies of a session that are few.

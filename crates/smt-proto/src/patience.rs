@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long a session waits before it asks for bytes again (SPEC §9.3: at first 5 ms).
+//! How long a session waits before it asks for bytes again (SPEC §9.3: at first 5 ms, and
+//! up to a quarter more).
 //!
 //! On a path with a long queue that is too early: what is asked for is under way, comes twice, and makes the
 //! queue longer. What came without RETRANSMIT after it was asked for was late, not lost, and the wait grows;
