@@ -347,13 +347,16 @@ impl<'a> Run<'a> {
                 });
             }
         }
-        let end = self.world.network.now() + LAST_ROUND;
+        let mut end = self.world.network.now() + LAST_ROUND;
+        if self.case.has_adversary {
+            end = end.max(self.case.heals + ATTACKED + LAST_ROUND);
+        }
         while self.world.network.now() < end && !self.is_settled() {
             self.run_until(self.world.network.now() + Duration::from_millis(100));
         }
         let unsent: u64 = self.hosts().map(|host| host.application.unsent).sum();
         if unsent > 0 && self.is_well() {
-            let text = format!("{unsent} calls could not be made in {LAST_ROUND:?}");
+            let text = format!("{unsent} calls could not be made until {end:?}");
             self.fail(Checker::Liveness, text);
         }
         sent
@@ -437,7 +440,7 @@ const SETTLE: Duration = Duration::from_secs(120);
 /// After healing, an attacker stays for so long. Some withhold or replace half of the packets, so that a record of 15
 /// opens only after many trials: what has not ended under their hands has to end when they are gone.
 const ATTACKED: Duration = Duration::from_secs(60);
-/// The last calls are answered within this time.
+/// The last calls are answered within this time, or so long after an attacker is gone.
 const LAST_ROUND: Duration = Duration::from_secs(20);
 /// A case has some ten thousand packets, and an attacker may make a hundred of each where a host with little memory takes
 /// long: more than this, and something does not come to rest.
