@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bundle;
+pub mod capture;
 pub mod credentials;
 pub mod epoch;
 pub mod flight;
@@ -15,6 +16,7 @@ pub mod inner_header;
 pub mod key_exchange;
 pub mod packet;
 pub mod record;
+pub mod scenario;
 pub mod script;
 pub mod window;
 mod world;

@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 
 use arbitrary::{Arbitrary, Unstructured};
 use smt_fuzz::{
-    bundle, credentials, epoch, flight, geometry, hostile_peer, inner_header, key_exchange, packet,
-    record, script, window,
+    bundle, capture, credentials, epoch, flight, geometry, hostile_peer, inner_header,
+    key_exchange, packet, record, scenario, script, window,
 };
 
 type Body = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Body); 13] = [
+const TARGETS: [(&str, Body); 15] = [
     ("bundle", bundle::check),
+    ("capture", capture::check),
     ("connect", |input| with(input, script::check_connect)),
     ("credentials", credentials::check),
     ("endpoint", |input| with(input, script::check_endpoint)),
@@ -29,6 +30,7 @@ const TARGETS: [(&str, Body); 13] = [
     ("key_exchange", |input| with(input, key_exchange::check)),
     ("packet", packet::check),
     ("record", |input| with(input, record::check)),
+    ("scenario", scenario::check),
     ("window", |input| with(input, window::check)),
 ];
 

@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt dump`: a capture as one line per packet, and with a key log what is in them.
-//!
-//! 1. Frames come out of the file (`capture`), datagrams out of frames (`link`, `datagram`).
-//! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
-//! 3. Packets are parsed and printed; handshakes tell the sizes of records (`terms`).
-//! 4. With keys (`key_log`), control tags are checked, and records opened and put together (`messages`).
+//! `smt dump`: a capture as one line per packet, and with a key log what is in them (`smt-dump`).
 
-mod capture;
-mod coverage;
-mod datagram;
-mod dissection;
-mod key_log;
-mod link;
-mod messages;
-mod pcap;
-mod pcapng;
-mod segments;
-mod terms;
-
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use smt::DEFAULT_PORT;
+use smt_dump::{DumpError, Keys, Wishes, dump};
+use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
 use crate::standard_error;
-use capture::Capture;
-use dissection::Dissection;
-use key_log::Keys;
 
 /// Show what is in a capture (pcap or pcapng)
 ///
@@ -50,32 +33,29 @@ pub(crate) struct Arguments {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut capture = Capture::open(&arguments.file)?;
-    let keys = arguments.key_log.as_deref().map(Keys::read).transpose()?;
-    if let Some(directory) = &arguments.out {
+    let path = arguments.file.display();
+    let capture = File::open(&arguments.file).doing(format!("opening {path}"))?;
+    let wishes = Wishes {
+        port: arguments.port,
+        keys: arguments.key_log.as_deref().map(read_keys).transpose()?,
+        directory: arguments.out.clone(),
+    };
+    if let Some(directory) = &wishes.directory {
         std::fs::create_dir_all(directory).doing(format!("making {}", directory.display()))?;
     }
-    let mut dissection = Dissection::new(keys, arguments.out.clone());
     let mut output = BufWriter::new(std::io::stdout().lock());
-    let (mut frames, mut other_ports) = (0_u64, Vec::new());
-    while let Some(frame) = capture.next_frame()? {
-        frames += 1;
-        let Some(datagram) = link::ip_packet(frame.link, &frame.bytes)
-            .and_then(|packet| datagram::udp(packet, frame.original_length - frame.bytes.len()))
-        else {
-            continue;
-        };
-        let ports = [datagram.source.port(), datagram.target.port()];
-        if ports.contains(&arguments.port) {
-            dissection.show(frame.time, &datagram, &mut output)?;
-        } else if !other_ports.contains(&ports[1]) && other_ports.len() < PORTS_TOLD_MAX {
-            other_ports.push(ports[1]);
-        }
-    }
+    let summary = match dump(BufReader::new(capture), wishes, &mut output) {
+        Err(DumpError::Output(error)) => return Err(error.into()),
+        Err(error @ DumpError::Message(..)) => return Err(error.into()),
+        summary => summary.doing(path)?,
+    };
     output.flush()?;
-    standard_error::tell(format_args!("{frames} frames: {}", dissection.summary()));
-    if dissection.is_empty() {
-        let others: Vec<String> = other_ports.iter().map(ToString::to_string).collect();
+    if summary.is_cut_short {
+        tracing::warn!("the capture ends in the middle of a frame");
+    }
+    standard_error::tell(format_args!("{}", summary.text));
+    if summary.is_empty {
+        let others: Vec<String> = summary.other_ports.iter().map(u16::to_string).collect();
         let others = if others.is_empty() {
             "none".to_owned()
         } else {
@@ -89,5 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A hint needs no more.
-const PORTS_TOLD_MAX: usize = 8;
+fn read_keys(path: &Path) -> Result<Keys, Failure> {
+    let bytes = std::fs::read(path).doing(format!("reading {}", path.display()))?;
+    Keys::parse(&Zeroizing::new(bytes)).doing(path.display())
+}

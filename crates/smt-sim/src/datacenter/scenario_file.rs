@@ -57,7 +57,7 @@ impl ScenarioFile {
     /// The first thing that is not as it may be.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let mut file = Fields::of_file(text)?;
-        let about = file.text("about")?.map(|said| said.value);
+        let about = about(&mut file)?;
         let seed = file.integer("seed", 0..=i64::MAX as u64, 1)?;
         let transport = transport(&mut file)?;
         let workload = workload(&mut file)?;
@@ -74,7 +74,7 @@ impl ScenarioFile {
         let (pattern, peers) = pattern(file.table("pattern")?, topology.hosts())?;
         file.end()?;
         Ok(Self {
-            about: about.unwrap_or_default(),
+            about,
             scenario: Scenario {
                 topology,
                 workload,
@@ -132,6 +132,17 @@ impl ScenarioFile {
         switch.trim_above = trim_above.map_or(suits.trim_above, |Threshold(above)| above);
         switch.spreading = spreading.unwrap_or(suits.spreading);
         scenario
+    }
+}
+
+/// It is shown as it is.
+fn about(file: &mut Fields<'_>) -> Result<String, ScenarioError> {
+    match file.text("about")? {
+        Some(said) if said.value.contains(char::is_control) => {
+            let is = format!("{:?}", said.value);
+            Err(file.wrong("about", said.line, &is, "one line of text"))
+        }
+        said => Ok(said.map(|said| said.value).unwrap_or_default()),
     }
 }
 

@@ -13,7 +13,19 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
+    /// Control characters are told as in a program: `text` quotes a file that somebody else may have written.
     pub(super) fn new(line: usize, text: String) -> Self {
+        let text = match text.contains(char::is_control) {
+            true => text.chars().map(told).collect(),
+            false => text,
+        };
         Self { line, text }
+    }
+}
+
+fn told(character: char) -> String {
+    match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
     }
 }

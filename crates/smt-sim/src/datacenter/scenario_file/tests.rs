@@ -222,6 +222,21 @@ const WRONG: &[(usize, &str, &str)] = &[
     ),
     (13, "load = 0.5\nload = 0.6", "14: this is no TOML: "),
     (13, "load = ", "13: this is no TOML: "),
+    (
+        1,
+        "transport = \"\\u001B[31m\"",
+        "1: transport is \"\\u{1b}[31m\"; permitted: ",
+    ),
+    (
+        1,
+        "about = \"\\u001B[31m\"\ntransport = \"smt\"",
+        "1: about is \"\\u{1b}[31m\"; permitted: one line of text",
+    ),
+    (
+        13,
+        "load = 0.5\npeers = 1_0o\u{1}\u{1}0",
+        "14: pattern.peers is 10o\\u{1}\\u{1}0; permitted: ",
+    ),
     (1, "transport = \"smt", "1: this is no TOML: "),
 ];
 

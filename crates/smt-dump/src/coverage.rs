@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Bytes that come in pieces, in any order.
+
+/// A run of bytes that is being filled.
+#[derive(Debug)]
+pub(crate) struct Coverage {
+    bytes: Vec<u8>,
+    /// Filled ranges, in order, none touching another.
+    filled: Vec<(usize, usize)>,
+}
+
+impl Coverage {
+    /// Nothing of so many bytes.
+    pub(crate) fn new(length: usize) -> Self {
+        Self {
+            bytes: vec![0; length],
+            filled: Vec::new(),
+        }
+    }
+
+    /// Fills from `offset` on; what goes past the end is not looked at.
+    pub(crate) fn fill(&mut self, offset: usize, piece: &[u8]) {
+        let Some(room) = self.bytes.get_mut(offset..) else {
+            return;
+        };
+        let length = piece.len().min(room.len());
+        room[..length].copy_from_slice(&piece[..length]);
+        if length == 0 {
+            return;
+        }
+        let (mut start, mut end) = (offset, offset + length);
+        self.filled.retain(|&(from, to)| {
+            let touches = from <= end && start <= to;
+            if touches {
+                (start, end) = (start.min(from), end.max(to));
+            }
+            !touches
+        });
+        let place = self.filled.partition_point(|&(from, _)| from < start);
+        self.filled.insert(place, (start, end));
+    }
+
+    /// All bytes, once all are there.
+    pub(crate) fn whole(&self) -> Option<&[u8]> {
+        let is_whole = self.bytes.is_empty() || self.filled == [(0, self.bytes.len())];
+        is_whole.then_some(&self.bytes[..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod fill {
+        use super::super::Coverage;
+
+        #[test]
+        fn pieces_may_come_in_any_order_and_overlap() {
+            let mut coverage = Coverage::new(6);
+            for (offset, piece) in [(4, "ef"), (0, "ab"), (1, "bc")] {
+                coverage.fill(offset, piece.as_bytes());
+                assert_eq!(coverage.whole(), None);
+            }
+            coverage.fill(3, b"def");
+            assert_eq!(coverage.whole(), Some(&b"abcdef"[..]));
+        }
+
+        #[test]
+        fn a_piece_may_join_others_and_go_past_the_end() {
+            let mut coverage = Coverage::new(5);
+            coverage.fill(1, b"b");
+            coverage.fill(3, b"d");
+            coverage.fill(9, b"x");
+            coverage.fill(0, b"abcdefgh");
+            assert_eq!(coverage.whole(), Some(&b"abcde"[..]));
+        }
+
+        #[test]
+        fn nothing_is_whole_at_once() {
+            assert_eq!(Coverage::new(0).whole(), Some(&b""[..]));
+        }
+    }
+}

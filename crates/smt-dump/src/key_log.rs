@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The secrets of a key log (SPEC §13), as keys.
+//!
+//! Lines of other labels, as a TLS library writes them into the same file, are passed over.
+
+use std::collections::HashMap;
+
+use smt_record::{Aead, AeadProvider, AwsLc, Purpose, Suite, expand_label};
+use smt_wire::SessionIndex;
+use zeroize::Zeroizing;
+
+/// All keys of a log, by the index in the packets that they protect.
+pub struct Keys(HashMap<SessionIndex, Vec<Key>>);
+
+/// Why a file gives no keys. Nothing of it is quoted: it has secrets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum KeyLogError {
+    /// Not UTF-8.
+    #[error("this is no key log: it is not text")]
+    NoText,
+    /// Only lines of other labels.
+    #[error("this is no key log: it has no line that begins with {LABEL}")]
+    NoSecret,
+    /// A line with the label, counted from 1, that has not six words as SPEC §13 wants them.
+    #[error("line {0} is no key log line")]
+    Line(usize),
+}
+
+struct Key {
+    purpose: Purpose,
+    epoch: u32,
+    aead: Box<dyn Aead>,
+}
+
+impl Keys {
+    /// Reads what is in a file.
+    ///
+    /// # Errors
+    /// It is no text, has no secret, or one that is not as it should be.
+    pub fn parse(log: &[u8]) -> Result<Self, KeyLogError> {
+        let text = std::str::from_utf8(log).map_err(|_| KeyLogError::NoText)?;
+        let mut keys: HashMap<_, Vec<Key>> = HashMap::new();
+        for (place, line) in text.lines().enumerate() {
+            let mut words = line.split_ascii_whitespace();
+            if words.next() != Some(LABEL) {
+                continue;
+            }
+            let words: Vec<&str> = words.collect();
+            let (index, key) = entry(&words).ok_or(KeyLogError::Line(place + 1))?;
+            keys.entry(index).or_default().push(key);
+        }
+        if keys.is_empty() {
+            return Err(KeyLogError::NoSecret);
+        }
+        Ok(Self(keys))
+    }
+
+    /// Whether there is any key for packets with this index.
+    pub(crate) fn has(&self, index: SessionIndex) -> bool {
+        self.0.contains_key(&index)
+    }
+
+    /// Keys that may have sealed a packet: those of its index and of epochs with these low 8 bits, newest first.
+    pub(crate) fn candidates(
+        &self,
+        index: SessionIndex,
+        purpose: Purpose,
+        epoch: u8,
+    ) -> impl Iterator<Item = &dyn Aead> {
+        let all = self.0.get(&index).into_iter().flatten().rev();
+        all.filter(move |key| key.purpose == purpose && key.epoch as u8 == epoch)
+            .map(|key| &*key.aead)
+    }
+}
+
+/// The words behind the label: index, side, purpose, epoch, suite, secret.
+fn entry(words: &[&str]) -> Option<(SessionIndex, Key)> {
+    let &[index, "client" | "server", purpose, epoch, suite, secret] = words else {
+        return None;
+    };
+    let suite = Suite::from_code(u16::from_str_radix(suite, 16).ok()?)?;
+    let secret = bytes(secret).filter(|secret| secret.len() == suite.hash_len())?;
+    let mut key = Zeroizing::new([0; 32]);
+    let key = &mut key[..suite.key_len()];
+    let mut iv = [0; 12];
+    expand_label(suite, &secret, "key", b"", key);
+    expand_label(suite, &secret, "iv", b"", &mut iv);
+    let purpose = match purpose {
+        "data" => Purpose::Data,
+        "control" => Purpose::Control,
+        _ => return None,
+    };
+    let key = Key {
+        purpose,
+        epoch: epoch.parse().ok()?,
+        aead: AwsLc.aead(suite, key, iv),
+    };
+    Some((SessionIndex(u64::from_str_radix(index, 16).ok()?), key))
+}
+
+fn bytes(hex: &str) -> Option<Zeroizing<Vec<u8>>> {
+    if !hex.len().is_multiple_of(2) || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let byte = |place: usize| u8::from_str_radix(&hex[place..place + 2], 16).ok();
+    let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
+    bytes.map(Zeroizing::new)
+}
+
+const LABEL: &str = "SMT_SECRET";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(rest: &str) -> String {
+        format!("SMT_SECRET 000000010000000f {rest}")
+    }
+
+    mod parse {
+        use super::*;
+
+        #[test]
+        fn a_line_gives_a_key_for_its_index_purpose_and_epoch() {
+            let text = format!(
+                "# comment\nCLIENT_RANDOM 00 11\n{}\n{}\n",
+                line(&format!("server control 257 1303 {}", "ab".repeat(32))),
+                line(&format!("server data 0 1302 {}", "cd".repeat(48))),
+            );
+            let keys = Keys::parse(text.as_bytes()).unwrap();
+            let index = SessionIndex(0x0000_0001_0000_000F);
+            let count = |purpose, epoch| keys.candidates(index, purpose, epoch).count();
+            assert_eq!(
+                (count(Purpose::Control, 1), count(Purpose::Control, 0)),
+                (1, 0)
+            );
+            assert_eq!((count(Purpose::Data, 0), count(Purpose::Data, 1)), (1, 0));
+            assert!(keys.has(index) && !keys.has(SessionIndex(1)));
+        }
+
+        #[test]
+        fn a_broken_line_is_named() {
+            for rest in [
+                "server data 0 1301",
+                "server data 0 1301 abc",
+                "server data 0 1301 zz",
+                "nobody data 0 1301 00",
+                "server data 0 1399 00",
+                &format!("server data -1 1301 {}", "00".repeat(32)),
+                &format!("server data 0 1301 {}", "00".repeat(48)),
+                &format!("server data 0 1301 {} more", "00".repeat(32)),
+                "server data 0 1301 \u{e4}\u{f6}",
+            ] {
+                let text = format!("\n{}", line(rest));
+                let wrong = Keys::parse(text.as_bytes()).err();
+                assert_eq!(wrong, Some(KeyLogError::Line(2)), "{rest}");
+            }
+        }
+
+        #[test]
+        fn a_file_without_secrets_is_no_key_log() {
+            for text in ["", "hello\n", "CLIENT_RANDOM 00 11\n"] {
+                let wrong = Keys::parse(text.as_bytes()).err();
+                assert_eq!(wrong, Some(KeyLogError::NoSecret));
+            }
+            assert_eq!(Keys::parse(&[0xFF]).err(), Some(KeyLogError::NoText));
+        }
+    }
+}

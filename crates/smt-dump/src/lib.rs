@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is in a capture of SMT: one line per packet, and with a key log its records and messages (`smt dump`).
+//!
+//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`, `datagram`).
+//! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
+//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records (`terms`).
+//! 4. With keys (`key_log`), control tags are checked, and records opened and put together (`messages`).
+//!
+//! A capture is believed as little as the network is: any bytes are told or refused. Not here: files' names and the
+//! command's options (`smt-cli`).
+
+#![forbid(unsafe_code)]
+
+mod capture;
+mod coverage;
+mod datagram;
+mod dissection;
+mod error;
+mod key_log;
+mod link;
+mod messages;
+mod pcap;
+mod pcapng;
+mod segments;
+mod terms;
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use capture::Capture;
+use dissection::Dissection;
+pub use error::DumpError;
+pub use key_log::{KeyLogError, Keys};
+
+/// What of a capture is to be shown.
+#[derive(Default)]
+pub struct Wishes {
+    /// The server's UDP port.
+    pub port: u16,
+    /// Opens records and checks tags.
+    pub keys: Option<Keys>,
+    /// Whole messages are written here, a file each that only its owner may read. The directory exists.
+    pub directory: Option<PathBuf>,
+}
+
+/// What was in a capture, but for its packets.
+#[derive(Debug)]
+pub struct Summary {
+    /// A line for people.
+    pub text: String,
+    /// Nothing was of the port.
+    pub is_empty: bool,
+    /// Some of the other UDP ports to which datagrams went, in the order of their first one.
+    pub other_ports: Vec<u16>,
+    /// The file ends in the middle of a frame, as of a tcpdump that was killed.
+    pub is_cut_short: bool,
+}
+
+/// Reads a capture, pcap or pcapng, and writes a line for each packet, and for what has opened.
+///
+/// # Errors
+/// What is no capture or contradicts itself, what cannot be read or written.
+pub fn dump(
+    capture: impl Read,
+    wishes: Wishes,
+    output: &mut dyn Write,
+) -> Result<Summary, DumpError> {
+    let mut capture = Capture::open(capture)?;
+    let mut dissection = Dissection::new(wishes.keys, wishes.directory);
+    let (mut frames, mut other_ports) = (0_u64, Vec::new());
+    while let Some(frame) = capture.next_frame()? {
+        frames += 1;
+        let missing = frame.original_length - frame.bytes.len();
+        let Some(datagram) = link::ip_packet(frame.link, &frame.bytes)
+            .and_then(|packet| datagram::udp(packet, missing))
+        else {
+            continue;
+        };
+        let ports = [datagram.source.port(), datagram.target.port()];
+        if ports.contains(&wishes.port) {
+            dissection.show(frame.time, &datagram, output)?;
+        } else if !other_ports.contains(&ports[1]) && other_ports.len() < PORTS_TOLD_MAX {
+            other_ports.push(ports[1]);
+        }
+    }
+    Ok(Summary {
+        text: format!("{frames} frames: {}", dissection.summary()),
+        is_empty: dissection.is_empty(),
+        other_ports,
+        is_cut_short: capture.is_cut_short(),
+    })
+}
+
+/// A hint needs no more.
+const PORTS_TOLD_MAX: usize = 8;

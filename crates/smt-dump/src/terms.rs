@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the two sides of a session agreed on about records, read from their handshake.
+//!
+//! 1. Fragments of flights 1 and 2 are put together; their parameters are in the clear (SPEC §6.1).
+//! 2. Flight 2 names the client's index, and so finds flight 1.
+//! 3. Both directions' terms are then known, by the address and index that their packets carry (SPEC §6.3).
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use smt_record::IndexBits;
+use smt_wire::{FlightBody, Geometry, Handshake, Params, SessionIndex};
+
+use crate::coverage::Coverage;
+
+/// Where packets of one direction of a session go.
+pub(crate) type Direction = (SocketAddr, SessionIndex);
+
+/// How the records of one direction are cut and numbered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Terms {
+    pub(crate) geometry: Geometry,
+    pub(crate) index_bits: IndexBits,
+}
+
+/// All handshakes seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Handshakes {
+    flights: HashMap<(Direction, u8), Coverage>,
+    /// Index bits of clients.
+    offers: HashMap<Direction, IndexBits>,
+    terms: HashMap<Direction, Terms>,
+}
+
+impl Handshakes {
+    /// Takes a fragment that was sent from one address to another.
+    pub(crate) fn take(&mut self, source: SocketAddr, target: SocketAddr, packet: &Handshake<'_>) {
+        if packet.flight > 2 {
+            return;
+        }
+        let from = (source, packet.source);
+        let flight = self
+            .flights
+            .entry((from, packet.flight))
+            .or_insert_with(|| Coverage::new(packet.flight_length as usize));
+        flight.fill(packet.offset as usize, packet.fragment);
+        let body = flight.whole().map(FlightBody::parse);
+        let Some(Ok(body)) = body else { return };
+        let Ok(params) = Params::parse(body.params) else {
+            return;
+        };
+        let Some(index_bits) = IndexBits::new(params.index_bits) else {
+            return;
+        };
+        if packet.flight == 1 {
+            self.offers.insert(from, index_bits);
+            return;
+        }
+        let client = (target, packet.destination);
+        let geometry = Geometry::new(params.first_record_size, params.record_size);
+        let (Some(geometry), Some(&offer)) = (geometry, self.offers.get(&client)) else {
+            return;
+        };
+        // The index bits are those of the side that sends.
+        let terms = |index_bits| Terms {
+            geometry,
+            index_bits,
+        };
+        self.terms.insert(client, terms(index_bits));
+        self.terms.insert(from, terms(offer));
+    }
+
+    /// The terms of packets that go there; `None` if their handshake was not captured.
+    pub(crate) fn terms(&self, to: Direction) -> Option<Terms> {
+        self.terms.get(&to).copied()
+    }
+}
+
+impl Terms {
+    /// What SMT agrees on unless configured otherwise (SPEC §10).
+    pub(crate) const fn usual() -> Self {
+        let geometry = Geometry::new(1_142, 16_384).expect("both are in range");
+        let index_bits = IndexBits::new(16).expect("16 is in range");
+        Self {
+            geometry,
+            index_bits,
+        }
+    }
+}
