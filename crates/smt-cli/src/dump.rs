@@ -40,9 +40,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         keys: arguments.key_log.as_deref().map(read_keys).transpose()?,
         directory: arguments.out.clone(),
     };
-    if let Some(directory) = &wishes.directory {
-        std::fs::create_dir_all(directory).doing(format!("making {}", directory.display()))?;
-    }
     let mut output = BufWriter::new(std::io::stdout().lock());
     let summary = match dump(BufReader::new(capture), wishes, &mut output) {
         Err(DumpError::Output(error)) => return Err(error.into()),

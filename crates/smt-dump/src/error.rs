@@ -13,7 +13,7 @@ pub enum DumpError {
     /// The capture cannot be read, or contradicts its format.
     #[error("{0}")]
     Capture(#[source] io::Error),
-    /// A whole message cannot be written.
+    /// A whole message, or the directory of messages, cannot be written.
     #[error("writing {0}: {1}")]
     Message(PathBuf, #[source] io::Error),
     /// Nobody takes the lines.

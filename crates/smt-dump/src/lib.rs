@@ -33,13 +33,12 @@ pub use error::DumpError;
 pub use key_log::{KeyLogError, Keys};
 
 /// What of a capture is to be shown.
-#[derive(Default)]
 pub struct Wishes {
     /// The server's UDP port.
     pub port: u16,
     /// Opens records and checks tags.
     pub keys: Option<Keys>,
-    /// Whole messages are written here, a file each that only its owner may read. The directory exists.
+    /// Whole messages are written here, a file each that only its owner may read.
     pub directory: Option<PathBuf>,
 }
 
@@ -66,6 +65,10 @@ pub fn dump(
     output: &mut dyn Write,
 ) -> Result<Summary, DumpError> {
     let mut capture = Capture::open(capture)?;
+    if let Some(directory) = &wishes.directory {
+        let made = std::fs::create_dir_all(directory);
+        made.map_err(|error| DumpError::Message(directory.clone(), error))?;
+    }
     let mut dissection = Dissection::new(wishes.keys, wishes.directory);
     let (mut frames, mut other_ports) = (0_u64, Vec::new());
     while let Some(frame) = capture.next_frame()? {

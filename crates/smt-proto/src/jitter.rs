@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Waits that differ, so that those who lost packets together do not repeat them together (SPEC §6.2, §9.3).
 //!
-//! A short queue that hundred senders fill at once passes the first few and drops the rest. If all asked again at the
+//! A short queue that a hundred senders fill at once passes the first few and drops the rest. If all asked again at the
 //! same intervals, the same few would get through each time. A wait is therefore up to a quarter longer than its name
 //! says, by a hash of what only its session, or its attempt, has: the core has no randomness.
 
@@ -23,7 +23,8 @@ impl Jitter {
 
     /// `wait`, and up to a quarter more.
     pub(crate) fn lengthen(self, wait: Duration) -> Duration {
-        wait + wait / 4 * u32::from(self.0) / (1 << 16)
+        let quarter = (wait / 4).saturating_mul(u32::from(self.0)) / (1 << 16);
+        wait.saturating_add(quarter)
     }
 }
 
@@ -47,5 +48,6 @@ mod tests {
         assert_eq!(most.lengthen(Duration::ZERO), Duration::ZERO);
         let hour = Duration::from_secs(3_600);
         assert!(most.lengthen(hour) < hour * 5 / 4);
+        assert_eq!(most.lengthen(Duration::MAX), Duration::MAX);
     }
 }

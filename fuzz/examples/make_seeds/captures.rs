@@ -44,7 +44,8 @@ fn pcapng(pcap: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
     let order: [u32; 4] = [0x1A2B_3C4D, 1, u32::MAX, u32::MAX];
     block(&mut file, 0x0A0D_0D0A, &words(&order));
-    block(&mut file, 1, &pcap[20..24].repeat(2)[..8]);
+    // The same link type, and frames of any length.
+    block(&mut file, 1, &[&pcap[20..24], &[0; 4]].concat());
     let mut rest = &pcap[24..];
     while let Some((header, after)) = rest.split_at_checked(16) {
         let length = u32::from_le_bytes(header[8..12].try_into().unwrap());

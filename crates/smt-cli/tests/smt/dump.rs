@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::capture::{pcap, pcapng};
 use crate::forwarder::{Forwarder, Seen};
@@ -201,6 +202,10 @@ fn files_that_are_something_else_are_said() {
     let begun = files.write("begun", &pcap(&[])[..10]);
     smt(&["dump", &begun]).fails_with(&["is no capture", "before the first frame"]);
     smt(&["dump", &text]).fails_with(&["is no capture", "68 65 6c 6c"]);
+    let (keys, out) = (files.write("keys", KEY), files.path("out"));
+    let options = ["--key-log", &keys, "--out", &out];
+    smt(&[&["dump", &text], &options[..]].concat()).fails_with(&["is no capture"]);
+    assert!(!Path::new(&out).exists(), "made for nothing");
     smt(&["dump", &capture, "--key-log", &text]).fails_with(&["no key log"]);
     smt(&["dump", &capture, "--key-log", &binary]).fails_with(&["no key log"]);
     smt(&["dump", &capture, "--key-log", &broken]).fails_with(&["line 1 is no key log line"]);
@@ -210,3 +215,7 @@ fn is_data(payload: &[u8]) -> bool {
     // A DATA packet that goes to the end of its datagram.
     payload.starts_with(&[1, 1]) && payload[6..8] == [0, 0]
 }
+
+/// A key log of one session.
+const KEY: &str = "SMT_SECRET 0000000100000001 client data 0 1301 \
+     000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";

@@ -15,10 +15,7 @@ pub struct ScenarioError {
 impl ScenarioError {
     /// Control characters are told as in a program: `text` quotes a file that somebody else may have written.
     pub(super) fn new(line: usize, text: String) -> Self {
-        let text = match text.contains(char::is_control) {
-            true => text.chars().map(told).collect(),
-            false => text,
-        };
+        let text = text.chars().map(told).collect();
         Self { line, text }
     }
 }
