@@ -58,13 +58,12 @@ impl ControlQueue {
         }
     }
 
-    /// Says what is missing of a message that has begun: ranges to be sent again, unless it `is_moving` and
-    /// they may be on their way; and in any case how far it is, since a GRANT may have been lost. Returns
-    /// whether anything is missing.
-    pub(crate) fn progress(&mut self, id: MessageId, incoming: &Incoming, is_moving: bool) -> bool {
+    /// Says how far a message is that has begun, since a GRANT may have been lost; and, if it `is_asked` for what is
+    /// missing, the ranges to be sent again. Returns whether anything is missing.
+    pub(crate) fn progress(&mut self, id: MessageId, incoming: &Incoming, is_asked: bool) -> bool {
         let missing = incoming.missing(RESEND_RANGES);
         self.grant(incoming.grant(id));
-        if !is_moving {
+        if is_asked {
             for range in &missing {
                 self.resend(Resend {
                     id,
@@ -81,12 +80,13 @@ impl ControlQueue {
         &mut self,
         id: MessageId,
         incoming: Option<&Incoming>,
-        is_moving: bool,
+        is_asked: bool,
     ) {
         match incoming {
             Some(incoming) => {
-                self.progress(id, incoming, is_moving);
+                self.progress(id, incoming, is_asked);
             }
+            None if !is_asked => {}
             None => self.resend(Resend {
                 id,
                 offset: 0,

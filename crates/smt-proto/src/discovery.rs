@@ -16,6 +16,8 @@ pub(crate) struct Discovery {
     size: usize,
     limit: usize,
     tries: u32,
+    /// The sizes that were probed last.
+    probed: Vec<usize>,
     due: Option<Time>,
     unanswered: u32,
     stalled_at: Option<Time>,
@@ -28,6 +30,7 @@ impl Discovery {
             size: DATAGRAM_FLOOR,
             limit,
             tries: 0,
+            probed: Vec::new(),
             due: (limit > DATAGRAM_FLOOR).then_some(now),
             unanswered: 0,
             stalled_at: None,
@@ -63,12 +66,13 @@ impl Discovery {
         if sizes.is_empty() {
             self.due = None;
         }
+        self.probed.clone_from(&sizes);
         sizes
     }
 
-    /// A probe of this size arrived at the peer.
+    /// A probe of this size arrived at the peer, as it says: of a size that was not probed that cannot be.
     pub(crate) fn answered(&mut self, size: usize) {
-        if size <= self.limit {
+        if self.probed.contains(&size) {
             self.size = self.size.max(size);
             self.unanswered = 0;
         }
@@ -94,6 +98,7 @@ impl Discovery {
             self.unanswered = 0;
             self.size = DATAGRAM_FLOOR;
             self.tries = 0;
+            self.probed.clear();
             self.due = Some(now + PROBE_AGAIN);
         }
     }
@@ -117,12 +122,10 @@ mod tests {
             discovery.probe(Time::default() + PROBE_INTERVAL),
             [8_952, 8_972, 9_000]
         );
-        discovery.answered(65_507);
-        assert_eq!(
-            discovery.size(),
-            1_472,
-            "an answer to what was never probed counts nothing"
-        );
+        for never_probed in [65_507, 8_960, 1_473] {
+            discovery.answered(never_probed);
+            assert_eq!(discovery.size(), 1_472, "{never_probed}");
+        }
     }
 
     #[test]
@@ -139,6 +142,7 @@ mod tests {
     #[test]
     fn a_black_hole_brings_the_floor_back() {
         let mut discovery = Discovery::new(Time::default(), 65_507);
+        discovery.probe(Time::default());
         discovery.answered(65_507);
         let mut now = Time::default();
         for _ in 1..BLACK_HOLE_QUESTIONS {

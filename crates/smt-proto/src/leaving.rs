@@ -121,6 +121,14 @@ impl Leaving {
         self.asked_from = None;
     }
 
+    /// All of a bundle is to be sent again, since a member of it is missed. That is no answer to questions about the rest of
+    /// it, which go on in their row (SPEC §9.8).
+    pub(crate) fn repeat(&mut self) {
+        let asked_from = self.asked_from;
+        self.ask_again(0, u32::MAX);
+        self.asked_from = asked_from;
+    }
+
     /// What was asked for again cannot be sealed any more: its epoch is finished.
     pub(crate) fn forget_questions(&mut self) {
         self.resend.clear();
@@ -140,8 +148,13 @@ impl Leaving {
     }
 
     /// Whether every byte has left at least once.
+    pub(crate) fn has_all_left(&self) -> bool {
+        self.next == self.length
+    }
+
+    /// Whether every byte has left, and nothing is to leave again.
     pub(crate) fn is_sent(&self) -> bool {
-        self.next == self.length && self.resend.is_empty()
+        self.has_all_left() && self.resend.is_empty()
     }
 
     pub(crate) fn has_started(&self) -> bool {

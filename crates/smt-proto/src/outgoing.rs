@@ -146,6 +146,13 @@ impl Outgoing {
         }
     }
 
+    /// All of a bundle is to be sent again, see [`Leaving::repeat`].
+    pub(crate) fn repeat(&mut self) {
+        if let Some(leaving) = self.leaving_mut() {
+            leaving.repeat();
+        }
+    }
+
     pub(crate) fn is_sendable(&self) -> bool {
         self.leaving().is_none_or(Leaving::is_sendable)
     }

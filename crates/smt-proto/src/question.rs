@@ -93,6 +93,16 @@ impl Question {
         self.asked = 0;
     }
 
+    /// The peer has asked about the same message: whether what is missing may be asked for with the answer. That is a
+    /// question like any other, so it is asked once in an interval, and the next one is later (SPEC §9.4).
+    pub(crate) fn ask_beside_answer(&mut self, now: Time, longest: Duration) -> bool {
+        let is_due = now >= self.due;
+        if is_due {
+            self.ask(now, longest);
+        }
+        is_due
+    }
+
     /// The peer has asked about the same message.
     pub(crate) fn peer_asked(&mut self, now: Time) {
         self.wanted_at = now;

@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::incoming::Incoming;
+use crate::limits::RESEND_INTERVAL_MAX;
 use crate::outgoing::Outgoing;
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -168,7 +169,7 @@ impl Session {
             return;
         };
         if parts.initiator != self.agreement.side {
-            self.asked_for_reply(now, resend, parts);
+            self.asked_for_reply(now, (resend, parts), shared);
             return;
         }
         match self.calls.get_mut(resend.id.0) {
@@ -191,7 +192,12 @@ impl Session {
     }
 
     /// The initiator wants its reply.
-    fn asked_for_reply(&mut self, now: Time, resend: Resend, parts: IdParts) {
+    fn asked_for_reply(
+        &mut self,
+        now: Time,
+        (resend, parts): (Resend, IdParts),
+        shared: &mut Shared,
+    ) {
         let id = resend.id;
         let Some(served) = self.served.get_mut(id.0) else {
             self.answer_unknown(now, id, parts);
@@ -199,9 +205,10 @@ impl Session {
         };
         match &mut served.state {
             ServedState::Receiving { incoming, .. } => {
-                let is_moving = now.since(served.question.since) < self.patience.interval()
-                    || incoming.has_cuts_waiting();
-                self.control.progress(id, incoming, is_moving);
+                let is_asked = !incoming.has_cuts_waiting()
+                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+                shared.statistics.resends_asked += u64::from(is_asked);
+                self.control.progress(id, incoming, is_asked);
                 served.question.peer_asked(now);
             }
             ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
@@ -330,16 +337,7 @@ impl Session {
             match self.calls.get(id.0) {
                 // The peer has no message under the id of a one-way message of ours.
                 Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
-                Some(Call::Live(live)) => {
-                    let waited = now.since(live.question.since);
-                    let is_moving = waited < self.patience.interval()
-                        || live
-                            .incoming
-                            .as_deref()
-                            .is_some_and(Incoming::has_cuts_waiting);
-                    self.control
-                        .reply_progress(id, live.incoming.as_deref(), is_moving);
-                }
+                Some(Call::Live(_)) => self.answer_for_reply(now, id, shared),
                 Some(Call::Cancelling(_)) | None => self.control.ack(ack_of(id, self.shift())),
             }
             return;
@@ -347,9 +345,10 @@ impl Session {
         if let Some(served) = self.served.get_mut(id.0) {
             served.question.peer_asked(now);
             if let ServedState::Receiving { incoming, .. } = &served.state {
-                let is_moving = now.since(served.question.since) < self.patience.interval()
-                    || incoming.has_cuts_waiting();
-                self.control.progress(id, incoming, is_moving);
+                let is_asked = !incoming.has_cuts_waiting()
+                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+                shared.statistics.resends_asked += u64::from(is_asked);
+                self.control.progress(id, incoming, is_asked);
             }
             return;
         }
@@ -360,6 +359,23 @@ impl Session {
             Delivered::Yes => self.control.ack(ack_of(id, self.shift())),
             Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
         }
+    }
+
+    /// NEED_ACK for a reply that is not whole: how far it is, and what is missing.
+    fn answer_for_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let incoming = live.incoming.as_deref();
+        // Nothing has opened, and nothing was asked for: all of it is lost.
+        let is_first = incoming.is_none() && live.question.asked_in_vain == 0;
+        if is_first {
+            live.question.hurry(now);
+        }
+        let is_asked = !incoming.is_some_and(Incoming::has_cuts_waiting)
+            && live.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+        shared.statistics.resends_asked += u64::from(is_asked);
+        self.control.reply_progress(id, incoming, is_asked);
     }
 
     pub(super) fn raise_peer_limit(&mut self, stripe: usize, limit: u64, shared: &mut Shared) {

@@ -91,7 +91,7 @@ impl Session {
             return false;
         };
         live.question.heard(now);
-        outgoing.ask_all_again();
+        outgoing.repeat();
         let is_resending = outgoing.is_resending();
         self.queue_sendable(bundle);
         is_resending

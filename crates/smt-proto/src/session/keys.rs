@@ -191,7 +191,7 @@ impl Session {
             match self.calls.get(id.0) {
                 Some(Call::Live(live)) if !live.is_one_way => {
                     self.control
-                        .reply_progress(id, live.incoming.as_deref(), false);
+                        .reply_progress(id, live.incoming.as_deref(), true);
                 }
                 _ => self.control.id(PacketType::NeedAck, id),
             }

@@ -44,7 +44,7 @@ impl Session {
                 live.question.waits_here(now);
                 return false;
             }
-            incoming => self.control.reply_progress(id, incoming.as_deref(), false),
+            incoming => self.control.reply_progress(id, incoming.as_deref(), true),
         }
         let waits_for_all = live.incoming.is_none() && !live.is_one_way;
         if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
@@ -106,7 +106,7 @@ impl Session {
                     question.waits_here(now);
                 } else {
                     shared.statistics.resends_asked += 1;
-                    self.control.progress(id, incoming, false);
+                    self.control.progress(id, incoming, true);
                     if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
                         shared.grants.pass_over(rpc);
                     }

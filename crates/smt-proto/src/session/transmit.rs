@@ -282,6 +282,7 @@ impl Session {
         let Some(leaving) = outgoing.leaving_mut() else {
             return Written::WaitsForKeys;
         };
+        let has_all_left = leaving.has_all_left();
         let mut packets = Packets {
             writer: PacketWriter {
                 version: shared.config.version,
@@ -295,8 +296,10 @@ impl Session {
             limit: self.discovery.size(),
         };
         let written = packets.write(now, leaving, batch);
-        // NEED_ACK counts from when all of the reply has left.
+        // NEED_ACK counts from when all of the reply has left for the first time: what is sent again is an answer, and
+        // an answer does not start the schedule afresh (SPEC §9.4).
         if matches!(written, Written::AllItMay)
+            && !has_all_left
             && let Some(question) = question.filter(|_| outgoing.is_sent())
         {
             question.progressed(now, outgoing.need_ack_interval(is_hurried, self.jitter));
