@@ -9,7 +9,7 @@
 //! Replies have books of their own: a caller decides when it acknowledges them, so it decides what this side keeps.
 
 use crate::incoming::Incoming;
-use crate::limits::{REPLIES_MIN, REPLIES_SHARE};
+use crate::limits::{REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
 
 /// The books.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct Books {
     untaken: usize,
     /// Bytes of replies that no caller has acknowledged.
     replies: usize,
+    /// What the requests take, beside their bodies, that are worked on or whose replies are kept.
+    served: usize,
 }
 
 impl Books {
@@ -84,6 +86,11 @@ impl Books {
         self.replies -= bytes;
     }
 
+    /// A session serves so many requests, and not as many as before.
+    pub(crate) fn change_served(&mut self, before: usize, after: usize) {
+        self.served = self.served + after * SERVED_BYTES - before * SERVED_BYTES;
+    }
+
     /// Bytes of replies that are kept.
     pub(crate) fn replies(&self) -> usize {
         self.replies
@@ -92,7 +99,7 @@ impl Books {
     /// Whether a peer of whose replies so much is kept gets no more: a share of the memory, or as much as is left if all
     /// peers together keep more than the rest. Who keeps nothing is always served, so all get on, one call after the other.
     pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
-        let left = most.saturating_sub(self.replies);
+        let left = most.saturating_sub(self.replies + self.served);
         kept > left.max(REPLIES_MIN).min(most / REPLIES_SHARE)
     }
 

@@ -11,6 +11,7 @@
 use smt_wire::{Kind, MessageId};
 
 use crate::incoming::Incoming;
+use crate::limits::NEED_ACK_TRIES;
 use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::time::Time;
@@ -20,8 +21,8 @@ use crate::time::Time;
 pub(crate) enum Call {
     /// The application waits.
     Live(LiveCall),
-    /// The application has given up; the peer is told until it answers.
-    Cancelling(Question),
+    /// The application has given up, or a bundle was kept for long enough; the peer is told until it answers.
+    Cancelling { question: Question, is_bundle: bool },
 }
 
 impl Call {
@@ -29,7 +30,7 @@ impl Call {
     pub(crate) fn outgoing_mut(&mut self) -> Option<&mut Outgoing> {
         match self {
             Self::Live(live) => live.outgoing.as_mut(),
-            Self::Cancelling(_) => None,
+            Self::Cancelling { .. } => None,
         }
     }
 }
@@ -62,6 +63,10 @@ pub(crate) struct Members {
     pub(crate) ids: Vec<MessageId>,
     /// Requests among them that were answered: when all are, the bundle has arrived.
     pub(crate) answered: usize,
+    /// Bytes of replies that are kept until then.
+    pub(crate) replies: u32,
+    /// Whether any is no reply.
+    pub(crate) has_others: bool,
 }
 
 /// What a header says of a message beside its length (SPEC §5.2, §5.7).
@@ -103,6 +108,12 @@ impl LiveCall {
     /// Whether it is a bundle: no message of the application, but what several of them travel in.
     pub(crate) fn is_bundle(&self) -> bool {
         self.members.is_some()
+    }
+
+    /// Whether it is a bundle of replies alone, of which the peer was asked as often as of a reply.
+    pub(crate) fn is_kept_in_vain(&self) -> bool {
+        let members = self.members.as_deref();
+        members.is_some_and(|members| !members.has_others) && self.question.asked > NEED_ACK_TRIES
     }
 
     /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.

@@ -142,6 +142,9 @@ pub(crate) const OLDEST_SHARE: u32 = 50;
 pub(crate) const CONTROL_QUEUED: usize = 4_096;
 /// Share of `memory_max` that the unacknowledged replies of one session may have before no more of its requests are taken.
 pub(crate) const REPLIES_SHARE: usize = 4;
+/// Bytes that a request which is worked on, or whose reply is kept, takes beside its body: its entry, twice while a table
+/// grows, the table's index, and what a reply needs that leaves alone.
+pub(crate) const SERVED_BYTES: usize = 512;
 /// Bytes that they may have however much other sessions have: what leaves without a grant.
 pub(crate) const REPLIES_MIN: usize = 60_000;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.

@@ -171,12 +171,14 @@ pub(crate) struct Session {
     /// Messages begin in the stripes in turn.
     next_stripe: usize,
     calls: Table<Call>,
-    /// Bundles among the calls.
+    /// Bundles among the calls, those included whose id is cancelled.
     bundles: usize,
     /// The last incomplete bundle of the peer that was let in without room for it.
     bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
-    /// Bytes of replies that are not acknowledged; those in bundles are not among them.
+    /// How many of them the books have.
+    served_booked: usize,
+    /// Bytes of replies that are not acknowledged, alone or in bundles.
     kept_replies: usize,
     /// Bytes that unfinished messages of the peer may come to hold.
     promised: usize,
@@ -293,6 +295,7 @@ impl Session {
             bundles: 0,
             bundle_in_reserve: None,
             served: Table::new(maker.setup.table_salt),
+            served_booked: 0,
             kept_replies: 0,
             promised: 0,
             early: EarlyPackets::default(),

@@ -37,6 +37,7 @@ impl Endpoint {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
+        session.book_served(&mut self.shared);
         if session.is_settled(&self.shared) {
             return;
         }

@@ -12,7 +12,8 @@ mod arriving;
 use bytes::Bytes;
 use smt_record::{OutgoingId, Padding};
 use smt_wire::{
-    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, Kind, MemberHeader, MessageId, RECORD_OVERHEAD,
+    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, Kind, MemberHeader, MessageId, PacketType,
+    RECORD_OVERHEAD,
 };
 
 use super::{Agreement, Session, Shared};
@@ -30,8 +31,6 @@ struct Filling {
     right: OutgoingId,
     body: Vec<u8>,
     members: Members,
-    /// Bytes of replies that were kept by themselves.
-    replies: u32,
 }
 
 impl Session {
@@ -42,15 +41,18 @@ impl Session {
         }
         let padding = &shared.config.padding;
         let most = self.agreement.bundle_max(padding, self.discovery.size());
-        let Some(filling) = self.fill(now, first, most) else {
+        let Some(mut filling) = self.fill(now, first, most) else {
             return first;
         };
-        self.let_reply_go(filling.replies, shared);
         shared.statistics.messages_sent += filling.members.ids.len() as u64;
         shared.statistics.bundles_sent += 1;
         let (id, length) = (filling.right.id(), filling.body.len() as u32);
         let padded = self.agreement.padded(&shared.config.padding, length);
         let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
+        // It was made for as much as waited, and other stripes may have ended it.
+        if filling.body.capacity() > 2 * filling.body.len() {
+            filling.body.shrink_to_fit();
+        }
         let body = Bytes::from(filling.body);
         let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
         let question = Question::new(now, self.patience.interval());
@@ -120,7 +122,6 @@ impl Session {
             right: stripe.allocator.next(stripe.peer_limit).ok()?,
             body: Vec::with_capacity(room),
             members: Members::default(),
-            replies: 0,
         };
         self.put_member(now, first, &mut filling, usize::MAX);
         Some(filling)
@@ -170,6 +171,7 @@ impl Session {
             }
             live.bundle = Some(bundle);
             live.outgoing = None;
+            filling.members.has_others = true;
         } else {
             let Some(served) = self.served.get_mut(id.0) else {
                 return false;
@@ -180,7 +182,7 @@ impl Session {
             if !append(Terms::of(Kind::Reply), outgoing) {
                 return false;
             }
-            filling.replies += outgoing.length();
+            filling.members.replies += outgoing.length();
             served.state = ServedState::Bundled(bundle);
         }
         true
@@ -209,12 +211,40 @@ impl Session {
         };
         members.answered += count;
         if members.answered == members.ids.len() {
+            // All of them were requests: no reply is kept for it.
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
                 self.discovery.progressed();
             }
             shared.give_back(live.outgoing.take());
             self.calls.remove(bundle.0);
             self.bundles -= 1;
+        }
+    }
+
+    /// The peer was asked in vain whether it has a bundle of replies: they are kept no longer, as those that left alone
+    /// (SPEC §9.4). Its id must be seen all the same, so it is cancelled.
+    pub(super) fn give_up_bundle(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(entry) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let mut question = Question::new(now, self.patience.interval());
+        question.ask(now, limits::RESEND_INTERVAL_MAX);
+        let cancelling = Call::Cancelling {
+            question,
+            is_bundle: true,
+        };
+        let Call::Live(live) = std::mem::replace(entry, cancelling) else {
+            return;
+        };
+        self.control.id(PacketType::Cancel, id);
+        self.set_due(question.due);
+        shared.give_back(live.outgoing);
+        let Some(members) = live.members else { return };
+        self.let_reply_go(members.replies, shared);
+        for member in members.ids {
+            let bundled =
+                |served: &mut Served| matches!(served.state, ServedState::Bundled(_)).then_some(());
+            self.served.take(member.0, bundled);
         }
     }
 
@@ -227,6 +257,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         self.bundles -= 1;
+        self.let_reply_go(members.replies, shared);
         for id in members.ids {
             if !self.is_own(id) {
                 let bundled = |served: &mut Served| {
@@ -255,7 +286,7 @@ impl Session {
                     live.is_seen = true;
                     live.bundle = None;
                 }
-                Some(Call::Cancelling(_)) | None => {}
+                Some(Call::Cancelling { .. }) | None => {}
             }
         }
     }

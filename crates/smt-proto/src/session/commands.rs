@@ -147,7 +147,11 @@ impl Session {
         let mut question = Question::new(now, self.patience.interval());
         question.ask(now, limits::RESEND_INTERVAL_MAX);
         let due = question.due;
-        let Call::Live(live) = std::mem::replace(entry, Call::Cancelling(question)) else {
+        let cancelling = Call::Cancelling {
+            question,
+            is_bundle: false,
+        };
+        let Call::Live(live) = std::mem::replace(entry, cancelling) else {
             return false;
         };
         self.control.id(PacketType::Cancel, id);

@@ -132,7 +132,7 @@ impl Session {
                 let interval = self.patience.interval();
                 (live.outgoing.as_mut(), &mut live.question, interval)
             }
-            Some(Call::Cancelling(_)) => return,
+            Some(Call::Cancelling { .. }) => return,
             None => match self.served.get_mut(grant.id.0) {
                 Some(Served {
                     state: ServedState::Replying(outgoing),
@@ -186,7 +186,7 @@ impl Session {
                 self.queue_sendable(resend.id);
             }
             // The peer is told by CANCEL.
-            Some(Call::Cancelling(_)) => {}
+            Some(Call::Cancelling { .. }) => {}
             None => self.control.ack(ack_of(resend.id, self.shift())),
         }
     }
@@ -338,7 +338,7 @@ impl Session {
                 // The peer has no message under the id of a one-way message of ours.
                 Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
                 Some(Call::Live(_)) => self.answer_for_reply(now, id, shared),
-                Some(Call::Cancelling(_)) | None => self.control.ack(ack_of(id, self.shift())),
+                Some(Call::Cancelling { .. }) | None => self.control.ack(ack_of(id, self.shift())),
             }
             return;
         }

@@ -104,7 +104,7 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let keeps_too_much = self.keeps_too_much(shared);
+        let keeps_too_much = self.is_served_too_much(shared);
         let is_full = keeps_too_much || !self.may_begin_another(shared);
         let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
         // It may be all of a message; or of a bundle with replies, which make room.
@@ -189,13 +189,27 @@ impl Session {
         shared.books.keep_too_much(self.kept_replies, most)
     }
 
+    /// Whether so many requests of the peer are worked on, or their replies kept, that no more are taken. What they take
+    /// beside their bodies counts; it does not hold up those that were taken, which end when they are answered.
+    pub(super) fn is_served_too_much(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
+        shared.books.keep_too_much(taken, most)
+    }
+
+    /// Tells the books how many requests are served.
+    pub(crate) fn book_served(&mut self, shared: &mut Shared) {
+        let before = std::mem::replace(&mut self.served_booked, self.served.len());
+        shared.books.change_served(before, self.served_booked);
+    }
+
     /// A reply was given.
     pub(super) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies += length as usize;
         shared.books.enter_reply(length as usize);
     }
 
-    /// A reply need not be kept any more, or a bundle has it.
+    /// Replies of so many bytes need not be kept any more.
     pub(super) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies -= length as usize;
         shared.books.leave_replies(length as usize);

@@ -59,8 +59,12 @@ impl Session {
     }
 
     pub(super) fn cancel_answered(&mut self, id: MessageId) {
-        if matches!(self.calls.get(id.0), Some(Call::Cancelling(_))) {
-            self.calls.remove(id.0);
+        let cancelled = |call: &mut Call| match call {
+            Call::Cancelling { is_bundle, .. } => Some(*is_bundle),
+            Call::Live(_) => None,
+        };
+        if self.calls.take(id.0, cancelled) == Some(true) {
+            self.bundles -= 1;
         }
     }
 
@@ -128,6 +132,7 @@ impl Session {
 
     /// A call, live or cancelling, is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
+        self.cancel_answered(id);
         if let Some(Call::Live(live)) = self.calls.remove(id.0) {
             if let Some(members) = live.members {
                 self.bundle_arrived(now, *members, Some(error), shared);

@@ -171,7 +171,7 @@ impl Session {
     fn leavings(&self) -> impl Iterator<Item = (MessageId, &Leaving)> {
         let calls = self.calls.iter().filter_map(|(number, call)| match call {
             Call::Live(live) => Some((number, live.outgoing.as_ref()?.leaving()?)),
-            Call::Cancelling(_) => None,
+            Call::Cancelling { .. } => None,
         });
         let replies = self
             .served

@@ -32,6 +32,10 @@ impl Session {
             self.queue_sendable(id);
             return false;
         }
+        if live.is_kept_in_vain() {
+            self.give_up_bundle(now, id, shared);
+            return false;
+        }
         match &live.incoming {
             _ if live.is_one_way && live.bundle.is_some() => {
                 // The bundle asks for all of its members.

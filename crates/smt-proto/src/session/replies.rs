@@ -148,7 +148,7 @@ impl Session {
     fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
         let ended = self.calls.take(id.0, |call| match call {
             Call::Live(live) => Some(live.bundle),
-            Call::Cancelling(_) => None,
+            Call::Cancelling { .. } => None,
         });
         let Some(bundle) = ended else {
             return;

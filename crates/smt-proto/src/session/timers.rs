@@ -160,7 +160,7 @@ impl Session {
                     }
                     live.due()
                 }
-                Call::Cancelling(question) => {
+                Call::Cancelling { question, .. } => {
                     if question.due <= now {
                         question.ask(now, RESEND_INTERVAL_MAX);
                         self.control.id(PacketType::Cancel, MessageId(number));

@@ -50,7 +50,7 @@ impl Session {
         if self.is_own(id) {
             return match self.calls.get_mut(id.0)? {
                 Call::Live(live) => live.incoming.as_deref_mut(),
-                Call::Cancelling(_) => None,
+                Call::Cancelling { .. } => None,
             };
         }
         match &mut self.served.get_mut(id.0)?.state {

@@ -8,6 +8,7 @@ mod support;
 
 mod a_bundle_is_judged_by_its_members;
 mod a_call_can_be_given_up;
+mod a_client_that_acknowledges_nothing_gets_its_share;
 mod a_cookie_shows_an_address;
 mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;

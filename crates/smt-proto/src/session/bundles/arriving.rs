@@ -112,7 +112,8 @@ impl Session {
             return;
         };
         let newcomers = members.newcomers();
-        let has_room = !self.keeps_too_much(shared) && self.has_room_for_whole(newcomers, shared);
+        let has_room =
+            !self.is_served_too_much(shared) && self.has_room_for_whole(newcomers, shared);
         if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
             self.heard(now);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A caller decides when a reply need not be kept any more, so what it makes a server keep is bounded, however the
+//! replies have left: alone, or in bundles (SPEC §5.7, §9.4, §10).
+
+use smt_proto::Config;
+use smt_wire::{Body, Kind, List, MemberHeader, MessageId};
+
+use super::support::rogue::Rogue;
+use super::support::{Answer, Verdict, World, body, ms};
+
+/// Memory of the server for messages; a session's replies may have a quarter of it.
+const MEMORY: usize = 1 << 20;
+/// What a member of a bundle brings about.
+const REPLY: usize = 1_000;
+const MEMBERS: usize = 51;
+
+/// A server that answers each request with a kilobyte, and a client of it that hears nothing and does as it likes.
+fn server() -> (World, Rogue) {
+    let mut config = Config::default();
+    config.memory_max = MEMORY;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, REPLY)));
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        1 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    (world, Rogue::client(at_server))
+}
+
+/// Hands in bundles of empty requests, and gives all members up after each if it is to. How many requests were taken.
+fn ask(world: &mut World, rogue: &mut Rogue, bundles: usize, gives_up: bool) -> usize {
+    let mut next = 0;
+    for _ in 0..bundles {
+        let ids: Vec<_> = (next..)
+            .take(MEMBERS)
+            .map(|counter| MessageId(2 * counter))
+            .collect();
+        rogue.bundle(world, &empty_requests(&ids));
+        let taken = world.nodes[1].delivered.len() as u64;
+        // What was not taken comes again.
+        next = taken;
+        world.flush();
+        if gives_up {
+            rogue.say(world, &[Body::Cancel(List::from(&ids[..]))]);
+        }
+        world.run_for(ms(5));
+    }
+    world.nodes[1].delivered.len()
+}
+
+fn empty_requests(ids: &[MessageId]) -> Vec<u8> {
+    let mut bytes = vec![0; ids.len() * MemberHeader::LEN];
+    let (places, _) = bytes.as_chunks_mut();
+    for (place, id) in places.iter_mut().zip(ids) {
+        let header = MemberHeader {
+            id: *id,
+            kind: Kind::Request,
+            length: 0,
+            deadline_us: 0,
+            reply_unscheduled: 60_000,
+        };
+        header.emit(place);
+    }
+    bytes
+}
+
+#[test]
+fn replies_in_bundles_are_kept_within_its_share() {
+    for gives_up in [false, true] {
+        let (mut world, mut rogue) = server();
+        let taken = ask(&mut world, &mut rogue, 40, gives_up);
+        assert!(taken > MEMBERS, "some were served");
+        let bundles = world.nodes[1].endpoint.statistics().bundles_sent;
+        assert!(bundles > 0, "replies have left in bundles");
+        let most = MEMORY / 4 + 2 * MEMBERS * (REPLY + 62);
+        assert!(
+            taken * REPLY <= most,
+            "{taken} replies were kept, given up: {gives_up}"
+        );
+        let kept = world.nodes[1].endpoint.replies_memory();
+        assert!((taken * REPLY..=most).contains(&kept), "{kept} of {taken}");
+    }
+}
+
+#[test]
+fn bundles_of_replies_are_given_up_like_replies() {
+    let (mut world, mut rogue) = server();
+    ask(&mut world, &mut rogue, 4, true);
+    assert!(world.nodes[1].endpoint.replies_memory() > 0);
+    for value in 0..60 {
+        rogue.say(&mut world, &[Body::Ping(value)]);
+        world.run_for(ms(500));
+    }
+    assert_eq!(world.nodes[1].endpoint.replies_memory(), 0);
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1, "it lives");
+}
+
+#[test]
+fn requests_that_are_worked_on_count_at_what_they_take() {
+    let (mut world, mut rogue) = server();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let taken = ask(&mut world, &mut rogue, 40, false);
+    assert!(taken > MEMBERS, "some were served");
+    assert!(
+        taken <= MEMORY / 4 / 512 + 2 * MEMBERS,
+        "{taken} are worked on"
+    );
+}
