@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_proto::{CallFailure, Config, OneWayOutcome, Refused};
 use smt_record::Side;
-use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId};
+use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId, PacketType};
 
 use super::small_messages_that_wait_leave_together::{answers, calls, lose_data_of};
 use super::support::rogue::{Rogue, layout, striped};
@@ -95,6 +95,24 @@ fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
     world.hand_in(&whole);
     assert!(world.nodes[1].delivered.is_empty());
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
+}
+
+/// VOIDED says that it is not delivered, and was the answer.
+#[test]
+fn a_one_way_member_that_was_voided_is_not_delivered() {
+    let (mut world, _, at_server) = World::connected();
+    let mut rogue = Rogue::client(at_server);
+    let (voided, other) = (client_id(100), client_id(101));
+    world.is_recording = true;
+    rogue.say(&mut world, &[Body::Cancel(List::from(&[voided][..]))]);
+    let answers = std::mem::take(&mut world.sent);
+    assert!(answers.iter().any(|sent| sent.has(PacketType::Voided)));
+    let members = [(voided, &b"voided"[..]), (other, b"other")]
+        .map(|(id, text)| member(id, Kind::OneWay, text));
+    rogue.bundle(&mut world, &members.concat());
+    let delivered = world.nodes[1].delivered.iter();
+    let delivered: Vec<_> = delivered.map(|(rpc, body)| (rpc.id, &body[..])).collect();
+    assert_eq!(delivered, [(other, &b"other"[..])]);
 }
 
 /// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for so long.

@@ -152,6 +152,31 @@ fn that_claims_most_of_a_record_for_another_epoch() {
     }
 }
 
+/// What claims another epoch is of another record, even if its bytes are genuine: one of the two is forged.
+#[test]
+fn that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.rule = Box::new(|datagram, _| match datagram.data() {
+        Some(data) if data.header.retransmit => Verdict::Drop,
+        // Record 1 comes in three parts: this is the second.
+        Some(data) if (1..2_000).contains(&data.header.offset) => {
+            Verdict::Replace(vec![with_epoch(datagram, 1)])
+        }
+        _ => Verdict::Deliver,
+    });
+    let request = body(7, 3_500);
+    let rpc = world.call(0, session, request.clone());
+    world.run_for(ms(100));
+    assert!(world.nodes[1].delivered.is_empty());
+    let counted = world.nodes[1].endpoint.statistics();
+    assert_eq!(
+        (counted.records_failed, counted.packets_contradicting),
+        (0, 0)
+    );
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    assert!(world.outcome(0, rpc) == Ok(request));
+}
+
 /// Without record 0 nothing is known; what is claimed before must not outlive it.
 #[test]
 fn that_comes_long_before_record_0() {

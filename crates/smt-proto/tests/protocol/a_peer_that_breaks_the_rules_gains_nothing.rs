@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A peer that holds the keys may end its own session, and that is all: no endless work, no places of others.
 
-use smt_proto::Config;
+use smt_proto::{Config, OneWayOutcome};
 use smt_record::{KeyLimits, Side};
 use smt_wire::{Abort, Body, Kind, List, MessageId, Packet, PacketType, Resend};
 
@@ -204,6 +204,41 @@ fn by_aborting_a_one_way_message_or_a_bundle() {
         world.run_for(ms(1_000));
         assert_eq!(world.nodes[1].delivered.len(), count as usize);
     }
+}
+
+/// BUSY is about a request whose reply takes its time; of a one-way message nothing is let go for it.
+#[test]
+fn by_being_busy_with_a_one_way_message() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let rpc = world.send_one_way(0, session, body(1, 10));
+    let ids = [rpc.id];
+    Rogue::server(session).say(&mut world, &[Body::Busy(List::from(&ids[..]))]);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    let outcome = world.one_way_outcome(0, rpc);
+    assert_eq!(outcome, OneWayOutcome::Delivered);
+    assert_eq!(world.nodes[1].delivered[0].1, body(1, 10));
+}
+
+/// The bytes would take memory that nobody has given it.
+#[test]
+fn by_sending_more_than_was_granted() {
+    let mut server = Config::default();
+    server.unscheduled = 2_000;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), server);
+    let mut rogue = Rogue::client(at_server);
+    let whole = rogue.whole(&world, Kind::OneWay, &[1; 60_000]);
+    // Of a message that has not begun, no more than its second record may come.
+    world.hand_in(&whole);
+    let endpoint = &world.nodes[1].endpoint;
+    assert_eq!(endpoint.statistics().packets_contradicting, 1);
+    assert!(world.nodes[1].delivered.is_empty());
+    // By now it is granted.
+    world.run_for(ms(1));
+    world.hand_in(&whole);
+    let endpoint = &world.nodes[1].endpoint;
+    assert_eq!(endpoint.statistics().packets_contradicting, 1);
+    assert_eq!(world.nodes[1].delivered.len(), 1);
 }
 
 /// The id of the peer's that has the same number is not marked for it.

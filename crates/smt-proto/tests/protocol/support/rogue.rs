@@ -14,7 +14,7 @@ use smt_record::{
 };
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
-    RECORD_OVERHEAD, SessionIndex,
+    RECORD_OVERHEAD, SessionIndex, TAG_LEN,
 };
 
 use super::{Datagram, World};
@@ -73,13 +73,28 @@ impl Rogue {
     /// Says all of this in one datagram, which is handed in now.
     pub fn say(&mut self, world: &mut World, bodies: &[Body<'_>]) {
         let bytes = bodies.iter().flat_map(|body| self.packet(body)).collect();
-        world.hand_in(&Datagram {
+        world.hand_in(&self.datagram(world, bytes));
+    }
+
+    /// A datagram that says this under a number of the caller's choice, to be handed in later.
+    pub fn control(&self, world: &World, number: ControlNumber, body: &Body<'_>) -> Datagram {
+        let bytes = self.sealed_control(number, body);
+        self.datagram(world, bytes)
+    }
+
+    /// The tag that a control packet of its node has under this number, by the words of SPEC §3.4.
+    pub fn tag_of(&self, number: u64, aad: &[u8]) -> [u8; TAG_LEN] {
+        self.keys.control().seal(number, aad, &mut [])
+    }
+
+    fn datagram(&self, world: &World, bytes: Vec<u8>) -> Datagram {
+        Datagram {
             at: world.now,
             from: self.from,
             to: 1 - self.from,
             bytes,
             is_trimmed: false,
-        });
+        }
     }
 
     /// Sends a message of this kind with these application bytes, under an id of its own, which is handed in now.
@@ -97,6 +112,12 @@ impl Rogue {
         let sight = window.mark_seen(parts.counter).expect("a low id");
         let (_, whole) = self.sealed(world, (sight.reply_right(), kind), bytes);
         world.hand_in(&whole);
+    }
+
+    /// All of such a message in one packet, to be handed in later.
+    pub fn whole(&mut self, world: &World, kind: Kind, bytes: &[u8]) -> Datagram {
+        let right = self.next_id();
+        self.sealed(world, (right, kind), bytes).1
     }
 
     /// Sends a bundle with these application bytes, which is handed in now.
@@ -158,31 +179,28 @@ impl Rogue {
             offset: 0,
         };
         header.emit(smt_wire::VERSION, head.try_into().expect("its length"));
-        let datagram = Datagram {
-            at: world.now,
-            from: self.from,
-            to: 1 - self.from,
-            bytes: packet,
-            is_trimmed: false,
-        };
-        (id, datagram)
+        (id, self.datagram(world, packet))
     }
 
     fn packet(&mut self, body: &Body<'_>) -> Vec<u8> {
+        let number = ControlNumber {
+            stripe: 0,
+            counter: self.counter,
+        };
+        self.counter += 1;
+        self.sealed_control(number, body)
+    }
+
+    fn sealed_control(&self, number: ControlNumber, body: &Body<'_>) -> Vec<u8> {
         let header = ControlHeader {
             epoch: self.keys.epoch() as u8,
             session: self.index,
-            number: ControlNumber {
-                stripe: 0,
-                counter: self.counter,
-            },
+            number,
         };
-        self.counter += 1;
         let mut packet = vec![0; ControlHeader::packet_len(body)];
         let length = header.emit(smt_wire::VERSION, body, &mut packet);
         let (aad, tag) = packet.split_at_mut(length);
-        let number = header.number.to_u64();
-        tag.copy_from_slice(&self.keys.control().seal(number, aad, &mut []));
+        tag.copy_from_slice(&self.tag_of(number.to_u64(), aad));
         packet
     }
 }

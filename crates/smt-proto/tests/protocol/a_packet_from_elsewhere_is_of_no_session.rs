@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A session is between two addresses: what comes from a third one does nothing, however genuine its bytes are.
+
+use smt_carrier::Path;
+use smt_wire::{Body, ControlNumber, PacketType};
+
+use super::support::node::address_of;
+use super::support::rogue::Rogue;
+use super::support::{Datagram, Verdict, World, body};
+
+/// Gives a datagram to its node as if nobody had sent it that the node knows.
+fn hand_in_from_elsewhere(world: &mut World, datagram: &Datagram) {
+    let path = Path::between(address_of(7), address_of(datagram.to).ip());
+    let endpoint = &mut world.nodes[datagram.to].endpoint;
+    endpoint.handle_datagram(world.now, path, &datagram.bytes);
+    world.flush();
+}
+
+#[test]
+fn data_counts_from_its_sender_alone() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.is_recording = true;
+    world.send_one_way(0, session, body(1, 10));
+    let sent = world.sent.remove(0);
+    assert!(sent.data().is_some());
+    let alien = world.nodes[1].endpoint.statistics().packets_alien;
+    hand_in_from_elsewhere(&mut world, &sent);
+    assert!(world.nodes[1].delivered.is_empty());
+    let counted = world.nodes[1].endpoint.statistics();
+    assert_eq!(counted.packets_alien, alien + 1);
+    world.hand_in(&sent);
+    assert_eq!(world.nodes[1].delivered.len(), 1);
+}
+
+#[test]
+fn control_packets_count_from_their_sender_alone() {
+    let (mut world, _, at_server) = World::connected();
+    let number = ControlNumber {
+        stripe: 0,
+        counter: 700,
+    };
+    let ping = Rogue::client(at_server).control(&world, number, &Body::Ping(7));
+    world.is_recording = true;
+    hand_in_from_elsewhere(&mut world, &ping);
+    assert!(world.sent.is_empty(), "{}", world.trace());
+    world.hand_in(&ping);
+    assert!(world.sent.iter().any(|sent| sent.has(PacketType::Pong)));
+}
