@@ -77,6 +77,9 @@ pub(crate) const NEED_ACK_TRIES: u32 = 20;
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
 /// Silence of a peer that is asked, after which the session is dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
+/// A caller whose request is worked on, and who says nothing for so long, is asked whether it is there: it asks about its
+/// call every [`RESEND_INTERVAL_MAX`], and a quarter more.
+pub(crate) const CALLER_QUIET_MAX: Duration = Duration::from_millis(625);
 /// PINGs that must have waited in vain before a silent peer is declared dead (SPEC §9.9).
 pub(crate) const PINGS_UNTIL_DEAD: u32 = 4;
 /// A session without any live message for so long is closed by the server.

@@ -202,6 +202,8 @@ pub(crate) struct Session {
     due: Option<Time>,
     /// Not before then: see [`Self::handle_timeout`].
     earliest: Time,
+    /// When something of the peer has last opened.
+    heard_at: Time,
     /// The first question that has not been followed by anything from the peer.
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
@@ -254,6 +256,21 @@ struct Stripe {
     acks: PendingAcks,
 }
 
+impl Stripe {
+    fn new(agreement: &Agreement, stripe: u16) -> Self {
+        let (layout, side) = (agreement.layout, agreement.side);
+        Self {
+            allocator: IdAllocator::new(layout, side, stripe),
+            peer_limit: u64::from(agreement.peer_window),
+            window: IdWindow::new(agreement.own_window, layout, side.peer(), stripe),
+            told_limit: u64::from(agreement.own_window),
+            control_counter: 0,
+            control_window: ControlWindow::new(),
+            acks: PendingAcks::default(),
+        }
+    }
+}
+
 impl Session {
     pub(crate) fn new(
         (now, path): (Time, Path),
@@ -263,20 +280,7 @@ impl Session {
         maker: &Maker<'_>,
     ) -> Self {
         let stripes = (0..1u16 << agreement.stripes_log2)
-            .map(|stripe| Stripe {
-                allocator: IdAllocator::new(agreement.layout, agreement.side, stripe),
-                peer_limit: u64::from(agreement.peer_window),
-                window: IdWindow::new(
-                    agreement.own_window,
-                    agreement.layout,
-                    agreement.side.peer(),
-                    stripe,
-                ),
-                told_limit: u64::from(agreement.own_window),
-                control_counter: 0,
-                control_window: ControlWindow::new(),
-                acks: PendingAcks::default(),
-            })
+            .map(|stripe| Stripe::new(&agreement, stripe))
             .collect();
         let jitter = indices.jitter();
         let discovery = Discovery::new(now, agreement.datagram_limit);
@@ -310,6 +314,7 @@ impl Session {
             due: Some(now),
             earliest: now,
             discovery,
+            heard_at: now,
             asked_since: None,
             suspicion: None,
             jitter,
@@ -351,6 +356,7 @@ impl Session {
 
     /// Something of the peer has opened.
     fn heard(&mut self, now: Time) {
+        self.heard_at = now;
         self.asked_since = None;
         self.requests_again = 0;
         self.suspicion = None;

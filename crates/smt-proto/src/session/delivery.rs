@@ -8,6 +8,7 @@ use bytes::Bytes;
 use smt_record::FirstSight;
 use smt_wire::{InnerHeader, Kind, MessageId};
 
+use super::timers::caller_quiet_max;
 use super::{Session, Shared};
 use crate::event::Event;
 use crate::question::Question;
@@ -50,6 +51,7 @@ impl Session {
             deadline,
         };
         self.served.insert(id.0, served);
+        self.set_due(now + caller_quiet_max(shared));
         self.deliver_request(now, (id, body), deadline, shared);
     }
 
@@ -83,6 +85,7 @@ impl Session {
             }
             Some(right) => {
                 served.state = ServedState::Working { right };
+                self.set_due(now + caller_quiet_max(shared));
                 let body = incoming.into_body();
                 self.deliver_request(now, (id, body), deadline, shared);
             }

@@ -109,6 +109,7 @@ impl Session {
                     // The peer waits for our grants, or for questions that wait for their turn.
                     question.waits_here(now);
                 } else {
+                    self.asked_since.get_or_insert(now);
                     shared.statistics.resends_asked += 1;
                     self.control.progress(id, incoming, true);
                     if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
@@ -123,6 +124,7 @@ impl Session {
             }
             _ => {
                 question.ask(now, NEED_ACK_INTERVAL_MAX);
+                self.asked_since.get_or_insert(now);
                 self.control.id(PacketType::NeedAck, id);
             }
         }

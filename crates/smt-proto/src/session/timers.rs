@@ -12,12 +12,17 @@ use super::{Session, Shared};
 use crate::call::Call;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
-    PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
-    TIMER_GRAIN_MIN,
+    CALLER_QUIET_MAX, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH,
+    TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
 };
 use crate::question::Question;
 use crate::served::ServedState;
 use crate::time::Time;
+
+/// How long a caller may say nothing before it is asked.
+pub(super) fn caller_quiet_max(shared: &Shared) -> Duration {
+    CALLER_QUIET_MAX.min(shared.config.silence_max / 2)
+}
 
 impl Session {
     /// Does what is due at `now`.
@@ -188,12 +193,14 @@ impl Session {
     fn time_served(&mut self, now: Time, shared: &mut Shared) {
         let mut due = Vec::new();
         let mut earliest: Option<Time> = None;
+        let mut is_working = false;
         for (number, served) in self.served.iter() {
             // The application's turn; or the bundle asks.
             if matches!(
                 served.state,
                 ServedState::Working { .. } | ServedState::Bundled(_)
             ) {
+                is_working |= matches!(served.state, ServedState::Working { .. });
                 continue;
             }
             if served.question.due <= now && due.len() < QUESTIONS_PER_PASS {
@@ -208,6 +215,19 @@ impl Session {
         }
         for id in due {
             self.ask_about_served(now, id, shared);
+        }
+        if is_working {
+            self.watch_callers(now, shared);
+        }
+    }
+
+    /// A caller asks about its call twice a second. One that has said nothing for longer may be gone: it is asked, so that
+    /// the application need not work for nobody (SPEC §9.9).
+    fn watch_callers(&mut self, now: Time, shared: &Shared) {
+        let quiet_until = self.heard_at + caller_quiet_max(shared);
+        match now < quiet_until {
+            true => self.set_due(quiet_until),
+            false => self.ping(now),
         }
     }
 

@@ -2,6 +2,7 @@
 //! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use smt_proto::{CallFailure, Config, Event, Execution, SessionEnd, Time};
 use smt_wire::{Body, Packet, PacketType, SessionIndex};
@@ -101,7 +102,8 @@ fn dead_server(world: &mut World, session: SessionIndex) {
     ));
     let took = world.now.since(began);
     assert!((ms(2_000)..ms(2_600)).contains(&took), "{took:?}");
-    assert!(world.sent.len() <= 20, "{} packets", world.sent.len());
+    let sent = world.sent.iter().filter(|sent| sent.from == 0).count();
+    assert!(sent <= 20, "{sent} packets");
     assert_eq!(world.nodes[0].endpoint.sessions_len(), 0);
     assert_eq!(world.nodes[0].endpoint.poll_timeout(), None);
 }
@@ -368,4 +370,47 @@ fn every_call_is_asked_about_however_many_wait() {
     world.flush();
     world.run_for(ms(60_000));
     assert_eq!(world.nodes[1].delivered.len(), 6_000);
+}
+
+/// A server that has the requests, and a client that dies. When the session ended, after the client's death.
+fn ended_after_death(world: &mut World) -> Duration {
+    silence(world, 0);
+    let began = world.now;
+    let end = world.wait(1, |event| match event {
+        Event::SessionEnded { end, .. } => Some(end.clone()),
+        _ => None,
+    });
+    assert!(matches!(end, SessionEnd::Silent(_)), "{end}");
+    world.now.since(began)
+}
+
+#[test]
+fn a_caller_that_dies_is_found_while_its_request_is_worked_on() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    world.call(0, session, body(1, 100));
+    world.run_for(ms(1));
+    let took = ended_after_death(&mut world);
+    assert!((ms(2_000)..ms(2_700)).contains(&took), "{took:?}");
+    let cancelled =
+        world.nodes[1].event(|event| matches!(event, Event::Cancelled(_)).then_some(()));
+    assert!(cancelled.is_some(), "the application may stop");
+}
+
+#[test]
+fn a_caller_that_dies_is_found_by_its_missing_acknowledgement() {
+    for length in [100, 30_000] {
+        let (mut world, session, _) = World::connected();
+        world.nodes[1].application = Box::new(move |_| Answer::Reply(body(2, length)));
+        let rpc = world.call(0, session, body(1, 100));
+        // Nothing of the client arrives any more, though it hears the reply.
+        world.rule = Box::new(|datagram, _| match datagram.from {
+            0 => Verdict::Drop,
+            _ => Verdict::Deliver,
+        });
+        assert_eq!(world.outcome(0, rpc), Ok(body(2, length)));
+        let took = ended_after_death(&mut world);
+        assert!((ms(2_000)..ms(2_700)).contains(&took), "{took:?}");
+        assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+    }
 }
