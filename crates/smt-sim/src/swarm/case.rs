@@ -202,6 +202,7 @@ impl Case {
             case.draw_limit(&mut random);
         }
         case.host_faults.sort_by_key(|fault| fault.at);
+        case.allow_for_small_memory();
         case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
@@ -250,9 +251,12 @@ impl Case {
                 self.may_end.add_all_of(host, hosts);
             }
         }
-        // Messages that hold an epoch wait for seconds where there is little memory, and an attacker makes hosts ask
-        // thousands of times meanwhile: more than a key of few control packets has, and without any a session dies (SPEC
-        // §7.3). A real key lasts two thousand times as long.
+    }
+
+    /// Messages that hold an epoch wait for seconds where there is little memory, and hosts ask thousands of times
+    /// meanwhile: more than a key of few control packets has, and without any a session falls silent and dies (SPEC §7.3). A
+    /// real key lasts two thousand times as long.
+    fn allow_for_small_memory(&mut self) {
         for config in self.configs.iter_mut().filter(|_| self.has_small_memory) {
             let limits = &config.key_limits;
             config.key_limits = KeyLimits::new(65_536, limits.update_at(), limits.failed_opens())

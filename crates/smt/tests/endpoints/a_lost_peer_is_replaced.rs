@@ -98,7 +98,7 @@ fn switching_forwarder(
     let address = front.local_addr().unwrap();
     let back = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let (switch, (send_second, second)) = (Arc::new(AtomicBool::new(false)), mpsc::channel());
-    let is_switched = Arc::clone(&switch);
+    let (is_switched, was_switched) = (Arc::clone(&switch), Arc::clone(&switch));
     let (front_twin, back_twin) = (front.try_clone().unwrap(), back.try_clone().unwrap());
     let (send_client, client) = mpsc::channel();
     std::thread::spawn(move || {
@@ -115,8 +115,11 @@ fn switching_forwarder(
     std::thread::spawn(move || {
         let mut buffer = vec![0; 65_536];
         let client = client.recv().unwrap();
-        while let Ok((length, _)) = back_twin.recv_from(&mut buffer) {
-            let _ = front_twin.send_to(&buffer[..length], client);
+        while let Ok((length, from)) = back_twin.recv_from(&mut buffer) {
+            // A server that has ended says nothing more.
+            if from != first || !was_switched.load(Ordering::Relaxed) {
+                let _ = front_twin.send_to(&buffer[..length], client);
+            }
         }
     });
     (switch, address, send_second)
