@@ -26,6 +26,7 @@
 mod algorithms;
 mod certificate_text;
 pub mod certificates;
+mod chain_signatures;
 mod failure;
 mod hmac_tokens;
 mod identity;

@@ -20,6 +20,7 @@ use smt_proto::handshake::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
 use crate::algorithms::Algorithms;
+use crate::chain_signatures::{ClientChains, ServerChains};
 use crate::failure::{caller, environment};
 use crate::identity::Identity;
 use crate::pinned::PinnedVerifier;
@@ -64,11 +65,15 @@ impl ClientTls {
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
         let builder = match self.trust.anchors {
-            Anchors::Roots(roots) => builder.with_webpki_verifier(
-                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
-                    .build()
-                    .map_err(|error| TlsConfigError::Trust(error.to_string()))?,
-            ),
+            Anchors::Roots(roots) => {
+                let chains =
+                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+                        .build()
+                        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(ServerChains(chains)))
+            }
             Anchors::Pinned(pinned) => {
                 let algorithms = provider.signature_verification_algorithms;
                 builder
@@ -319,9 +324,10 @@ fn client_verifier(
     } else {
         builder.allow_unauthenticated()
     };
-    builder
+    let chains = builder
         .build()
-        .map_err(|error| TlsConfigError::Trust(error.to_string()))
+        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
+    Ok(Arc::new(ClientChains(chains)))
 }
 
 /// The configuration was checked when it was built, so what is left is the system's randomness.

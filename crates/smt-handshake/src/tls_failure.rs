@@ -9,6 +9,7 @@ use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use smt_proto::handshake::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Side;
 
+use crate::chain_signatures::ChainSignature;
 use crate::failure::{environment, malformed, nothing_common};
 
 /// Translates an error of TLS at `side`.
@@ -58,9 +59,13 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             "access denied; it is none of those that the {peer} has pinned"
         )),
         A::CertificateRevoked => refused("revoked; renew it"),
-        A::CertificateUnknown => refused(&format!("the {peer} gives no reason; see its log")),
+        A::CertificateUnknown => refused(&format!(
+            "the {peer} gives no reason; it may trust another authority of the same name, see its \
+            log"
+        )),
         A::DecryptError => refused(&format!(
-            "a signature does not verify; the {peer} may trust another authority of the same name"
+            "this {side} does not hold its private key, or packets were changed; give it the key \
+            file of this certificate"
         )),
         A::CertificateRequired => format!(
             "the {peer} requires a certificate, and this {side} has none; give it an identity"
@@ -120,8 +125,13 @@ fn certificate(error: &CertificateError, peer: Side) -> String {
             "{subject} comes from an unknown issuer; trust its authority here, or give the {peer} \
             a certificate of a trusted one, with all intermediates"
         ),
-        // webpki finds roots by name: this is what another authority of a trusted one's name gives.
+        // Bad signatures of chains are told as others: see `chain_signatures.rs`.
         C::BadSignature => format!(
+            "the {peer} does not hold the private key of the certificate that it shows: it is an \
+            impostor, or has a wrong key file; find out which, and trust nothing that it says"
+        ),
+        // webpki finds roots by name: this is what another authority of a trusted one's name gives.
+        C::Other(error) if ChainSignature::is_in(error) => format!(
             "{subject} is not signed by the trusted authority that it names; another authority of \
             the same name issued it, or it is damaged: trust that one, or renew it"
         ),

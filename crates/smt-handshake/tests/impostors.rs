@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A peer with a certificate that is trusted, but without its private key, is refused and told as
+//! what it is.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod harness;
+
+use std::sync::Arc;
+
+use harness::{NAME, Outcome, run};
+use rustls::crypto::aws_lc_rs;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
+use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, ThrowAway, Trust};
+use smt_proto::handshake::{
+    FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider,
+};
+use smt_record::Suite;
+
+/// One authority's certificates: the victim's, and another whose key the impostor has.
+struct Certificates {
+    authority: ThrowAway,
+    victim: IssuedCertificate,
+    own: IssuedCertificate,
+}
+
+impl Certificates {
+    fn of(plan: &CertificatePlan) -> Self {
+        let authority = ThrowAway::new().unwrap();
+        let issue = || authority.authority().issue(plan).unwrap();
+        Self {
+            victim: issue(),
+            own: issue(),
+            authority,
+        }
+    }
+
+    /// Both ways to trust the victim.
+    fn trusts(&self) -> [Trust; 2] {
+        [
+            self.authority.trust().unwrap(),
+            Trust::pinned_from_pem(self.victim.certificate_pem.as_bytes()).unwrap(),
+        ]
+    }
+
+    /// The victim's certificate with the impostor's key.
+    fn stolen(&self) -> Arc<SingleCertAndKey> {
+        let certificate =
+            CertificateDer::from_pem_slice(self.victim.certificate_pem.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(self.own.key_pem.as_bytes()).unwrap();
+        let key = aws_lc_rs::default_provider()
+            .key_provider
+            .load_private_key(key)
+            .unwrap();
+        Arc::new(SingleCertAndKey::from(CertifiedKey::new(
+            vec![certificate],
+            key,
+        )))
+    }
+}
+
+/// A peer that shows a certificate whose key it does not have.
+struct Impostor {
+    certified: Arc<SingleCertAndKey>,
+    /// For the server's certificate, which is honest.
+    trust: rustls::RootCertStore,
+}
+
+impl Impostor {
+    fn new(certificates: &Certificates) -> Self {
+        let mut trust = rustls::RootCertStore::empty();
+        let root = certificates.authority.authority().certificate_pem();
+        trust
+            .add(CertificateDer::from_pem_slice(root.as_bytes()).unwrap())
+            .unwrap();
+        Self {
+            certified: certificates.stolen(),
+            trust,
+        }
+    }
+}
+
+impl KeyExchangeProvider for Impostor {
+    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(self.trust.clone())
+            .with_client_cert_resolver(Arc::clone(&self.certified) as _);
+        config.alpn_protocols = vec![b"smt/1".to_vec()];
+        let name = ServerName::try_from(server_name.to_owned()).unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        Ok(Box::new(Plain(connection.into())))
+    }
+
+    fn server(&self, _client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&self.certified) as _);
+        config.alpn_protocols = vec![b"smt/1".to_vec()];
+        config.send_tls13_tickets = 0;
+        let connection = ServerConnection::new(Arc::new(config)).unwrap();
+        Ok(Box::new(Plain(connection.into())))
+    }
+
+    fn suites(&self) -> Vec<Suite> {
+        vec![Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305]
+    }
+
+    fn kind(&self) -> smt_wire::KeyExchange {
+        smt_wire::KeyExchange::Tls13
+    }
+
+    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+        None
+    }
+}
+
+/// TLS without any of SMT's checks.
+struct Plain(Connection);
+
+impl KeyExchange for Plain {
+    fn receive(&mut self, _: u8, _: &[u8], mut bytes: &[u8]) -> Result<(), HandshakeFailure> {
+        while !bytes.is_empty() {
+            self.0.read_tls(&mut bytes).unwrap();
+            if let Err(error) = self.0.process_new_packets() {
+                return Err(HandshakeFailure {
+                    fault: Fault::Peer,
+                    kind: FailureKind::Other,
+                    text: error.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn next_flight(&mut self) -> Option<Vec<u8>> {
+        let mut flight = Vec::new();
+        while self.0.wants_write() {
+            self.0.write_tls(&mut flight).unwrap();
+        }
+        (!flight.is_empty()).then_some(flight)
+    }
+
+    fn sent_params(&mut self, _: &[u8]) {}
+
+    fn finished(&mut self) -> Option<Finished> {
+        None
+    }
+}
+
+#[track_caller]
+fn assert_impostor(failure: &HandshakeFailure, text: &str) {
+    assert_eq!(failure.kind, FailureKind::CertificateRefused, "{failure}");
+    assert_eq!(failure.fault, Fault::Peer);
+    assert!(failure.text.starts_with(text), "{failure}");
+    assert!(failure.text.contains("impostor"), "{failure}");
+}
+
+mod server {
+    use super::*;
+
+    fn outcomes() -> Vec<Outcome> {
+        let certificates = Certificates::of(&CertificatePlan::server(&[NAME]).unwrap());
+        let impostor = Impostor::new(&certificates);
+        certificates
+            .trusts()
+            .map(|trust| run(&ClientTls::new(trust).build().unwrap(), &impostor))
+            .into()
+    }
+
+    #[test]
+    fn one_without_the_key_of_its_pinned_or_signed_certificate_is_refused_as_an_impostor() {
+        for outcome in outcomes() {
+            assert_impostor(
+                &outcome.client_failure(),
+                "the server does not hold the private key of the certificate that it shows",
+            );
+        }
+    }
+
+    #[test]
+    fn it_learns_that_its_signature_does_not_verify() {
+        for outcome in outcomes() {
+            let told = outcome.server_failure().text;
+            assert!(told.contains("DecryptError"), "{told}");
+        }
+    }
+}
+
+mod client {
+    use super::*;
+
+    fn run_with_auth(auth: fn(Trust) -> ClientAuth) -> Vec<Outcome> {
+        let certificates = Certificates::of(&CertificatePlan::client("c").unwrap());
+        let impostor = Impostor::new(&certificates);
+        let pair = certificates
+            .authority
+            .authority()
+            .issue(&CertificatePlan::server(&[NAME]).unwrap())
+            .unwrap();
+        let identity =
+            Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes()).unwrap();
+        let server = |trust| ServerTls::new(identity.clone()).with_client_auth(auth(trust));
+        certificates
+            .trusts()
+            .map(|trust| run(&impostor, &server(trust).build().unwrap()))
+            .into()
+    }
+
+    #[test]
+    fn one_without_the_key_of_its_pinned_or_signed_certificate_is_refused_as_an_impostor() {
+        for auth in [ClientAuth::Required, ClientAuth::Optional] {
+            for outcome in run_with_auth(auth) {
+                assert_impostor(
+                    &outcome.server_failure(),
+                    "the client does not hold the private key of the certificate that it shows",
+                );
+            }
+        }
+    }
+}
