@@ -5,7 +5,7 @@
 mod harness;
 
 use harness::{NAME, params, providers, run_with};
-use smt_handshake::Algorithms;
+use smt_handshake::{Algorithms, RegisteredKey, RegisteredProvider};
 use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
@@ -41,6 +41,75 @@ mod changed_in_flight {
                 assert_ne!(one.control, other.control);
             }
         }
+    }
+
+    /// Whether a change of one byte of `flight`'s parameters lets both sides finish with secrets
+    /// of which any is the same.
+    fn is_overlooked(
+        (client, server): (&dyn KeyExchangeProvider, &dyn KeyExchangeProvider),
+        flight: u8,
+        place: usize,
+        change: u8,
+    ) -> bool {
+        let outcome = run_with(client, server, |sent| {
+            if sent.number == flight {
+                sent.params[place] ^= change;
+            }
+        });
+        let (Ok(at_client), Ok(at_server)) = (outcome.client, outcome.server) else {
+            return false;
+        };
+        [
+            (&at_client.secrets.client, &at_server.secrets.client),
+            (&at_client.secrets.server, &at_server.secrets.server),
+        ]
+        .iter()
+        .any(|(one, other)| one.data == other.data || one.control == other.control)
+    }
+
+    /// Lengths of both sides' parameters.
+    fn lengths(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider) -> [usize; 2] {
+        let mut lengths = [0; 2];
+        let outcome = run_with(client, server, |sent| {
+            if let Some(length) = lengths.get_mut(usize::from(sent.number) - 1) {
+                *length = sent.params.len();
+            }
+        });
+        outcome.both();
+        lengths
+    }
+
+    #[track_caller]
+    fn assert_every_byte_is_bound(
+        client: &dyn KeyExchangeProvider,
+        server: &dyn KeyExchangeProvider,
+        changes: &[u8],
+    ) {
+        for (flight, length) in [1, 2].into_iter().zip(lengths(client, server)) {
+            for place in 0..length {
+                for &change in changes {
+                    assert!(
+                        !is_overlooked((client, server), flight, place, change),
+                        "byte {place} of flight {flight}'s parameters, changed by {change:#x}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_byte_of_either_sides_parameters_changes_without_other_secrets_or_a_refusal() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        assert_every_byte_is_bound(&client, &server, &[1]);
+    }
+
+    #[test]
+    fn no_byte_of_a_registered_keys_parameters_changes_without_other_secrets_or_a_refusal() {
+        let key = || RegisteredKey::from_secret(b"k", Suite::Aes128Gcm, &[5; 32]).unwrap();
+        let client = RegisteredProvider::client(key());
+        let server = RegisteredProvider::server(vec![key()]).unwrap();
+        assert_every_byte_is_bound(&client, &server, &[1, 0x80]);
     }
 
     #[test]
