@@ -156,11 +156,20 @@ impl RegisteredProvider {
         })
     }
 
-    /// For an endpoint that is both.
+    /// For an endpoint that is both. The key that it calls with must not be one that it answers to:
+    /// somebody on the path could turn all its packets around, and it would take itself for its
+    /// peer. Each direction between two hosts has a key of its own.
     ///
     /// # Errors
-    /// [`RegisteredKeyError`] as [`Self::server`], with `own` among the keys whose suites agree.
+    /// [`RegisteredKeyError`] as [`Self::server`], with `own` among the keys whose suites agree; or
+    /// if `own` has the secret of one of `keys`, whatever their names.
     pub fn both(own: RegisteredKey, keys: Vec<RegisteredKey>) -> Result<Self, RegisteredKeyError> {
+        if let Some(same) = keys.iter().find(|key| key.ikm == own.ikm) {
+            return Err(RegisteredKeyError::BothDirections {
+                own: own.display_name(),
+                accepted: same.display_name(),
+            });
+        }
         let server = Self::server(keys)?;
         if own.suite != server.suite {
             return Err(RegisteredKeyError::TwoSuites {
@@ -232,6 +241,17 @@ impl KeyExchangeProvider for RegisteredProvider {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum RegisteredKeyError {
+    /// The endpoint would take itself for its peer if its packets came back to it.
+    #[error(
+        "the registered key {own} to call with has the same secret as {accepted}, which is accepted \
+        from clients: an endpoint could be made to call itself; register a key for each direction"
+    )]
+    BothDirections {
+        /// Name of the key that the endpoint calls with.
+        own: String,
+        /// Name of the key that it answers to.
+        accepted: String,
+    },
     /// A TLS key has not the length that the suite has.
     #[error(
         "a key of {len} bytes was registered for {suite}, whose keys have {}",

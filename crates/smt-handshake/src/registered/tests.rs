@@ -78,9 +78,22 @@ mod both {
     #[test]
     fn the_own_key_has_the_suite_of_the_others() {
         let others = || vec![key(b"a", Suite::Aes128Gcm)];
-        RegisteredProvider::both(key(b"b", Suite::Aes128Gcm), others()).unwrap();
-        let error = RegisteredProvider::both(key(b"b", Suite::Aes256Gcm), others()).unwrap_err();
+        let own = |suite| RegisteredKey::from_secret(b"b", suite, &[6; 32]).unwrap();
+        RegisteredProvider::both(own(Suite::Aes128Gcm), others()).unwrap();
+        let error = RegisteredProvider::both(own(Suite::Aes256Gcm), others()).unwrap_err();
         assert!(matches!(error, RegisteredKeyError::TwoSuites { .. }));
+    }
+
+    #[test]
+    fn a_key_for_both_directions_is_refused_whatever_its_names() {
+        for name in [b"a", b"b"] {
+            let own = key(name, Suite::Aes128Gcm);
+            let accepted = vec![key(b"a", Suite::Aes128Gcm)];
+            let error = RegisteredProvider::both(own, accepted).unwrap_err();
+            assert!(matches!(error, RegisteredKeyError::BothDirections { .. }));
+            let text = error.to_string();
+            assert!(text.contains("register a key for each direction"), "{text}");
+        }
     }
 }
 
