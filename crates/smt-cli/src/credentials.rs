@@ -23,6 +23,11 @@ pub(crate) struct ServerCredentials {
 }
 
 impl ServerCredentials {
+    /// Whether only clients with a certificate are let in.
+    pub(crate) fn has_client_authority(&self) -> bool {
+        self.client_ca.is_some()
+    }
+
     /// Applies them.
     pub(crate) fn apply(&self, builder: Builder) -> Result<Builder, Failure> {
         let builder = builder.identity(Identity::from_pem_files(&self.cert, &self.key)?);

@@ -16,6 +16,8 @@ use crate::standard_error;
 pub(crate) struct Failure {
     text: String,
     is_reader_gone: bool,
+    /// What was asked for makes no sense.
+    is_usage: bool,
 }
 
 impl Failure {
@@ -24,6 +26,15 @@ impl Failure {
         Self {
             text: text.into(),
             is_reader_gone: false,
+            is_usage: false,
+        }
+    }
+
+    /// Arguments that go without each other, or do not go together: exit code 2, as for those that are wrong alone.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self {
+            is_usage: true,
+            ..Self::new(text)
         }
     }
 
@@ -33,6 +44,9 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         standard_error::complain(format_args!("smt: {}", self.text));
+        if self.is_usage {
+            return ExitCode::from(EXIT_USAGE);
+        }
         ExitCode::FAILURE
     }
 
@@ -51,9 +65,13 @@ impl<E: Error + 'static> From<E> for Failure {
         Self {
             text: one_line(error),
             is_reader_gone: is_broken_pipe,
+            is_usage: false,
         }
     }
 }
+
+/// As clap ends for wrong arguments.
+const EXIT_USAGE: u8 = 2;
 
 /// Says what was being done when something failed.
 pub(crate) trait Doing<T> {

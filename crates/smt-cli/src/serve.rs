@@ -9,6 +9,7 @@
 mod command;
 mod directory;
 mod handler;
+mod program;
 mod tally;
 
 use std::io::Write;
@@ -30,6 +31,8 @@ use crate::own_process::LISTENING;
 use crate::size::Size;
 use crate::sockets::SocketArguments;
 use crate::standard_error;
+use crate::time_span;
+use command::Limits;
 use handler::{Handler, HandlerArguments};
 use tally::Tally;
 
@@ -43,6 +46,12 @@ pub(crate) struct Arguments {
     credentials: ServerCredentials,
     #[command(flatten)]
     handler: HandlerArguments,
+    /// Let everybody in, without a certificate: with --exec this or --client-ca has to be said
+    #[arg(long, conflicts_with = "client_ca")]
+    anyone: bool,
+    /// Kill a command of --exec that runs for longer, and all that it has started; its caller learns that it may have run
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time_span::parse_nonzero, requires = "exec")]
+    exec_timeout: Duration,
     /// Keep a boot number here, so that clients notice a restart at once
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -68,7 +77,12 @@ pub(crate) struct Arguments {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let handler = Handler::new(&arguments.handler, arguments.message_limit)?;
+    arguments.check_access()?;
+    let limits = Limits {
+        reply: arguments.message_limit,
+        time: arguments.exec_timeout,
+    };
+    let handler = Handler::new(&arguments.handler, limits)?;
     let shards = open(arguments)?;
     let interrupt = Interrupt::with_last_act(command::kill_all)?;
     let interrupt = if arguments.until_input_ends {
@@ -111,6 +125,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+impl Arguments {
+    /// A command is not run for everybody unless somebody has said so.
+    fn check_access(&self) -> Result<(), Failure> {
+        let is_said = self.anyone || self.credentials.has_client_authority();
+        if !self.handler.runs_a_command() || is_said {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "--exec runs a command for each request: give --client-ca FILE to let only clients in that this authority has signed, or --anyone to let everybody in",
+        ))
+    }
+}
+
 fn open(arguments: &Arguments) -> Result<Shards<Server>, Failure> {
     let builder = arguments.socket.apply(Builder::new());
     let mut builder = arguments
@@ -133,10 +160,11 @@ fn work(server: &Server, handler: &Handler, tally: &Tally, is_over: &AtomicBool)
         let is_useless = || request.is_cancelled() || is_over.load(Ordering::Relaxed);
         match handler.handle(request.body(), &is_useless) {
             Ok(body) => answer(request, body, tally),
-            Err(failure) => {
-                tracing::warn!(peer = %request.peer().address, "request dropped: {}", failure.text());
+            Err(dropped) => {
+                let why = dropped.failure.text();
+                tracing::warn!(peer = %request.peer().address, "request dropped: {why}");
                 tally.drop(request.body().len());
-                if !handler.runs_something() {
+                if !dropped.has_run {
                     request.refuse();
                 }
             }

@@ -2,7 +2,8 @@
 //! A command that is run for each request.
 //!
 //! 1. One thread writes the request to its standard input, one reads the reply from its standard output.
-//! 2. Meanwhile the caller looks whether anybody still waits for the reply; if not, the command is killed.
+//! 2. Meanwhile the caller looks whether anybody still waits for the reply, and whether its time is over; then the command
+//!    is killed with all of its group.
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
 use std::io::{self, Read, Write};
@@ -10,31 +11,47 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::handler::Dropped;
+use super::program;
 use crate::failure::{Doing, Failure};
+use crate::time_span;
 
 /// A program and its arguments.
 #[derive(Debug)]
 pub(super) struct ExternalCommand {
     program: String,
     arguments: Vec<String>,
-    reply_limit: u32,
+    limits: Limits,
+}
+
+/// What a command may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes of a reply.
+    pub(super) reply: u32,
+    /// From its start to its end.
+    pub(super) time: Duration,
 }
 
 impl ExternalCommand {
-    /// The first word is the program. Replies of more than `reply_limit` bytes are not sent.
-    pub(super) fn new(words: &[String], reply_limit: u32) -> Result<Self, Failure> {
+    /// The first word is the program. Replies of more than the limit are not sent.
+    ///
+    /// # Errors
+    /// The program is not there, or cannot be executed.
+    pub(super) fn new(words: &[String], limits: Limits) -> Result<Self, Failure> {
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| Failure::new("--exec needs a command"))?;
+        program::find(program)?;
         Ok(Self {
             program: program.clone(),
             arguments: arguments.to_vec(),
-            reply_limit,
+            limits,
         })
     }
 
@@ -43,15 +60,28 @@ impl ExternalCommand {
         &self,
         request: &Bytes,
         is_useless: &dyn Fn() -> bool,
+    ) -> Result<Bytes, Dropped> {
+        let child = self.start().doing(format!("running {}", self.program));
+        let child = child.map_err(Dropped::before_it_ran)?;
+        self.finish(child, request, is_useless)
+            .map_err(Dropped::when_it_ran)
+    }
+
+    fn finish(
+        &self,
+        mut child: Child,
+        request: &Bytes,
+        is_useless: &dyn Fn() -> bool,
     ) -> Result<Bytes, Failure> {
-        let mut child = self.start().doing(format!("running {}", self.program))?;
+        let began = Instant::now();
+        let why_end = || self.why_end(began, is_useless);
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = pipes else {
             return Err(Failure::new("the command has no pipes"));
         };
-        let reply = self.exchange(input, output, request, is_useless);
+        let reply = self.exchange(input, output, request, &why_end);
         // It may go on although it has closed its output.
-        let reply = reply.and_then(|reply| self.wait_for(&mut child, is_useless).map(|()| reply));
+        let reply = reply.and_then(|reply| self.wait_for(&mut child, &why_end).map(|()| reply));
         // Not read to its end, or not wanted: it must not be left behind.
         if reply.is_err() {
             kill_group(child.id());
@@ -90,9 +120,9 @@ impl ExternalCommand {
         input: ChildStdin,
         output: ChildStdout,
         request: &Bytes,
-        is_useless: &dyn Fn() -> bool,
+        why_end: &dyn Fn() -> Option<Failure>,
     ) -> Result<Bytes, Failure> {
-        let limit = u64::from(self.reply_limit);
+        let limit = u64::from(self.limits.reply);
         let (done, replies) = sync_channel(1);
         let request = request.clone();
         let started = detach(move || feed(input, &request)).and_then(|()| {
@@ -107,8 +137,7 @@ impl ExternalCommand {
         let reply = loop {
             match replies.recv_timeout(LOOK_EVERY) {
                 Ok(reply) => break reply.doing(format!("reading from {}", self.program))?,
-                Err(RecvTimeoutError::Timeout) if is_useless() => return Err(self.useless()),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => why_end().map_or(Ok(()), Err)?,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new("the reply was lost"));
                 }
@@ -123,8 +152,12 @@ impl ExternalCommand {
         }
     }
 
-    /// Until it has ended, or nobody waits for it.
-    fn wait_for(&self, child: &mut Child, is_useless: &dyn Fn() -> bool) -> Result<(), Failure> {
+    /// Until it has ended, or has to.
+    fn wait_for(
+        &self,
+        child: &mut Child,
+        why_end: &dyn Fn() -> Option<Failure>,
+    ) -> Result<(), Failure> {
         let mut pause = Duration::from_micros(100);
         loop {
             let ended = child.try_wait();
@@ -134,16 +167,23 @@ impl ExternalCommand {
             {
                 return Ok(());
             }
-            if is_useless() {
-                return Err(self.useless());
-            }
+            why_end().map_or(Ok(()), Err)?;
             std::thread::sleep(pause);
             pause = (pause * 2).min(LOOK_EVERY);
         }
     }
 
-    fn useless(&self) -> Failure {
-        Failure::new(format!("{}: nobody waits any more", self.program))
+    /// Why a command that began then must end, if it must.
+    fn why_end(&self, began: Instant, is_useless: &dyn Fn() -> bool) -> Option<Failure> {
+        let why = if is_useless() {
+            "nobody waits any more".to_owned()
+        } else if began.elapsed() >= self.limits.time {
+            let limit = time_span::display(self.limits.time);
+            format!("it ran for longer than --exec-timeout, {limit}")
+        } else {
+            return None;
+        };
+        Some(Failure::new(format!("{}: {why}", self.program)))
     }
 
     fn check(&self, status: ExitStatus) -> Result<(), Failure> {
@@ -191,18 +231,27 @@ fn running() -> MutexGuard<'static, Option<Vec<u32>>> {
 }
 
 static RUNNING: Mutex<Option<Vec<u32>>> = Mutex::new(Some(Vec::new()));
-/// How often it is asked whether anybody still waits for the reply.
+/// How often it is asked whether a command must end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(script: &str, request: &str, is_useless: bool) -> Result<Bytes, Failure> {
+    const LIMITS: Limits = Limits {
+        reply: 10,
+        time: Duration::from_secs(600),
+    };
+
+    fn command(script: &str, limits: Limits) -> ExternalCommand {
         let words = ["sh", "-c", script].map(str::to_owned);
-        ExternalCommand::new(&words, 10)
-            .unwrap()
-            .run(&Bytes::copy_from_slice(request.as_bytes()), &|| is_useless)
+        ExternalCommand::new(&words, limits).unwrap()
+    }
+
+    fn run(script: &str, request: &str, is_useless: bool) -> Result<Bytes, Failure> {
+        let request = Bytes::copy_from_slice(request.as_bytes());
+        let outcome = command(script, LIMITS).run(&request, &|| is_useless);
+        outcome.map_err(|dropped| dropped.failure)
     }
 
     mod run {
@@ -258,8 +307,7 @@ mod tests {
             let scratch = Scratch::new().unwrap();
             let file = scratch.path().join("process");
             let script = format!("setsid sleep 1000 & echo $! >{}", file.display());
-            let words = ["sh".to_owned(), "-c".to_owned(), script];
-            let command = ExternalCommand::new(&words, 10).unwrap();
+            let command = command(&script, LIMITS);
             let process = || {
                 let text = std::fs::read_to_string(&file).ok()?;
                 Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
@@ -275,12 +323,43 @@ mod tests {
             run("exec >&-; exec sleep 1000", "", true).unwrap_err();
         }
 
+        /// Also one whose pipes nobody waits for.
+        #[test]
+        fn one_that_takes_too_long_is_killed_with_all_that_it_has_started() {
+            for script in ["sleep 1000; true", "exec >&-; exec sleep 1000"] {
+                let limits = Limits {
+                    time: Duration::from_millis(10),
+                    ..LIMITS
+                };
+                let outcome = command(script, limits).run(&Bytes::new(), &|| false);
+                let dropped = outcome.unwrap_err();
+                assert!(dropped.has_run);
+                assert_eq!(
+                    dropped.failure.text(),
+                    "sh: it ran for longer than --exec-timeout, 10.0 ms"
+                );
+            }
+        }
+
         #[test]
         fn a_program_that_is_missing_is_named() {
             let words = ["/no/such/program".to_owned()];
-            let command = ExternalCommand::new(&words, 10).unwrap();
-            let failure = command.run(&Bytes::new(), &|| false).unwrap_err();
+            let failure = ExternalCommand::new(&words, LIMITS).unwrap_err();
             assert!(failure.text().contains("/no/such/program"));
+        }
+
+        #[test]
+        fn a_program_that_is_gone_has_not_run() {
+            let scratch = Scratch::new().unwrap();
+            let program = scratch.path().join("program");
+            std::os::unix::fs::symlink("/bin/true", &program).unwrap();
+            let words = [program.to_str().unwrap().to_owned()];
+            let command = ExternalCommand::new(&words, LIMITS).unwrap();
+            command.run(&Bytes::new(), &|| false).unwrap();
+            std::fs::remove_file(&program).unwrap();
+            let dropped = command.run(&Bytes::new(), &|| false).unwrap_err();
+            assert!(!dropped.has_run);
+            assert!(dropped.failure.text().contains("No such file"));
         }
     }
 }

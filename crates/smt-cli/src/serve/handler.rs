@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use clap::Args;
 
-use super::command::ExternalCommand;
+use super::command::{ExternalCommand, Limits};
 use super::directory::Directory;
 use crate::failure::Failure;
 
@@ -26,6 +26,37 @@ pub(super) struct HandlerArguments {
     exec: Option<Vec<String>>,
 }
 
+impl HandlerArguments {
+    /// Whether requests make a command run.
+    pub(super) fn runs_a_command(&self) -> bool {
+        self.exec.is_some()
+    }
+}
+
+/// Why a request has no reply.
+#[derive(Debug)]
+pub(super) struct Dropped {
+    pub(super) failure: Failure,
+    /// Whether it may have had an effect.
+    pub(super) has_run: bool,
+}
+
+impl Dropped {
+    pub(super) fn before_it_ran(failure: Failure) -> Self {
+        Self {
+            failure,
+            has_run: false,
+        }
+    }
+
+    pub(super) fn when_it_ran(failure: Failure) -> Self {
+        Self {
+            failure,
+            has_run: true,
+        }
+    }
+}
+
 /// What is done with requests.
 #[derive(Debug)]
 pub(super) enum Handler {
@@ -35,13 +66,13 @@ pub(super) enum Handler {
 }
 
 impl Handler {
-    /// As the arguments say. No reply has more bytes than `reply_limit`.
-    pub(super) fn new(arguments: &HandlerArguments, reply_limit: u32) -> Result<Self, Failure> {
+    /// As the arguments say. No reply is longer than the limit, and no command runs for longer.
+    pub(super) fn new(arguments: &HandlerArguments, limits: Limits) -> Result<Self, Failure> {
         if let Some(path) = &arguments.dir {
-            return Directory::open(path, reply_limit).map(Self::Directory);
+            return Directory::open(path, limits.reply).map(Self::Directory);
         }
         match &arguments.exec {
-            Some(words) => ExternalCommand::new(words, reply_limit).map(Self::Exec),
+            Some(words) => ExternalCommand::new(words, limits).map(Self::Exec),
             None => Ok(Self::Echo),
         }
     }
@@ -54,19 +85,14 @@ impl Handler {
         }
     }
 
-    /// Whether a request that failed may have had an effect.
-    pub(super) fn runs_something(&self) -> bool {
-        matches!(self, Self::Exec(_))
-    }
-
     /// The reply. `is_useless` tells whether anybody still waits for it.
     pub(super) fn handle(
         &self,
         request: &Bytes,
         is_useless: &dyn Fn() -> bool,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, Dropped> {
         match self {
-            Self::Directory(directory) => directory.read(request),
+            Self::Directory(directory) => directory.read(request).map_err(Dropped::before_it_ran),
             Self::Echo => Ok(request.clone()),
             Self::Exec(command) => command.run(request, is_useless),
         }

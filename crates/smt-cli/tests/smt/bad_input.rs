@@ -12,7 +12,8 @@ use smt::certificates::{CertificateAuthority, CertificatePlan, KeyKind, Validity
 use crate::program::{Files, Serving, command, smt};
 
 /// Runs until its server is gone, and says when it has begun.
-const FOR_EVER: [&str; 4] = [
+const FOR_EVER: [&str; 5] = [
+    "--anyone",
     "--exec",
     "sh",
     "-c",
@@ -228,7 +229,7 @@ fn a_reply_that_cannot_be_written_is_said_to_have_run() {
 fn without_a_reply_there_is_no_file_for_it() {
     let files = Files::new();
     let (missing, old) = (files.path("missing"), files.write("old", "old"));
-    let serving = Serving::start(&files, &["--exec", "false"]);
+    let serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
     for path in [&missing, &old] {
         files
             .run_call(serving.address(), &["--out", path], b"hi")
@@ -236,6 +237,47 @@ fn without_a_reply_there_is_no_file_for_it() {
     }
     assert!(!Path::new(&missing).exists());
     assert_eq!(fs::read(&old).unwrap(), b"old");
+}
+
+#[test]
+fn who_may_run_a_command_has_to_be_said() {
+    let files = Files::new();
+    let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+    let serve = ["serve", "127.0.0.1:0", "--cert", &cert, "--key", &key];
+    let outcome = smt(&[&serve[..], &["--exec", "cat"]].concat());
+    assert_eq!(outcome.status.code(), Some(2));
+    for word in ["--client-ca", "--anyone"] {
+        assert!(outcome.errors.contains(word), "{}", outcome.errors);
+    }
+    let both = ["--anyone", "--client-ca", &cert, "--exec", "cat"];
+    let outcome = smt(&[&serve[..], &both].concat());
+    assert_eq!(outcome.status.code(), Some(2));
+}
+
+#[test]
+fn a_command_that_cannot_run_is_found_out_before_anybody_calls() {
+    let files = Files::new();
+    let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+    let serve = [
+        "serve",
+        "127.0.0.1:0",
+        "--cert",
+        &cert,
+        "--key",
+        &key,
+        "--anyone",
+        "--exec",
+    ];
+    for (program, why) in [
+        (
+            "no-such-program",
+            "no such program in the directories of PATH",
+        ),
+        ("/no/such/program", "No such file"),
+        (&cert, "Permission denied"),
+    ] {
+        smt(&[&serve[..], &[program]].concat()).fails_with(&[program, why]);
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn shards_serve_together_and_are_summed_up() {
 #[test]
 fn a_command_makes_the_reply() {
     let files = Files::new();
-    let serving = Serving::start(&files, &["--exec", "tr", "a-z", "A-Z"]);
+    let serving = Serving::start(&files, &["--anyone", "--exec", "tr", "a-z", "A-Z"]);
     let request = b"hello\n".repeat(50_000);
     let outcome = files.run_call(serving.address(), &[], &request);
     assert_eq!(outcome.text(), "HELLO\n".repeat(50_000));
@@ -83,12 +83,77 @@ fn a_command_makes_the_reply() {
 #[test]
 fn a_command_that_fails_drops_its_request_and_is_logged() {
     let files = Files::new();
-    let serving = Serving::start(&files, &["--exec", "sh", "-c", "exit 3"]);
+    let serving = Serving::start(&files, &["--anyone", "--exec", "sh", "-c", "exit 3"]);
     files
         .run_call(serving.address(), &[], b"")
         .fails_with(&["ended the request without a reply", "may have run"]);
     let (_, words) = serving.end();
     assert!(words.contains("sh ended with exit status: 3"), "{words}");
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
+    let files = Files::new();
+    let words = ["--anyone", "--exec-timeout", "50ms", "--exec", "sh", "-c"];
+    let script = "tail -f /dev/null; true";
+    let serving = Serving::start(&files, &[&words[..], &[script]].concat());
+    files
+        .run_call(serving.address(), &[], b"")
+        .fails_with(&["ended the request without a reply", "may have run"]);
+    let (_, words) = serving.end();
+    let why = "sh: it ran for longer than --exec-timeout, 50.0 ms";
+    assert!(words.contains(why), "{words}");
+}
+
+/// Nobody waits for it, and its worker is needed.
+#[test]
+fn so_is_that_of_a_one_way_message() {
+    let files = Files::new();
+    let script = "read word; test \"$word\" = call || exec tail -f /dev/null; echo done";
+    let words = [
+        "--anyone",
+        "--workers",
+        "1",
+        "--exec-timeout",
+        "2s",
+        "--exec",
+    ];
+    let serving = Serving::start(&files, &[&words[..], &["sh", "-c", script]].concat());
+    let send = files.run_call(serving.address(), &["--one-way"], b"send\n");
+    assert_eq!(send.text(), "");
+    let call = files.run_call(serving.address(), &[], b"call\n");
+    assert_eq!(call.text(), "done\n");
+}
+
+#[test]
+fn a_command_that_is_gone_refuses_its_requests_since_nothing_ran() {
+    let files = Files::new();
+    let program = files.path("program");
+    symlink("/bin/cat", &program).unwrap();
+    let serving = Serving::start(&files, &["--anyone", "--exec", &program]);
+    let call = || files.run_call(serving.address(), &[], b"hi");
+    assert_eq!(call().text(), "hi");
+    fs::remove_file(&program).unwrap();
+    call().fails_with(&["the server refused the request", "did not run"]);
+    let (_, words) = serving.end();
+    assert!(words.contains(&program), "{words}");
+}
+
+#[test]
+fn only_clients_of_its_authority_make_a_command_run() {
+    let files = Files::new();
+    let authority = files.path("ca.pem");
+    let words = ["--client-ca", &authority, "--exec", "cat"];
+    let serving = Serving::start(&files, &words);
+    files
+        .run_call(serving.address(), &[], b"hi")
+        .fails_with(&["requires a certificate"]);
+    let (cert, key) = (files.path("alice.pem"), files.path("alice.key"));
+    let alice = ["--cert", &cert, "--key", &key];
+    assert_eq!(
+        files.run_call(serving.address(), &alice, b"hi").text(),
+        "hi"
+    );
 }
 
 #[test]
@@ -107,7 +172,7 @@ fn sigterm_ends_it_gracefully_with_a_summary() {
 fn a_second_signal_ends_its_commands_with_it() {
     let files = Files::new();
     let script = "echo begun >&2; tail -f /dev/null; true";
-    let mut serving = Serving::start(&files, &["--exec", "sh", "-c", script]);
+    let mut serving = Serving::start(&files, &["--anyone", "--exec", "sh", "-c", script]);
     let call = files.call(serving.address(), &["--deadline", "60s"]);
     let call: Vec<&str> = call.iter().map(String::as_str).collect();
     let mut caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
