@@ -17,6 +17,7 @@ use crate::handshake::{FailureKind, Finished, HandshakeFailure, KeyExchange, Pee
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::session::{Indices, Session, Shared};
 use crate::setup::Maker;
+use crate::stateless::COOKIE_PACKET_LEN;
 use crate::time::Time;
 
 /// A client's handshake in progress.
@@ -156,9 +157,14 @@ impl Accept {
     pub(crate) fn needs_cookie(&mut self) -> bool {
         let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
         let length = self.flight.as_ref().map_or(0, FlightOut::wire_len);
-        let needs_cookie = self.must_send && !self.is_validated && length > permitted;
-        self.must_send &= !needs_cookie;
-        needs_cookie
+        let is_put_off = self.must_send && !self.is_validated && length > permitted;
+        self.must_send &= !is_put_off;
+        is_put_off && COOKIE_PACKET_LEN <= permitted
+    }
+
+    /// A COOKIE leaves for this attempt: it counts as what is sent to the address.
+    pub(crate) fn cookie_left(&mut self) {
+        self.bytes_sent += COOKIE_PACKET_LEN;
     }
 
     /// What the client is to be told, once.

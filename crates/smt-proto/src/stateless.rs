@@ -58,9 +58,8 @@ impl Stateless {
             destination: client,
             cookie: &cookie,
         };
-        let mut bytes = vec![0; COOKIE_PACKET_MAX];
-        let length = packet.emit(self.version, &mut bytes);
-        bytes.truncate(length);
+        let mut bytes = vec![0; COOKIE_PACKET_LEN];
+        packet.emit(self.version, &mut bytes);
         self.push(path, bytes)
     }
 
@@ -198,8 +197,8 @@ fn octets(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Header, index and the longest cookie.
-const COOKIE_PACKET_MAX: usize = 12 + 8 + 64;
+/// Header, index, time and MAC.
+pub(crate) const COOKIE_PACKET_LEN: usize = 12 + 8 + 8 + 16;
 
 #[cfg(test)]
 mod tests {

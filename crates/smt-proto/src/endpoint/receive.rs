@@ -359,9 +359,17 @@ impl Endpoint {
 
     /// Asks a client to show that it receives at its address, if its packet is padded as the specification has it
     /// (§6.2): others are cheap to send, and would use up the rate.
-    fn ask_for_cookie(&mut self, now: Time, path: Path, client: SessionIndex, length: usize) {
+    /// Whether it was asked.
+    fn ask_for_cookie(
+        &mut self,
+        now: Time,
+        path: Path,
+        client: SessionIndex,
+        length: usize,
+    ) -> bool {
         let is_asked = length >= DATAGRAM_FLOOR && self.stateless.cookie(now, path, client);
         self.shared.statistics.cookies_sent += u64::from(is_asked);
+        is_asked
     }
 
     /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if it is padded as the
@@ -418,8 +426,11 @@ impl Endpoint {
             self.ready.insert(0, Sender::Accept(index));
         }
         self.move_timer(Sender::Accept(index), before, Some(due));
-        if needs_cookie {
-            self.ask_for_cookie(now, path, client, length);
+        if needs_cookie
+            && self.ask_for_cookie(now, path, client, length)
+            && let Some(accept) = self.accepts.get_mut(index.0)
+        {
+            accept.cookie_left();
         }
     }
 

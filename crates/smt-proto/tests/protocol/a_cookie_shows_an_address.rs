@@ -194,3 +194,33 @@ fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
     }
     assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 3);
 }
+
+/// Some lengths leave nothing of what an address may get: there the COOKIE answers between the flights are too much.
+#[test]
+fn cookies_count_as_what_an_address_gets_before_it_is_validated() {
+    for length in (3_000..12_000).step_by(100) {
+        let mut world = world_with_a_long_answer(length);
+        world.is_recording = true;
+        world.begin_connect(0, 1);
+        let flight = world.sent[0].bytes.clone();
+        let remote = "192.0.2.9:9".parse().unwrap();
+        let sent = (0..100).map(|_| answer_to(&mut world, remote, &flight));
+        let (sent, most) = (sent.sum::<usize>(), 3 * 100 * flight.len());
+        assert!(
+            (most / 2..=most).contains(&sent),
+            "{length}: {sent} of {most}"
+        );
+    }
+}
+
+/// Bytes that the server answers to a datagram.
+fn answer_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> usize {
+    let (now, node) = (world.now, &mut world.nodes[1]);
+    let path = Path::between(remote, address_of(1).ip());
+    node.endpoint.handle_datagram(now, path, bytes);
+    let mut answer = 0;
+    while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
+        answer += node.buffer.len();
+    }
+    answer
+}
