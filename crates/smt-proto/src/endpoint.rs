@@ -11,7 +11,7 @@ mod timing;
 mod transmit;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smt_carrier::Path;
@@ -33,6 +33,7 @@ use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::session::{Session, Shared};
 use crate::setup::Setup;
+use crate::shares::Shares;
 use crate::shortest_remaining::ShortestRemainingFirst;
 use crate::spares::Spares;
 use crate::stateless::Stateless;
@@ -53,8 +54,8 @@ pub struct Endpoint {
     connect_of: BTreeMap<SessionIndex, ConnectId>,
     /// Handshakes of clients, by where they are and the index they chose.
     accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,
-    /// Handshakes in progress, by address prefix, and those of clients without a cookie.
-    prefixes: BTreeMap<IpAddr, usize>,
+    /// Handshakes in progress, by address, and those of clients without a cookie.
+    accept_shares: Shares,
     accepts_without_cookie: usize,
     /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
     /// A client that restarted may choose an index again, so the third is ours and makes it unique.
@@ -133,7 +134,7 @@ impl Endpoint {
             accepts: Table::new(salt),
             connect_of: BTreeMap::new(),
             accept_of: BTreeMap::new(),
-            prefixes: BTreeMap::new(),
+            accept_shares: Shares::default(),
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
             next_serial,

@@ -60,6 +60,7 @@ mod send_queue;
 mod served;
 mod session;
 mod setup;
+mod shares;
 mod shortest_remaining;
 mod spares;
 mod stateless;

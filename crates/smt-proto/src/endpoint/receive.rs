@@ -4,7 +4,7 @@
 //! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on, and
 //! answers at most with something smaller, at a bounded rate.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use smt_carrier::Path;
@@ -309,20 +309,19 @@ impl Endpoint {
         let has_cookie = self
             .stateless
             .is_cookie(now, path.remote, packet.source, packet.cookie);
-        let prefix = prefix_of(path.remote.ip());
-        let of_prefix = self.prefixes.get(&prefix).copied().unwrap_or_default();
+        let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
         // Half of the places are for those who show a cookie: anybody can take the others, in any name.
         let is_loaded = self.accepts_without_cookie
             >= config.accepts_without_cookie.min(places / 2)
             || of_prefix >= ACCEPTS_PER_PREFIX;
-        if !has_cookie && is_loaded {
+        let are_few = of_prefix >= places.saturating_sub(self.accepts.len());
+        if !has_cookie && (is_loaded || are_few) {
             if packet.offset == 0 {
                 self.ask_for_cookie(now, path, packet.source, length);
             }
             return;
         }
-        let are_few = of_prefix >= places.saturating_sub(self.accepts.len());
-        if are_few && !self.evict_accept(of_prefix) {
+        if are_few && !self.evict_accept(path.remote.ip()) {
             return;
         }
         let Some(first) = self.issue_index(path) else {
@@ -335,21 +334,21 @@ impl Endpoint {
         if !has_cookie {
             self.accepts_without_cookie += 1;
         }
-        *self.prefixes.entry(prefix).or_default() += 1;
+        self.accept_shares.add(path.remote.ip());
         self.accept_of.insert(name, index);
         self.accepts.insert(index.0, accept);
         self.advance_accept(now, index, packet, length);
     }
 
-    /// Makes room for a client of a network that has so many handshakes in progress: the oldest of the network that has
-    /// most is forgotten, if that is more. So a few networks cannot keep all others out. Whether there is room now.
-    fn evict_accept(&mut self, of_prefix: usize) -> bool {
-        let most = self.prefixes.iter().max_by_key(|(_, count)| **count);
-        let Some((prefix, _)) = most.filter(|(_, count)| **count > of_prefix + 1) else {
+    /// Makes room for a client that has shown a cookie: the oldest handshake of the network that has most is forgotten, or of
+    /// the address that has most of this network, if that is more. So a few cannot keep all others out. Whether there is
+    /// room now.
+    fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
+        let Some(excess) = self.accept_shares.excess(newcomer) else {
             return false;
         };
         let accepts = self.accepts.iter().map(|(_, accept)| accept);
-        let of_most = accepts.filter(|accept| prefix_of(accept.path.remote.ip()) == *prefix);
+        let of_most = accepts.filter(|accept| excess.has(accept.path.remote.ip()));
         let Some(oldest) = of_most.map(|accept| accept.index).min() else {
             return false;
         };
@@ -445,17 +444,6 @@ impl Endpoint {
 fn is_on(session: Path, datagram: Path) -> bool {
     session.remote == datagram.remote
         && (session.local.is_none() || session.local == datagram.local)
-}
-
-/// The network that an address is in: /24 or /64 (SPEC §10).
-pub(super) fn prefix_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => {
-            let [a, b, c, _] = v4.octets();
-            IpAddr::V4(Ipv4Addr::new(a, b, c, 0))
-        }
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
-    }
 }
 
 /// Sessions of one remote index that a RESET may be for.

@@ -136,13 +136,7 @@ impl Endpoint {
         self.accept_of.remove(&(accept.path.remote, accept.remote));
         self.move_timer(Sender::Accept(index), accept.timer, None);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
-        let prefix = super::receive::prefix_of(accept.path.remote.ip());
-        if let Some(count) = self.prefixes.get_mut(&prefix) {
-            *count -= 1;
-            if *count == 0 {
-                self.prefixes.remove(&prefix);
-            }
-        }
+        self.accept_shares.remove(accept.path.remote.ip());
     }
 
     pub(super) fn remove_session(&mut self, index: SessionIndex) {

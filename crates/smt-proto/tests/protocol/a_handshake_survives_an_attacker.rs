@@ -659,6 +659,18 @@ fn nor_do_a_dozen_of_them() {
     world.connect(0, 1).unwrap();
 }
 
+/// The attacker is a neighbour: no other network has more, so addresses have their share, too.
+#[test]
+fn nor_does_an_address_keep_out_its_own_network() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    let mut neighbour = address_of(0);
+    neighbour.set_ip([192, 0, 2, 77].into());
+    occupy(&mut world, |_| neighbour, 1_100);
+    world.connect(0, 1).unwrap();
+}
+
 /// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of them.
 fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
     for number in 1..=count {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How many each address and each address prefix has of something that there is little of, and where there is most
+//! (SPEC §10). Not here: what is given up there, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Counts by address and by prefix.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    of_prefix: BTreeMap<IpAddr, usize>,
+    of_address: BTreeMap<IpAddr, usize>,
+    /// The same by number; addresses by prefix before that.
+    prefixes: BTreeSet<(usize, IpAddr)>,
+    addresses: BTreeSet<(IpAddr, usize, IpAddr)>,
+}
+
+/// Where there is more than a newcomer would have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Excess {
+    Prefix(IpAddr),
+    Address(IpAddr),
+}
+
+impl Excess {
+    /// Whether an address has a part in it.
+    pub(crate) fn has(self, address: IpAddr) -> bool {
+        match self {
+            Self::Prefix(prefix) => prefix_of(address) == prefix,
+            Self::Address(other) => address == other,
+        }
+    }
+}
+
+impl Shares {
+    /// How many the network of an address has.
+    pub(crate) fn of_prefix(&self, address: IpAddr) -> usize {
+        let count = self.of_prefix.get(&prefix_of(address));
+        count.copied().unwrap_or_default()
+    }
+
+    /// An address has one more.
+    pub(crate) fn add(&mut self, address: IpAddr) {
+        self.change(address, |count| count + 1);
+    }
+
+    /// An address has one less.
+    pub(crate) fn remove(&mut self, address: IpAddr) {
+        self.change(address, |count| count.saturating_sub(1));
+    }
+
+    /// Where one may be given up for a newcomer: in the network that has most, if that has more than the newcomer's would
+    /// have; else at the address that has most of the newcomer's network, if that has more than the newcomer would.
+    pub(crate) fn excess(&self, newcomer: IpAddr) -> Option<Excess> {
+        if let Some((count, prefix)) = self.prefixes.last()
+            && *count > self.of_prefix(newcomer) + 1
+        {
+            return Some(Excess::Prefix(*prefix));
+        }
+        let prefix = prefix_of(newcomer);
+        let own = self.of_address.get(&newcomer).copied().unwrap_or_default();
+        let least = (prefix, own + 2, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let most = (
+            prefix,
+            usize::MAX,
+            IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)),
+        );
+        let (_, _, address) = self.addresses.range(least..=most).next_back()?;
+        Some(Excess::Address(*address))
+    }
+
+    fn change(&mut self, address: IpAddr, to: impl Fn(usize) -> usize) {
+        let prefix = prefix_of(address);
+        let (before, after) = counted(&mut self.of_prefix, prefix, &to);
+        self.prefixes.remove(&(before, prefix));
+        if after > 0 {
+            self.prefixes.insert((after, prefix));
+        }
+        let (before, after) = counted(&mut self.of_address, address, &to);
+        self.addresses.remove(&(prefix, before, address));
+        if after > 0 {
+            self.addresses.insert((prefix, after, address));
+        }
+    }
+}
+
+/// Changes a count; what it was and is.
+fn counted(
+    counts: &mut BTreeMap<IpAddr, usize>,
+    of: IpAddr,
+    to: impl Fn(usize) -> usize,
+) -> (usize, usize) {
+    let before = counts.get(&of).copied().unwrap_or_default();
+    let after = to(before);
+    match after {
+        0 => counts.remove(&of),
+        _ => counts.insert(of, after),
+    };
+    (before, after)
+}
+
+/// The network that an address is in: /24 or /64 (SPEC §10).
+fn prefix_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, 0))
+        }
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn shares(of: &[(&str, usize)]) -> Shares {
+        let mut shares = Shares::default();
+        for (address, count) in of {
+            (0..*count).for_each(|_| shares.add(ip(address)));
+        }
+        shares
+    }
+
+    #[test]
+    fn the_network_that_has_most_gives_one_up() {
+        let shares = shares(&[("192.0.2.1", 2), ("2001:db8::1", 3), ("2001:db8::2", 2)]);
+        let excess = shares.excess(ip("198.51.100.1"));
+        assert_eq!(excess, Some(Excess::Prefix(ip("2001:db8::"))));
+        assert!(excess.unwrap().has(ip("2001:db8::2")));
+        assert!(!excess.unwrap().has(ip("2001:db8:0:1::2")));
+    }
+
+    #[test]
+    fn if_no_other_has_more_the_address_that_has_most_does() {
+        let shares = shares(&[("192.0.2.1", 2), ("192.0.2.2", 3), ("198.51.100.1", 6)]);
+        let excess = shares.excess(ip("192.0.2.1"));
+        assert_eq!(
+            excess, None,
+            "both networks would have six, both addresses three"
+        );
+        let excess = shares.excess(ip("192.0.2.9"));
+        assert_eq!(excess, Some(Excess::Address(ip("192.0.2.2"))));
+    }
+
+    #[test]
+    fn and_nobody_gives_one_up_for_who_would_have_as_many() {
+        let mut shares = shares(&[("192.0.2.1", 1), ("198.51.100.1", 1)]);
+        assert_eq!(shares.excess(ip("203.0.113.1")), None);
+        shares.add(ip("192.0.2.1"));
+        assert_ne!(shares.excess(ip("203.0.113.1")), None);
+        shares.remove(ip("192.0.2.1"));
+        assert_eq!(shares.excess(ip("203.0.113.1")), None);
+    }
+
+    #[test]
+    fn of_what_is_gone_nothing_is_kept() {
+        let mut shares = shares(&[("192.0.2.1", 2)]);
+        (0..2).for_each(|_| shares.remove(ip("192.0.2.1")));
+        assert!(shares.of_prefix.is_empty() && shares.of_address.is_empty());
+        assert!(shares.prefixes.is_empty() && shares.addresses.is_empty());
+    }
+}
