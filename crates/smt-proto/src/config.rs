@@ -19,6 +19,9 @@ pub struct Config {
     /// First number of this run's session indices. Larger than that of every earlier run if it comes from a
     /// durable counter, see [`Self::durable_boot`]; else any number.
     pub boot: u32,
+    /// Of a durable counter, the numbers from `boot` on that no later run has: when the indices of one are used up, the next
+    /// follows. Without one any number may follow.
+    pub boots: u32,
     /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are answered by RESET.
     pub durable_boot: bool,
     /// Which of the endpoints that share `boot` and the reset key this is: it issues only session indices of its own
@@ -97,6 +100,7 @@ impl Default for Config {
             version: smt_wire::VERSION,
             accept: false,
             boot: 1,
+            boots: 1,
             durable_boot: false,
             shard: Shard::default(),
             index_bits: 16,

@@ -60,6 +60,8 @@ pub struct Endpoint {
     /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
     /// A client that restarted may choose an index again, so the third is ours and makes it unique.
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
+    /// Of the index that is issued next.
+    boot: u32,
     next_serial: u32,
     next_connect: u64,
     ready: Ready<Sender>,
@@ -104,7 +106,8 @@ impl Endpoint {
         config.assert_valid();
         let stateless = Stateless::new((config.version, config.boot), mac);
         let salt = stateless.table_salt();
-        let next_serial = config.shard.first_serial(config.boot);
+        let boot = config.boot;
+        let next_serial = config.shard.first_serial(boot);
         let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));
         let shared = Shared {
             config,
@@ -137,6 +140,7 @@ impl Endpoint {
             accept_shares: Shares::default(),
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
+            boot,
             next_serial,
             next_connect: 1,
             ready: Ready::new(),
@@ -268,13 +272,40 @@ impl Endpoint {
         })
     }
 
-    /// A new session index and its reset token. `None`: serials are used up, the endpoint must be made anew.
+    /// A new session index and its reset token. `None`: the serials of all boot numbers of this run are used up.
     fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
-        let config = &self.shared.config;
-        let serial = self.next_serial;
-        self.next_serial = serial.checked_add(u32::from(config.shard.count()))?;
-        let index = SessionIndex::new(config.boot, serial);
+        let step = u32::from(self.shared.config.shard.count());
+        if self.next_serial.checked_add(step).is_none() {
+            self.begin_next_boot()?;
+        }
+        let index = SessionIndex::new(self.boot, self.next_serial);
+        self.next_serial += step;
         Some((index, self.stateless.reset_token(path, index)))
+    }
+
+    /// The serials of a boot number are used up: those of the next follow.
+    fn begin_next_boot(&mut self) -> Option<()> {
+        let config = &self.shared.config;
+        let more = self.boot.wrapping_sub(config.boot).checked_add(1)?;
+        if config.durable_boot && more >= config.boots {
+            return None;
+        }
+        self.boot = match config.durable_boot {
+            true => self.boot.checked_add(1)?,
+            false => self.boot.wrapping_add(1),
+        };
+        self.next_serial = config.shard.first_serial(self.boot);
+        Some(())
+    }
+
+    /// Whether this endpoint has issued an index, or never will, under a boot number that it has used or uses.
+    fn has_issued(&self, index: SessionIndex) -> bool {
+        let config = &self.shared.config;
+        // Counted from the first of this run.
+        let [of_index, present] = [index.boot(), self.boot].map(|b| b.wrapping_sub(config.boot));
+        let is_past =
+            of_index < present || of_index == present && index.serial() < self.next_serial;
+        is_past && config.shard.issues(index) && index.serial() != 0
     }
 }
 

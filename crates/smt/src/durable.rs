@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The boot number and the key of reset tokens (SPEC §12.1).
 //!
-//! With a file both survive a restart: the number grows by one each time, before anything is sent. Without,
-//! both are new, and sessions of an earlier run end by silence.
+//! With a file both survive a restart: the number grows by [`BOOTS`] each time, before anything is sent, and those between
+//! are this run's too. Without, both are new, and sessions of an earlier run end by silence.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -53,12 +53,12 @@ impl Durable {
             }
             Err(error) => return Err(system("reading the state file")(error)),
         };
-        let boot = boot.checked_add(1).ok_or(OpenError::Options(
+        let last = boot.checked_add(BOOTS).ok_or(OpenError::Options(
             "the state file's boot number is used up: delete it",
         ))?;
-        write(path, boot, &seed).map_err(system("writing the state file"))?;
+        write(path, last, &seed).map_err(system("writing the state file"))?;
         Ok(Self {
-            boot,
+            boot: boot + 1,
             seed,
             is_durable: true,
         })
@@ -127,6 +127,9 @@ fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
     })
 }
 
+/// Boot numbers of a run: it takes the next when the session indices of one are used up, by 2,000 handshakes a second in 25
+/// days.
+pub(crate) const BOOTS: u32 = 256;
 const MAGIC: &[u8] = b"smt state 1\n";
 /// One more than a state file has.
 const BYTES_MAX: u64 = 12 + 4 + 32 + 1;
@@ -136,12 +139,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_run_has_the_next_number_and_the_same_key() {
+    fn each_run_has_the_next_numbers_and_the_same_key() {
         let path = std::env::temp_dir().join(format!("smt-state-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         let first = Durable::next(&path).unwrap();
         let second = Durable::next(&path).unwrap();
-        assert_eq!((first.boot, second.boot), (1, 2));
+        assert_eq!((first.boot, second.boot), (1, 1 + BOOTS));
         assert_eq!(first.seed, second.seed);
         fs::write(&path, "something else").unwrap();
         assert!(Durable::next(&path).is_err());

@@ -190,14 +190,17 @@ impl Endpoint {
     }
 
     /// A packet for no live session: RESET, if its index can never be live again (SPEC §12.1).
-    fn handle_alien(&mut self, now: Time, path: Path, index: SessionIndex, length: usize) {
+    pub(super) fn handle_alien(
+        &mut self,
+        now: Time,
+        path: Path,
+        index: SessionIndex,
+        length: usize,
+    ) {
         self.shared.statistics.packets_alien += 1;
         let config = &self.shared.config;
         // What another shard has issued may be live there.
-        let is_closed = index.boot() == config.boot
-            && config.shard.issues(index)
-            && index.serial() != 0
-            && index.serial() < self.next_serial
+        let is_closed = self.has_issued(index)
             && !self.sessions.contains(index.0)
             && !self.accepts.contains(index.0)
             && !self.connect_of.contains_key(&index);

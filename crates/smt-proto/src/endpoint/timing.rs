@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn a_connect_ends_when_no_index_is_left_for_another_attempt() {
-        let mut endpoint = Endpoint::new(Config::default(), Arc::new(Unheard), Arc::new(Unheard));
-        let path = Path::to("192.0.2.1:17379".parse().unwrap());
+        let mut endpoint = durable(1);
+        let path = path();
         let hour = Duration::from_secs(3_600);
         endpoint.next_serial = u32::MAX - 1;
         let id = endpoint
@@ -264,5 +264,75 @@ mod tests {
             panic!("no event");
         };
         assert_eq!((connect, error), (id, ConnectError::IndicesUsedUp));
+    }
+
+    fn durable(boots: u32) -> Endpoint {
+        let mut config = Config::default();
+        (config.boot, config.boots, config.durable_boot) = (7, boots, true);
+        Endpoint::new(config, Arc::new(Unheard), Arc::new(Unheard))
+    }
+
+    fn path() -> Path {
+        Path::to("192.0.2.1:17379".parse().unwrap())
+    }
+
+    /// The next indices, when this serial is the next.
+    fn issued_from(endpoint: &mut Endpoint, serial: u32, count: usize) -> Vec<Option<(u32, u32)>> {
+        endpoint.next_serial = serial;
+        let issued = (0..count).map(|_| endpoint.issue_index(path()));
+        issued
+            .map(|issued| issued.map(|(index, _)| (index.boot(), index.serial())))
+            .collect()
+    }
+
+    #[test]
+    fn when_serials_are_used_up_the_next_boot_number_of_this_run_follows() {
+        let mut endpoint = durable(2);
+        let issued = issued_from(&mut endpoint, u32::MAX - 1, 3);
+        assert_eq!(
+            issued,
+            [Some((7, u32::MAX - 1)), Some((8, 1)), Some((8, 2))]
+        );
+        let issued = issued_from(&mut endpoint, u32::MAX - 1, 2);
+        assert_eq!(
+            issued,
+            [Some((8, u32::MAX - 1)), None],
+            "9 is the next run's"
+        );
+    }
+
+    #[test]
+    fn without_a_durable_counter_some_boot_number_always_follows() {
+        let mut config = Config::default();
+        (config.boot, config.shard) = (u32::MAX, smt_wire::Shard::new(1, 4));
+        let shard = config.shard;
+        let mut endpoint = Endpoint::new(config, Arc::new(Unheard), Arc::new(Unheard));
+        let issued = issued_from(&mut endpoint, u32::MAX - 3, 1);
+        assert_eq!(issued, [Some((0, shard.first_serial(0)))]);
+        assert!(shard.issues(SessionIndex::new(0, shard.first_serial(0))));
+    }
+
+    /// An index of an earlier boot number of this run may be live, here or in another shard.
+    #[test]
+    fn indices_of_a_boot_number_that_is_used_up_are_reset_only_if_they_are_closed() {
+        let mut endpoint = durable(2);
+        issued_from(&mut endpoint, u32::MAX - 1, 2);
+        let hour = Duration::from_secs(3_600);
+        endpoint.next_serial = u32::MAX - 1;
+        endpoint.boot = 7;
+        let now = Time::default();
+        endpoint.connect(now, path(), "server", hour).unwrap();
+        endpoint.connect(now, path(), "server", hour).unwrap();
+        let mut resets = |boot, serial| {
+            let before = endpoint.shared.statistics.resets_sent;
+            endpoint.handle_alien(now, path(), SessionIndex::new(boot, serial), 100);
+            endpoint.shared.statistics.resets_sent - before
+        };
+        assert_eq!(resets(7, u32::MAX - 1), 0, "in progress");
+        assert_eq!(resets(8, 1), 0, "in progress");
+        assert_eq!(resets(8, 2), 0, "not issued");
+        assert_eq!(resets(9, 1), 0, "the next run's");
+        assert_eq!(resets(7, 5), 1, "closed");
+        assert_eq!(resets(6, 5), 1, "an earlier run's");
     }
 }

@@ -15,7 +15,7 @@ use smt_wire::Shard;
 
 use super::Builder;
 use crate::clock::Clock;
-use crate::durable::Durable;
+use crate::durable::{BOOTS, Durable};
 use crate::error::OpenError;
 
 /// What endpoints are made from.
@@ -44,6 +44,7 @@ impl Builder {
             None => Durable::ephemeral()?,
         };
         config.boot = durable.boot;
+        config.boots = BOOTS;
         config.durable_boot = durable.is_durable;
         Ok(Basis {
             config,
