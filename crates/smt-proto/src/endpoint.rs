@@ -6,6 +6,7 @@
 //! [`Endpoint::poll_timeout`] or the next datagram.
 
 mod commands;
+mod displace;
 mod receive;
 mod timing;
 mod transmit;
@@ -60,6 +61,10 @@ pub struct Endpoint {
     /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
     /// A client that restarted may choose an index again, so the third is ours and makes it unique.
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
+    /// Sessions of clients, by address.
+    session_shares: Shares,
+    /// Where the next look for one to be closed begins.
+    displaced: (SocketAddr, SessionIndex, SessionIndex),
     /// Of the index that is issued next.
     boot: u32,
     next_serial: u32,
@@ -140,6 +145,8 @@ impl Endpoint {
             accept_shares: Shares::default(),
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
+            session_shares: Shares::default(),
+            displaced: displace::START,
             boot,
             next_serial,
             next_connect: 1,

@@ -216,6 +216,8 @@ pub(crate) struct Session {
     /// Bounds what is sent again.
     resend_credit: ResendCredit,
     last_active: Time,
+    /// See [`Self::used`].
+    last_used: Time,
     /// What becomes of its ciphers' tables.
     pub(crate) warmth: Warmth,
     /// The value of `last_active` when it gave up what an unused session does not need.
@@ -322,6 +324,7 @@ impl Session {
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
             last_active: now,
+            last_used: now,
             warmth: Warmth::Cold,
             rested_since: None,
             epoch_question: None,
@@ -361,6 +364,17 @@ impl Session {
         self.requests_again = 0;
         self.suspicion = None;
         self.last_active = now;
+    }
+
+    /// A message of either side begins, goes on or ends: the session is in use. Control packets alone are no use of it, nor
+    /// is a bundle of which nothing is new.
+    fn used(&mut self, now: Time) {
+        self.last_active = now;
+        self.last_used = now;
+    }
+
+    pub(crate) fn last_used(&self) -> Time {
+        self.last_used
     }
 
     fn rpc(&self, id: MessageId) -> RpcId {

@@ -30,6 +30,13 @@ impl Excess {
             Self::Address(other) => address == other,
         }
     }
+
+    /// The lowest address that may have a part in it.
+    pub(crate) fn first(self) -> IpAddr {
+        match self {
+            Self::Prefix(first) | Self::Address(first) => first,
+        }
+    }
 }
 
 impl Shares {

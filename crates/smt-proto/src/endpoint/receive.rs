@@ -176,6 +176,9 @@ impl Endpoint {
                 return;
             };
             self.remove_accept(index);
+            if !self.has_room_for(path.remote.ip()) {
+                return;
+            }
             session.ready = None;
             self.insert_session(session);
             self.shared.events.push_back(Event::Accepted {
@@ -303,15 +306,20 @@ impl Endpoint {
             return;
         }
         let config = &self.shared.config;
-        let places = config.sessions_max.saturating_sub(self.sessions.len());
-        if places == 0 {
+        let free = config.sessions_max.saturating_sub(self.sessions.len());
+        let may_displace = self.session_shares.excess(path.remote.ip()).is_some();
+        if free == 0 && !may_displace {
             self.refuse(now, path, (packet, length), Unavailability::Full);
             return;
         }
-        let places = places.min(ACCEPTS_MAX);
         let has_cookie = self
             .stateless
             .is_cookie(now, path.remote, packet.source, packet.cookie);
+        // Anybody can send in a client's name: what others have is given up for one that has shown a cookie.
+        let places = match has_cookie && may_displace {
+            true => ACCEPTS_MAX,
+            false => free.min(ACCEPTS_MAX),
+        };
         let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
         // Half of the places are for those who show a cookie: anybody can take the others, in any name.
         let is_loaded = self.accepts_without_cookie

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Timers of an endpoint, and the books that every change ends with.
 
+use smt_record::Side;
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
@@ -118,6 +119,9 @@ impl Endpoint {
         self.by_remote
             .insert((session.path.remote, session.remote_index, index));
         self.shared.statistics.sessions_begun += 1;
+        if session.side() == Side::Server {
+            self.session_shares.add(session.path.remote.ip());
+        }
         self.sessions.insert(index.0, session);
     }
 
@@ -145,6 +149,9 @@ impl Endpoint {
         };
         tracing::debug!(%index, path = %session.path, "session has ended");
         self.shared.warm.leave(session.warmth);
+        if session.side() == Side::Server {
+            self.session_shares.remove(session.path.remote.ip());
+        }
         self.by_remote
             .remove(&(session.path.remote, session.remote_index, index));
         self.move_timer(Sender::Session(index), session.timer, None);

@@ -264,7 +264,7 @@ impl Session {
                     matches!(served.state, ServedState::Bundled(_)).then_some(())
                 };
                 if self.served.take(id.0, bundled).is_some() {
-                    self.last_active = now;
+                    self.used(now);
                 }
                 continue;
             }

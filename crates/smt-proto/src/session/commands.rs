@@ -53,7 +53,7 @@ impl Session {
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
         self.sendable.push((remaining, id));
-        self.last_active = now;
+        self.used(now);
         Ok(id)
     }
 
@@ -84,7 +84,7 @@ impl Session {
         self.keep_reply(length, shared);
         self.set_due(due);
         self.sendable.push((remaining, id));
-        self.last_active = now;
+        self.used(now);
         Ok(())
     }
 

@@ -90,7 +90,7 @@ impl Session {
                 .for_each(|id| self.asked_for_ack(now, id, shared)),
             Body::Cancel(list) => list
                 .iter()
-                .for_each(|id| self.cancelled_by_peer(id, shared)),
+                .for_each(|id| self.cancelled_by_peer(now, id, shared)),
             Body::Voided(list) => list.iter().for_each(|id| self.cancel_answered(id)),
             Body::Seen(list) => list.iter().for_each(|id| self.cancel_answered(id)),
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
@@ -303,7 +303,7 @@ impl Session {
                 }
                 _ => {}
             }
-            self.last_active = now;
+            self.used(now);
             return;
         }
         if let Some(Call::Live(live)) = self.calls.get(id.0)
@@ -316,6 +316,7 @@ impl Session {
                 return;
             };
             shared.give_back(live.outgoing);
+            self.used(now);
             if let Some(members) = live.members {
                 self.bundle_arrived(now, *members, None, shared);
                 return;

@@ -79,6 +79,7 @@ impl Session {
             let retransmit = piece.retransmit;
             served.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
+            self.used(now);
             self.payload_opened(length);
         }
         has_opened
@@ -138,6 +139,7 @@ impl Session {
             return;
         };
         self.heard(now);
+        self.used(now);
         self.first_came(&first, data, shared);
         self.take_ride(now, id, &first.header, shared);
         match first.message {

@@ -12,7 +12,7 @@ use crate::served::ServedState;
 use crate::time::Time;
 
 impl Session {
-    pub(super) fn cancelled_by_peer(&mut self, id: MessageId, shared: &mut Shared) {
+    pub(super) fn cancelled_by_peer(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let Some(parts) = self
             .agreement
             .layout
@@ -24,6 +24,7 @@ impl Session {
         };
         let rpc = self.rpc(id);
         if let Some(served) = self.served.remove(id.0) {
+            self.used(now);
             let answer = match served.state {
                 ServedState::Receiving { incoming, .. } => {
                     self.forget_incoming(id, &incoming, shared);

@@ -60,6 +60,7 @@ impl Session {
         live.question.came(now, &mut self.patience, retransmit);
         self.first_came(&first, data, shared);
         self.heard(now);
+        self.used(now);
         self.take_ride(now, id, &first.header, shared);
         match first.message {
             Message::Whole(body) => {
@@ -120,6 +121,7 @@ impl Session {
             let (retransmit, length) = (piece.retransmit, piece.payload.len());
             live.question.came(now, &mut self.patience, retransmit);
             self.heard(now);
+            self.used(now);
             self.payload_opened(length);
         }
         has_opened

@@ -244,7 +244,7 @@ impl Session {
         if !is_idle || self.agreement.side == smt_record::Side::Client {
             return;
         }
-        let end = self.last_active + shared.config.idle_life;
+        let end = self.last_used + shared.config.idle_life;
         if now >= end {
             self.close(CloseCode::Idle, shared);
         } else {

@@ -35,6 +35,7 @@ mod messages_of_equal_length_share_batches;
 mod other_geometries_work;
 mod padding_hides_lengths;
 mod pulls_keep_to_the_pace_of_the_link;
+mod sessions_are_shared_between_networks;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod shards_answer_for_themselves_alone;

@@ -131,7 +131,11 @@ impl Session {
         state.acks.note(id, shift);
         self.heard(now);
         self.take_ride(now, id, header, shared);
+        let calls = self.calls.len();
         self.take_members(now, (id, members, &body), is_again, shared);
+        if newcomers > 0 || self.calls.len() < calls {
+            self.used(now);
+        }
         self.first_opened(now, id, shared);
         self.tell_window(stripe);
     }

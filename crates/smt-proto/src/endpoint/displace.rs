@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Room for a client's session where as many are live as may be (SPEC §10): a session of those who have most is closed.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::ops::Bound;
+
+use smt_record::Side;
+use smt_wire::SessionIndex;
+
+use super::Endpoint;
+use crate::error::CloseCode;
+use crate::limits::DISPLACEABLE;
+use crate::shares::Excess;
+
+/// A live session, by where its peer is.
+type Place = (SocketAddr, SessionIndex, SessionIndex);
+
+/// Before all sessions.
+pub(super) const START: Place = {
+    let lowest = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+    (lowest, SessionIndex(0), SessionIndex(0))
+};
+
+impl Endpoint {
+    /// Whether a client whose CONFIRM has opened gets a session. If as many are live as may be, the longest unused one of
+    /// those who have more than their share is closed for it.
+    pub(super) fn has_room_for(&mut self, newcomer: IpAddr) -> bool {
+        if self.sessions.len() < self.shared.config.sessions_max {
+            return true;
+        }
+        let excess = self.session_shares.excess(newcomer);
+        let Some(index) = excess.and_then(|excess| self.longest_unused(excess)) else {
+            return false;
+        };
+        tracing::debug!(%index, %newcomer, "a session is closed for a newcomer");
+        self.close(index, CloseCode::Idle);
+        true
+    }
+
+    /// The session that has been unused for longest, of some at least: the next look goes on behind those.
+    fn longest_unused(&mut self, excess: Excess) -> Option<SessionIndex> {
+        let start = (
+            SocketAddr::new(excess.first(), 0),
+            SessionIndex(0),
+            SessionIndex(0),
+        );
+        let from = self.displaced.max(start);
+        let is_theirs = |place: &&Place| excess.has(place.0.ip());
+        let ahead = (Bound::Excluded(from), Bound::Unbounded);
+        let ahead = self.by_remote.range(ahead).take_while(is_theirs);
+        let around = self.by_remote.range(start..=from).take_while(is_theirs);
+        let mut longest = None;
+        for place in ahead.chain(around).take(DISPLACEABLE) {
+            self.displaced = *place;
+            let session = self.sessions.get(place.2.0);
+            let session = session.filter(|session| session.side() == Side::Server);
+            let Some(session) = session.filter(|session| !session.has_ended()) else {
+                continue;
+            };
+            let unused = (session.last_used(), place.2);
+            longest = Some(longest.map_or(unused, |other| unused.min(other)));
+        }
+        longest.map(|(_, index)| index)
+    }
+}
