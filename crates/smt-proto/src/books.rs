@@ -12,16 +12,29 @@ use crate::incoming::Incoming;
 use crate::limits::{REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
 
 /// The books.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Books {
     held: usize,
     promised: usize,
-    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told.
+    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and how many may be.
     untaken: usize,
+    untaken_max: usize,
     /// Bytes of replies that no caller has acknowledged.
     replies: usize,
     /// What the requests take, beside their bodies, that are worked on or whose replies are kept.
     served: usize,
+}
+
+impl Default for Books {
+    fn default() -> Self {
+        Self {
+            held: 0,
+            promised: 0,
+            untaken: 0,
+            untaken_max: usize::MAX,
+            replies: 0,
+        }
+    }
 }
 
 impl Books {
@@ -110,5 +123,14 @@ impl Books {
 
     pub(crate) fn set_untaken(&mut self, bytes: usize) {
         self.untaken = bytes;
+    }
+
+    pub(crate) fn set_untaken_max(&mut self, bytes: usize) {
+        self.untaken_max = bytes;
+    }
+
+    /// Whether so much more may wait for somebody to take it.
+    pub(crate) fn may_wait(&self, bytes: usize) -> bool {
+        bytes <= self.untaken_max.saturating_sub(self.untaken)
     }
 }

@@ -242,6 +242,12 @@ impl Endpoint {
         self.shared.books.set_untaken(bytes);
     }
 
+    /// Bounds what [`Self::set_untaken`] tells, for an owner of whom nobody may ever take a message: those of peers that
+    /// would wait beyond it are not taken, and come again. Replies are, since somebody waits for them.
+    pub fn set_untaken_max(&mut self, bytes: usize) {
+        self.shared.books.set_untaken_max(bytes);
+    }
+
     /// Whether [`Self::poll_event`] has something to tell.
     #[must_use]
     pub fn has_events(&self) -> bool {

@@ -69,7 +69,8 @@ impl Client {
         Send::new(self.task(body.into(), true))
     }
 
-    /// The next message that the server has started; `None` once the client is closed.
+    /// The next message that the server has started; `None` once the client is closed. Until this is called for the first
+    /// time, 64 KiB of them wait here, and the server sends those beyond again until then.
     pub async fn accept(&self) -> Option<Request> {
         accept(&self.guard).await
     }

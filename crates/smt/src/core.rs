@@ -273,6 +273,8 @@ impl Core {
         ticket: &mut Option<u64>,
         waker: &Waker,
     ) -> Poll<Option<Arrival>> {
+        // From now on somebody takes what comes.
+        self.endpoint.set_untaken_max(usize::MAX);
         // A caller that has given up meanwhile is not served any more.
         let endpoint = &self.endpoint;
         let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);

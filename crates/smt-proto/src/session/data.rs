@@ -124,7 +124,8 @@ impl Session {
                 return;
             }
             Kind::Request | Kind::OneWay
-                if is_full && !(fits_whole && matches!(first.message, Message::Whole(_))) =>
+                if is_full && !(fits_whole && matches!(first.message, Message::Whole(_)))
+                    || !self.may_wait(&first.message, shared) =>
             {
                 shared.statistics.memory_refusals += 1;
                 return;
@@ -220,13 +221,25 @@ impl Session {
     /// Whether so many more messages of the peer may be taken that have come whole.
     pub(super) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
         shared.books.have_room(shared.config.memory_max)
+            && shared.books.may_wait(self.promised)
             && self.served.len() + messages <= limits::SERVED_MAX
+    }
+
+    /// Whether there is room for all of a message until somebody takes it.
+    fn may_wait(&self, message: &Message, shared: &Shared) -> bool {
+        let length = match message {
+            Message::Whole(body) => body.len(),
+            Message::Part(incoming) => incoming.length() as usize,
+        };
+        shared.books.may_wait(self.promised + length)
     }
 
     /// Whether one more message of the peer may begin.
     pub(super) fn may_begin_another(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
-        shared.books.may_begin(self.promised, most) && self.served.len() < limits::SERVED_MAX
+        shared.books.may_begin(self.promised, most)
+            && shared.books.may_wait(self.promised)
+            && self.served.len() < limits::SERVED_MAX
     }
 
     /// A message of the peer that is incomplete. Without a right to reply it is a one-way message, or a bundle.

@@ -353,6 +353,37 @@ fn and_one_way_messages_that_come_together() {
     }
 }
 
+/// Nobody may ever take a message of this node: what is beyond a bound of its own is not marked, and comes again.
+#[test]
+fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
+    for (length, waiting) in [(100, 64_950), (30_000, 40_000), (200_000, 0)] {
+        let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+        let server = &mut world.nodes[1].endpoint;
+        server.set_untaken_max(65_000);
+        server.set_untaken(waiting);
+        let fits = world.send_one_way(0, session, body(1, 50));
+        world.one_way_outcome(0, fits);
+        let beyond = world.send_one_way(0, session, body(2, length));
+        world.run_for(ms(100));
+        let node = &mut world.nodes[1];
+        assert_eq!(node.delivered.len(), 1, "{length}");
+        let held = node.endpoint.memory() - node.endpoint.early_memory();
+        assert_eq!(held, waiting, "{length}");
+        node.endpoint.set_untaken_max(usize::MAX);
+        assert_eq!(world.one_way_outcome(0, beyond), OneWayOutcome::Delivered);
+    }
+}
+
+#[test]
+fn replies_arrive_although_nobody_may_ever_take_a_message() {
+    let (mut world, _, session) = World::connected_with(ethernet(), ethernet());
+    world.nodes[0].application = replies_of_asked_length();
+    world.nodes[1].endpoint.set_untaken_max(0);
+    let asked = 2_000_000_u32.to_be_bytes().to_vec();
+    let rpc = world.call(1, session, asked.into());
+    assert_eq!(world.outcome(1, rpc), Ok(body(2_000_000, 2_000_000)));
+}
+
 #[test]
 fn replies_arrive_although_nobody_takes_messages() {
     let mut server = ethernet();

@@ -308,7 +308,11 @@ impl Builder {
         is_task: bool,
         (span, target): (tracing::Span, Option<Target>),
     ) -> Result<Arc<Guard>, OpenError> {
-        let endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
+        let mut endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
+        if target.is_some() {
+            // Most clients never accept: servers should not fill their memory.
+            endpoint.set_untaken_max(UNACCEPTED_MAX);
+        }
         let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), basis.has_dscp);
         core.target = target;
         let drive = Drive {
@@ -350,6 +354,8 @@ fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> 
     })
 }
 
+/// Messages of a server wait in so much memory of a client that has never called `accept`.
+const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing (docs/PERF.md).

@@ -34,6 +34,50 @@ fn they_count_until_they_are_accepted() {
     assert_eq!(server.statistics().memory, 0);
 }
 
+/// A client that only calls has no use for what its server starts.
+#[test]
+fn a_client_that_has_never_accepted_holds_next_to_nothing() {
+    const LENGTH: usize = 10_000;
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    client.send("here I am").wait().unwrap();
+    let to_client = server.accept().unwrap().session();
+    // Nobody answers it: meanwhile its thread drives the client.
+    let calling = client.clone();
+    let call = calling.call("hold").deadline(Duration::from_millis(800));
+    let driving = std::thread::spawn(move || call.wait());
+    let sending = (0..60_u8).map(|number| {
+        let to_client = to_client.clone();
+        std::thread::spawn(move || {
+            let send = to_client.send_blocking(vec![number; LENGTH]);
+            send.deadline(Duration::from_millis(500)).wait()
+        })
+    });
+    let sending: Vec<_> = sending.collect();
+    let outcomes = sending.into_iter().map(|sending| sending.join().unwrap());
+    let delivered = outcomes.map(|outcome| outcome.is_ok()).collect::<Vec<_>>();
+    let most = (128 << 10) / LENGTH;
+    let count = delivered.iter().filter(|is_ok| **is_ok).count();
+    assert!((1..=most).contains(&count), "{count}");
+    driving.join().unwrap().unwrap_err();
+    // Packets of the others have a bound of their own.
+    let memory = client.statistics().memory;
+    assert!(memory < 60 * LENGTH, "{memory}");
+    // From the first `accept` on it takes what comes.
+    let more = std::thread::spawn(move || to_client.send_blocking(vec![99; MIB]).wait());
+    let mut taken = [0; 100];
+    while taken[99] == 0 {
+        taken[usize::from(client.accept().unwrap().body()[0])] += 1;
+    }
+    more.join().unwrap().unwrap();
+    // Of one that was given up its sender may not know.
+    for (number, is_ok) in delivered.into_iter().enumerate() {
+        let count = taken[number];
+        assert!(count == 1 || count == 0 && !is_ok, "{number}: {taken:?}");
+    }
+}
+
 #[test]
 fn a_request_that_was_given_up_is_not_delivered() {
     let credentials = Credentials::new();
