@@ -65,9 +65,14 @@ impl<E: Error + 'static> From<E> for Failure {
         Self {
             text: one_line(error),
             is_reader_gone: is_broken_pipe,
-            is_usage: false,
+            is_usage: error.downcast_ref().is_some_and(is_malformed_address),
         }
     }
+}
+
+/// Whether an address can be none of any host. One that does not resolve may do so another time.
+fn is_malformed_address(error: &smt::OpenError) -> bool {
+    matches!(error, smt::OpenError::Address { reason, .. } if reason.kind() == io::ErrorKind::InvalidInput)
 }
 
 /// As clap ends for wrong arguments.

@@ -281,6 +281,19 @@ fn a_command_that_cannot_run_is_found_out_before_anybody_calls() {
 }
 
 #[test]
+fn an_address_that_is_none_is_wrong_usage() {
+    let files = Files::new();
+    let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+    let credentials = ["--echo", "--cert", &cert, "--key", &key];
+    let serve = smt(&[&["serve", "127.0.0.1:99999"][..], &credentials].concat());
+    let call = smt(&["call", "localhost:port", "--ca", &cert]);
+    for (outcome, address) in [(serve, "127.0.0.1:99999"), (call, "localhost:port")] {
+        assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+        assert!(outcome.errors.contains(address), "{}", outcome.errors);
+    }
+}
+
+#[test]
 fn a_port_in_use_is_said() {
     let files = Files::new();
     let holder = UdpSocket::bind("127.0.0.1:0").unwrap();
