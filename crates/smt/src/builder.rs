@@ -3,6 +3,7 @@
 
 pub(crate) mod address;
 pub(crate) mod basis;
+mod credentials;
 mod open;
 pub(crate) mod seat;
 
@@ -34,6 +35,8 @@ pub struct Builder {
     server_name: Option<String>,
     registered: Vec<RegisteredKey>,
     algorithms: Algorithms,
+    /// Whether `algorithms` was chosen.
+    has_algorithms: bool,
     config: Config,
     udp: UdpOptions,
     spin: Option<Duration>,
@@ -58,13 +61,13 @@ impl Builder {
         self
     }
 
-    /// The servers that a client accepts.
+    /// The servers that a client accepts. A server that has it is not opened: see [`Self::client_auth`].
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = Some(trust);
         self
     }
 
-    /// The clients that a server accepts; by default any, without a certificate.
+    /// The clients that a server accepts; by default any, without a certificate. A client that has it is not opened.
     pub fn client_auth(mut self, client_auth: ClientAuth) -> Self {
         self.client_auth = Some(client_auth);
         self
@@ -77,7 +80,7 @@ impl Builder {
     }
 
     /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A server may have many, told
-    /// apart by name; a client has one.
+    /// apart by name; a client has one. Options of TLS have no place beside it: an endpoint that has both is not opened.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.registered.push(key);
         self
@@ -86,12 +89,14 @@ impl Builder {
     /// Cipher suites, preferred first. By default AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305.
     pub fn suites(mut self, suites: impl IntoIterator<Item = Suite>) -> Self {
         self.algorithms.suites = suites.into_iter().collect();
+        self.has_algorithms = true;
         self
     }
 
     /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768 first.
     pub fn groups(mut self, groups: impl IntoIterator<Item = Group>) -> Self {
         self.algorithms.groups = groups.into_iter().collect();
+        self.has_algorithms = true;
         self
     }
 

@@ -39,6 +39,9 @@ impl Builder {
             smt_wire::VERSION
         };
         check(&config)?;
+        self.check_credentials(accept)?;
+        let provider = self.provider(accept)?;
+        // Last: what is refused takes no boot number.
         let durable = match &self.state_file {
             Some(path) => Durable::next(path)?,
             None => Durable::ephemeral()?,
@@ -48,7 +51,7 @@ impl Builder {
         config.durable_boot = durable.is_durable;
         Ok(Basis {
             config,
-            provider: self.provider(accept)?,
+            provider,
             mac: Arc::new(HmacTokens::new(*durable.seed)),
             key_log: self.key_log.clone(),
             clock: Clock::new(),

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Choices about who is believed: each one that an endpoint would not act on is an error.
+//!
+//! An option that looks like authentication and does nothing lets everybody in.
+
+use super::Builder;
+use crate::error::OpenError;
+
+impl Builder {
+    /// Refuses what a server (`accept`) or a client has no use for.
+    pub(crate) fn check_credentials(&self, accept: bool) -> Result<(), OpenError> {
+        let has_keys = !self.registered.is_empty();
+        let checks = [
+            (
+                has_keys && self.has_tls_options(),
+                "a registered key takes the place of TLS, so `identity`, `trust`, `client_auth`, `server_name`, \
+                 `suites` and `groups` would do nothing beside it: leave them out, or leave the key out",
+            ),
+            (
+                !accept && self.registered.len() > 1,
+                "a client calls with one registered key, and got several: give it one",
+            ),
+            (
+                accept && self.trust.is_some(),
+                "a server has no use for `trust`, which says whose certificates a client accepts: say by `client_auth` \
+                 which clients are let in",
+            ),
+            (
+                !accept && self.client_auth.is_some(),
+                "a client has no use for `client_auth`, which says which clients a server lets in: say by `trust` \
+                 whose certificates it accepts",
+            ),
+        ];
+        match checks.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, text)) => Err(OpenError::Options(text)),
+            None => Ok(()),
+        }
+    }
+
+    fn has_tls_options(&self) -> bool {
+        self.identity.is_some()
+            || self.trust.is_some()
+            || self.client_auth.is_some()
+            || self.server_name.is_some()
+            || self.has_algorithms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smt_handshake::{ClientAuth, Group, RegisteredKey, ThrowAway, Trust};
+    use smt_record::Suite;
+
+    fn trust() -> Trust {
+        ThrowAway::new().unwrap().trust().unwrap()
+    }
+
+    fn server() -> Builder {
+        Builder::new().identity(ThrowAway::new().unwrap().server(&["a"]).unwrap())
+    }
+
+    fn key() -> RegisteredKey {
+        RegisteredKey::from_secret(b"k", Suite::Aes128Gcm, &[7; 32]).unwrap()
+    }
+
+    /// What opening says.
+    #[track_caller]
+    fn refused(builder: &Builder, accept: bool) -> String {
+        let Err(error) = builder.basis(accept) else {
+            panic!("it was accepted")
+        };
+        assert!(matches!(error, OpenError::Options(_)), "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_server_with_trust_is_refused_and_told_of_client_auth() {
+        let error = refused(&server().trust(trust()), true);
+        assert!(error.starts_with("caller: a server has no use for `trust`"));
+        assert!(error.contains("say by `client_auth`"), "{error}");
+        let auth = ClientAuth::Required(trust());
+        server().client_auth(auth).basis(true).unwrap();
+    }
+
+    #[test]
+    fn a_client_with_client_auth_is_refused_and_told_of_trust() {
+        let client = Builder::new().trust(trust());
+        client.basis(false).unwrap();
+        let error = refused(&client.client_auth(ClientAuth::None), false);
+        assert!(error.starts_with("caller: a client has no use for `client_auth`"));
+        assert!(error.contains("say by `trust`"), "{error}");
+    }
+
+    #[test]
+    fn options_of_tls_beside_a_registered_key_are_refused_on_both_sides() {
+        let with_key = || Builder::new().registered_key(key());
+        let identity = ThrowAway::new().unwrap().server(&["a"]).unwrap();
+        let options = [
+            with_key().identity(identity),
+            with_key().trust(trust()),
+            with_key().client_auth(ClientAuth::Required(trust())),
+            with_key().server_name("a"),
+            with_key().suites([Suite::Aes128Gcm]),
+            with_key().groups([Group::X25519]),
+        ];
+        for accept in [true, false] {
+            with_key().basis(accept).unwrap();
+            for builder in &options {
+                let error = refused(builder, accept);
+                assert!(error.contains("a registered key takes the place of TLS"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_with_two_registered_keys_is_refused() {
+        let other = RegisteredKey::from_secret(b"l", Suite::Aes128Gcm, &[8; 32]).unwrap();
+        let both = Builder::new().registered_key(key()).registered_key(other);
+        both.basis(true).unwrap();
+        assert!(refused(&both, false).contains("one registered key"));
+    }
+}
