@@ -158,7 +158,8 @@ impl Builder {
     }
 
     /// Keeps a boot number and the reset key in this file, so that after a restart clients of the run before learn
-    /// at once that their sessions are gone, and not only by silence. One file per server.
+    /// at once that their sessions are gone, and not only by silence. One file per server: it is locked, by a file beside
+    /// that ends in `.lock`, and a second endpoint with it is not opened. The shards of one server share it.
     pub fn state_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_file = Some(path.into());
         self

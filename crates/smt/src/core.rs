@@ -22,6 +22,7 @@ use smt_wire::SessionIndex;
 use crate::arrivals::Arrivals;
 use crate::message::{Arrival, Peer};
 use crate::outcomes::Outcomes;
+use crate::state_lock::StateLock;
 use crate::target::Target;
 
 /// What an endpoint's lock protects.
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     one_ways: Outcomes<OneWayOutcome>,
     /// A client's server.
     pub(crate) target: Option<Target>,
+    /// Keeps others from the state file.
+    pub(crate) state_lock: Option<Arc<StateLock>>,
     peers: HashMap<SessionIndex, Arc<Peer>>,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
@@ -69,6 +72,7 @@ impl Core {
             calls: Outcomes::new(),
             one_ways: Outcomes::new(),
             target: None,
+            state_lock: None,
             peers: HashMap::new(),
             admission: Vec::new(),
             arrivals: Arrivals::default(),

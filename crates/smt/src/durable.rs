@@ -2,7 +2,8 @@
 //! The boot number and the key of reset tokens (SPEC §12.1).
 //!
 //! With a file both survive a restart: the number grows by [`BOOTS`] each time, before anything is sent, and those between
-//! are this run's too. Without, both are new, and sessions of an earlier run end by silence.
+//! are this run's too. Without, both are new, and sessions of an earlier run end by silence. Only one endpoint has the
+//! file at a time: of two, one would take the sessions of the other for those of an earlier run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,12 +12,15 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use crate::error::OpenError;
+use crate::state_lock::StateLock;
 
 /// What an endpoint begins with.
 pub(crate) struct Durable {
     pub(crate) boot: u32,
     pub(crate) seed: Zeroizing<[u8; 32]>,
     pub(crate) is_durable: bool,
+    /// Keeps others from the file.
+    pub(crate) lock: Option<StateLock>,
 }
 
 impl Durable {
@@ -29,10 +33,14 @@ impl Durable {
             boot: u32::from_be_bytes(boot),
             seed,
             is_durable: false,
+            lock: None,
         })
     }
 
-    /// The run after the one that the file tells of; the file then tells of this one.
+    /// The run after the one that the file tells of; the file then tells of this one, and is locked.
+    ///
+    /// # Errors
+    /// [`OpenError::StateFileInUse`] if another endpoint has the file, or what the system says.
     pub(crate) fn next(path: &Path) -> Result<Self, OpenError> {
         let system = |what| {
             move |reason: io::Error| OpenError::System {
@@ -40,6 +48,7 @@ impl Durable {
                 reason: io::Error::new(reason.kind(), format!("{}: {reason}", path.display())),
             }
         };
+        let lock = StateLock::take(path)?;
         let (boot, seed) = match read(path) {
             Ok(bytes) => {
                 // A process's first random number takes 80 ms, which else the first client would wait for.
@@ -61,6 +70,7 @@ impl Durable {
             boot: boot + 1,
             seed,
             is_durable: true,
+            lock: Some(lock),
         })
     }
 }
@@ -137,17 +147,54 @@ const BYTES_MAX: u64 = 12 + 4 + 32 + 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
+
+    /// A path of a state file that is gone afterwards.
+    struct Path(PathBuf);
+
+    impl Path {
+        fn new(name: &str) -> Self {
+            let name = format!("smt-state-{name}-{}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Path {
+        fn drop(&mut self) {
+            for end in ["", ".lock"] {
+                let mut path = self.0.clone().into_os_string();
+                path.push(end);
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
 
     #[test]
     fn each_run_has_the_next_numbers_and_the_same_key() {
-        let path = std::env::temp_dir().join(format!("smt-state-{}", std::process::id()));
-        let _ = fs::remove_file(&path);
-        let first = Durable::next(&path).unwrap();
-        let second = Durable::next(&path).unwrap();
-        assert_eq!((first.boot, second.boot), (1, 1 + BOOTS));
-        assert_eq!(first.seed, second.seed);
-        fs::write(&path, "something else").unwrap();
-        assert!(Durable::next(&path).is_err());
-        fs::remove_file(&path).unwrap();
+        let path = Path::new("runs");
+        let run = || {
+            let run = Durable::next(&path.0).unwrap();
+            (run.boot, *run.seed)
+        };
+        let (first, second) = (run(), run());
+        assert_eq!((first.0, second.0), (1, 1 + BOOTS));
+        assert_eq!(first.1, second.1);
+        fs::write(&path.0, "something else").unwrap();
+        assert!(Durable::next(&path.0).is_err());
+    }
+
+    #[test]
+    fn a_second_run_beside_the_first_is_refused_and_takes_no_number() {
+        let path = Path::new("beside");
+        let first = Durable::next(&path.0).unwrap();
+        let Err(error) = Durable::next(&path.0) else {
+            panic!("two runs have one file")
+        };
+        assert!(matches!(error, OpenError::StateFileInUse { .. }), "{error}");
+        let text = error.to_string();
+        let holder = format!("process {} on ", std::process::id());
+        assert!(text.contains(&holder), "{text}");
+        drop(first);
+        assert_eq!(Durable::next(&path.0).unwrap().boot, 1 + BOOTS);
     }
 }

@@ -130,6 +130,16 @@ pub enum OpenError {
     /// A choice is out of its range.
     #[error("caller: {0}")]
     Options(&'static str),
+    /// Another endpoint has the state file: of two, one would end the sessions of the other.
+    #[error(
+        "caller: the state file {} is in use by {holder}; give each server a file of its own, or end that one", .path.display()
+    )]
+    StateFileInUse {
+        /// The state file.
+        path: std::path::PathBuf,
+        /// Which process on which host, as it has said.
+        holder: String,
+    },
     /// The operating system refused something else.
     #[error("environment: {what}: {reason}")]
     System {

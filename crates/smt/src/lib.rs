@@ -78,6 +78,7 @@ pub mod polled;
 mod session;
 mod shards;
 mod spin;
+mod state_lock;
 mod statistics;
 mod target;
 mod task;

@@ -15,6 +15,7 @@ use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,6 +32,7 @@ use crate::builder::seat::{bound, connected};
 use crate::clock::Clock;
 use crate::error::OpenError;
 use crate::shards::Shards;
+use crate::state_lock::StateLock;
 
 use events::Events;
 use gathering::Gathering;
@@ -60,6 +62,8 @@ pub struct Endpoint {
     events: Events,
     /// Where it was opened.
     process: Process,
+    /// Keeps others from the state file.
+    _state_lock: Option<Arc<StateLock>>,
 }
 
 impl Builder {
@@ -129,6 +133,7 @@ impl Endpoint {
             has_gathered: false,
             events: Events::new(),
             process: Process::this(),
+            _state_lock: basis.state_lock.clone(),
         })
     }
 

@@ -17,6 +17,7 @@ use super::Builder;
 use crate::clock::Clock;
 use crate::durable::{BOOTS, Durable};
 use crate::error::OpenError;
+use crate::state_lock::StateLock;
 
 /// What endpoints are made from.
 pub(crate) struct Basis {
@@ -26,6 +27,8 @@ pub(crate) struct Basis {
     key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Clock,
     pub(crate) has_dscp: bool,
+    /// Every shard holds it as long as it lives.
+    pub(crate) state_lock: Option<Arc<StateLock>>,
 }
 
 impl Builder {
@@ -56,6 +59,7 @@ impl Builder {
             key_log: self.key_log.clone(),
             clock: Clock::new(),
             has_dscp: self.has_dscp,
+            state_lock: durable.lock.map(Arc::new),
         })
     }
 }

@@ -315,6 +315,7 @@ impl Builder {
         }
         let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), basis.has_dscp);
         core.target = target;
+        core.state_lock.clone_from(&basis.state_lock);
         let drive = Drive {
             clock: basis.clock,
             is_task,

@@ -3,6 +3,7 @@
 //!
 //! A server that is killed says nothing. Here its way is cut: the forwarder leads to the next run from then on.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,8 @@ use crate::support::{Credentials, echo, serve, take_over};
 struct Mortal {
     credentials: Credentials,
     state_file: Option<PathBuf>,
+    /// Runs that were begun with the state file.
+    runs: Cell<u32>,
     shards: u16,
 }
 
@@ -24,19 +27,17 @@ impl Mortal {
     fn new(state_file: Option<&str>) -> Self {
         let path = state_file
             .map(|name| std::env::temp_dir().join(format!("smt-{name}-{}", std::process::id())));
-        path.iter().for_each(|path| {
-            let _ = std::fs::remove_file(path);
-        });
         Self {
             credentials: Credentials::new(),
             state_file: path,
+            runs: Cell::new(0),
             shards: 1,
         }
     }
 
     /// The next run, in which requests are answered so.
     fn run(&self, answer: impl Fn(Request) + Clone + Send + Sync + 'static) -> SocketAddr {
-        let builder = match &self.state_file {
+        let builder = match self.next_state_file() {
             Some(path) => self.credentials.server().state_file(path),
             None => self.credentials.server(),
         };
@@ -50,11 +51,28 @@ impl Mortal {
     }
 }
 
+impl Mortal {
+    /// The next run has a copy of the file: the run before, which is in this process, has it locked.
+    fn next_state_file(&self) -> Option<PathBuf> {
+        let path = self.state_file.as_ref()?;
+        let run = self.runs.get();
+        self.runs.set(run + 1);
+        let of_run = |run: u32| path.with_extension(run.to_string());
+        if run > 0 {
+            std::fs::copy(of_run(run - 1), of_run(run)).unwrap();
+        }
+        Some(of_run(run))
+    }
+}
+
 impl Drop for Mortal {
     fn drop(&mut self) {
-        self.state_file.iter().for_each(|path| {
-            let _ = std::fs::remove_file(path);
-        });
+        let Some(path) = &self.state_file else { return };
+        for run in 0..self.runs.get() {
+            for end in ["", ".lock"] {
+                let _ = std::fs::remove_file(path.with_extension(format!("{run}{end}")));
+            }
+        }
     }
 }
 

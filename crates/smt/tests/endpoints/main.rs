@@ -11,6 +11,7 @@ mod a_lost_peer_is_replaced;
 mod a_request_runs_at_most_once;
 mod a_runtime_that_ends_leaves_nobody_waiting;
 mod a_shutdown_finishes_what_runs;
+mod a_state_file_has_one_server;
 mod addresses_are_found_or_explained;
 mod an_idle_endpoint_rests;
 mod both_sides_call;

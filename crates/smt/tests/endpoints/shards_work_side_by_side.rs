@@ -291,19 +291,26 @@ fn a_thread_keeps_to_one_shard_of_a_client() {
 #[test]
 fn shards_take_one_boot_number_together() {
     let name = format!("smt-shards-{}", std::process::id());
-    let path = std::env::temp_dir().join(name);
+    let of_run = |run| std::env::temp_dir().join(format!("{name}.{run}"));
     let credentials = Credentials::new();
     let boots: Vec<_> = (0..2)
-        .map(|_| {
-            let server = Numbering::new(credentials.server().state_file(&path));
+        .map(|run| {
+            // A copy: the threads of the run before still have the file.
+            if run > 0 {
+                std::fs::copy(of_run(run - 1), of_run(run)).unwrap();
+            }
+            let server = Numbering::new(credentials.server().state_file(of_run(run)));
             let client = credentials.client();
             let client = client.connect_shards_blocking(server.address(), SHARDS);
             client.unwrap()[3].call("hello").wait().unwrap();
             // Behind the file's mark.
-            std::fs::read(&path).unwrap()[12..16].to_vec()
+            std::fs::read(of_run(run)).unwrap()[12..16].to_vec()
         })
         .collect();
-    std::fs::remove_file(path).unwrap();
+    for run in 0..2 {
+        std::fs::remove_file(of_run(run)).unwrap();
+        std::fs::remove_file(of_run(run).with_extension(format!("{run}.lock"))).unwrap();
+    }
     // The last number that is this run's.
     assert_eq!(boots, [[0, 0, 1, 0], [0, 0, 2, 0]]);
 }

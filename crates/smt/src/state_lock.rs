@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The lock of a state file: one endpoint has it, as long as it lives.
+//!
+//! The lock is on a file beside (`.lock`), since the state file itself is replaced each time. It names its holder, and
+//! stays there; the system releases the lock when the holder ends, however it ends. Forked copies of a process have
+//! its locks too, until all of them have ended or have closed their files.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use crate::error::OpenError;
+
+/// Held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct StateLock {
+    _file: File,
+}
+
+impl StateLock {
+    /// Takes the lock of the state file at `path`.
+    ///
+    /// # Errors
+    /// Another endpoint has it, or the system gives no lock.
+    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+        let system = |reason: io::Error| OpenError::System {
+            what: "locking the state file",
+            reason: io::Error::new(reason.kind(), format!("{}: {reason}", path.display())),
+        };
+        let mut file = open(path).map_err(system)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(OpenError::StateFileInUse {
+                    path: path.to_owned(),
+                    holder: holder(&mut file),
+                });
+            }
+            Err(error) => return Err(system(error.into())),
+        }
+        name_holder(&mut file).map_err(system)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(beside)
+}
+
+/// Says who has the lock, for those who want it.
+fn name_holder(file: &mut File) -> io::Result<()> {
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    file.set_len(0)?;
+    write!(file, "process {} on {host}", std::process::id())
+}
+
+/// Who has the lock, as far as that can be read.
+fn holder(file: &mut File) -> String {
+    let mut name = Vec::new();
+    let read = file.take(HOLDER_BYTES_MAX).read_to_end(&mut name);
+    match read {
+        Ok(1..) => String::from_utf8_lossy(&name).escape_debug().to_string(),
+        _ => "another endpoint".to_owned(),
+    }
+}
+
+/// More than a process and a host name have.
+const HOLDER_BYTES_MAX: u64 = 128;
