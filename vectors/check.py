@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Checks records.json, key_schedule.json and padding.json against docs/SPEC.md.
+"""Checks records.json, key_schedule.json, padding.json, transcript.json and the bundles of
+packets.json against docs/SPEC.md.
 
 Written from the specification alone, with Python's hmac and hashlib and the AEADs of the package
 `cryptography`. Prints "N passed, 0 failed" and ends with status 0 if every vector holds.
@@ -184,12 +185,14 @@ def check_inner_header(message):
     equal(int.from_bytes(inner[4:8], "big"), message["padded_length"], "padded length")
     require(message["padded_length"] >= len(inner), "padded length not below the true one")
     kind = inner[8]
-    require(kind in (1, 2, 3), "kind")
+    require(kind in (1, 2, 3, 4), "kind")
     own = message["initiator"] == message["sender"]
     require(own == (kind != 2), "kind and initiator agree")
     equal(inner[9:12], bytes(3), "reserved")
     if kind != 1:
         equal(inner[12:20], bytes(8), "fields of requests")
+    if kind == 4:
+        split_bundle(inner[INNER_HEADER:])
     return inner
 
 
@@ -270,6 +273,205 @@ def check_padding(vector):
     equal(vector["padded"], min(padded, vector["max"]), "padded length")
 
 
+# SPEC 5.7: bundles.
+
+KINDS = {1: "REQUEST", 2: "REPLY", 3: "ONE_WAY"}
+
+
+def split_bundle(data):
+    """Members of a bundle's application bytes, as packets.json has them."""
+    members, at = [], 0
+    while at < len(data) or not members:
+        head = data[at : at + 20]
+        require(len(head) == 20 and head[8] in KINDS, "header of a member")
+        end = at + 20 + int.from_bytes(head[10:12], "big")
+        require(end <= len(data), "member is whole")
+        request = head[8] == 1
+        members.append({
+            "id": head[:8].hex(),
+            "kind": KINDS[head[8]],
+            "body": data[at + 20 : end].hex(),
+            "deadline_us": int.from_bytes(head[12:16], "big") if request else 0,
+            "reply_unscheduled": int.from_bytes(head[16:20], "big") if request else 0,
+        })
+        at = end
+    return members
+
+
+def check_bundle(vector):
+    equal(split_bundle(unhex(vector["hex"])), vector["members"], "members")
+
+
+def check_malformed_bundle(vector):
+    try:
+        split_bundle(unhex(vector["hex"]))
+    except ValueError:
+        return
+    raise ValueError("a bundle is well formed that must not be")
+
+
+# A whole session (SPEC Appendix B).
+
+PEER = {"client": "server", "server": "client"}
+
+
+def split_params(data):
+    """Values by tag (SPEC 6.3)."""
+    values, at, last = {}, 0, 0
+    while at < len(data):
+        tag, length = data[at], data[at + 1]
+        require(tag > last, "tags ascend")
+        require(at + 2 + length <= len(data), "parameter is whole")
+        values[tag] = data[at + 2 : at + 2 + length]
+        at, last = at + 2 + length, tag
+    return values
+
+
+class Transcript:
+    """Both sides of a session, who take its datagrams one after the other."""
+
+    def __init__(self, vector):
+        self.suite = vector["suite"]
+        self.keys = vector["secrets"]
+        self.tokens = vector["reset_tokens"]
+        # By sender.
+        self.params, self.flights, self.streams = {}, {}, {"client": {}, "server": {}}
+        self.numbers = {"client": -1, "server": -1}
+        # Claimed by clear headers: of flights and messages, and of senders.
+        self.lengths, self.indices = {}, {}
+        self.log = []
+
+    def take(self, sender, data):
+        while data:
+            length = int.from_bytes(data[6:8], "big") or len(data)
+            require(12 <= length <= len(data), "length field")
+            packet, data = data[:length], data[length:]
+            equal(packet[0], 1, "version")
+            equal((packet[2], packet[3], packet[5]), (0, 0, 0), "epoch, flags, reserved")
+            equal(packet[8:12], bytes(4), "reserved")
+            equal(packet[4], 0xB0 if packet[1] == 1 else 0x50, "header words")
+            if packet[1] == 0x10:
+                self.take_handshake(sender, packet)
+                continue
+            equal(packet[12:20], self.params[PEER[sender]][3], "session index")
+            if packet[1] == 1:
+                self.take_data(sender, packet)
+            else:
+                self.take_control(sender, packet)
+
+    def take_handshake(self, sender, packet):
+        number, cookie = packet[28], packet[29]
+        equal(number % 2, 1 if sender == "client" else 0, "flight's side")
+        fragment, whole, at = (int.from_bytes(packet[a:b], "big") for a, b in ((30, 32), (32, 36), (36, 40)))
+        body = self.flights.setdefault(number, b"")
+        equal((cookie, at), (0, len(body)), "no cookie, and fragments in order")
+        equal(self.lengths.setdefault((sender, number), whole), whole, "flight length")
+        if sender == "server":
+            equal(len(packet), 40 + fragment, "a server's packets have no zeros behind")
+        body += packet[40 : 40 + fragment]
+        require(not any(packet[40 + fragment :]), "zeros behind the fragment")
+        self.flights[number] = body
+        if len(body) == whole:
+            length = int.from_bytes(body[:2], "big")
+            equal(length > 0, number in (1, 2), "params in flights 1 and 2 alone")
+            if length:
+                self.params[sender] = split_params(body[2 : 2 + length])
+            self.log.append((sender, f"flight {number}"))
+        source = self.indices.setdefault(sender, packet[20:28])
+        equal(packet[20:28], source, "source index")
+        if sender in self.params:
+            equal(source, self.params[sender][3], "index in the params")
+        if number > 1:
+            equal(packet[12:20], self.params[PEER[sender]][3], "destination index")
+        else:
+            equal(packet[12:20], bytes(8), "destination index of flight 1")
+
+    def take_control(self, sender, packet):
+        number = int.from_bytes(packet[20:28], "big")
+        equal(number, self.numbers[sender] + 1, "control numbers of stripe 0 are dense")
+        self.numbers[sender] = number
+        end = len(packet) - (32 if packet[1] == 0x20 else 16)
+        opened = open_sealed(self.suite, self.keys[f"{sender} control"], number, packet[:end], packet[end:])
+        body = packet[28:end]
+        expected = self.tokens[sender] if packet[1] == 0x20 else ""
+        equal(opened.hex(), expected, "reset token")
+        if packet[1] == 0x20:
+            equal((len(body), number), (0, 0), "CONFIRM")
+        names = {0x20: "CONFIRM", 0x24: "ACK", 0x25: "NEED_ACK"}
+        self.log.append((sender, f"{names[packet[1]]} {body.hex()}".strip()))
+
+    def take_data(self, sender, packet):
+        require(self.numbers[PEER[sender]] >= 0, "the peer's CONFIRM has come")
+        key, padded = packet[20:28], int.from_bytes(packet[28:32], "big")
+        equal(self.lengths.setdefault((sender, key), padded), padded, "message length")
+        stream = self.streams[sender].setdefault(key, b"")
+        equal(int.from_bytes(packet[32:36], "big"), len(stream), "offset")
+        stream += packet[36:]
+        self.streams[sender][key] = stream
+        chosen = self.params["server"]
+        sizes = extents({
+            "first_record_size": int.from_bytes(chosen[7], "big"),
+            "record_size": int.from_bytes(chosen[6], "big"),
+            "padded_length": padded,
+        })
+        require(len(stream) >= sizes[0] + OVERHEAD, "record 0 travels whole")
+        if len(stream) == padded + OVERHEAD * len(sizes):
+            self.open_message(sender, int.from_bytes(key, "big"), sizes, stream)
+
+    def open_message(self, sender, message_id, sizes, stream):
+        inner = b""
+        for index, extent in enumerate(sizes):
+            record, stream = stream[: extent + OVERHEAD], stream[extent + OVERHEAD :]
+            equal(record[:5], b"\x17\x03\x03" + (extent + 17).to_bytes(2, "big"), "record header")
+            number = message_id << self.params[sender][5][0] | index
+            plain = open_sealed(self.suite, self.keys[f"{sender} data"], number, record[:5], record[5:])
+            equal(plain[extent:], b"\x17", "end of the content, without padding")
+            inner += plain[:extent]
+        equal(int.from_bytes(inner[:4], "big"), len(inner) - INNER_HEADER, "true length")
+        equal(int.from_bytes(inner[4:8], "big"), len(inner), "padded length")
+        initiator = ("client", "server")[message_id & 1]
+        equal(inner[8] == 2, initiator != sender, "kind and initiator agree")
+        if inner[8] == 4:
+            split_bundle(inner[INNER_HEADER:])
+        self.log.append((sender, f"message {message_id} of kind {inner[8]}"))
+
+
+def check_transcript(vector):
+    for epoch in vector["secrets"].values():
+        check_epochs(vector["suite"], [epoch], unhex(epoch["secret"]))
+    equal(sorted(vector["secrets"]), sorted(f"{a} {b}" for a, b in SECRETS), "secrets")
+    sides = {"client": vector["client_params"], "server": vector["server_params"]}
+    check_parameter_hash({**sides, "hash": vector["parameter_hash"]})
+    session = Transcript(vector)
+    for datagram in vector["datagrams"]:
+        data = unhex(datagram["hex"])
+        require(len(data) <= 1200, "datagram of at most 1,200 bytes")
+        if datagram["sender"] == "client" and data[1] == 0x10:
+            equal(len(data), 1200, "a client's flights are padded")
+        session.take(datagram["sender"], data)
+    equal(session.params, {side: split_params(unhex(text)) for side, text in sides.items()}, "params")
+    for flight in vector["flights"]:
+        body = unhex(flight["body"])
+        equal(session.flights[flight["flight"]], body, "flight")
+        params = unhex(sides[flight["sender"]]) if flight["flight"] < 3 else b""
+        expected = len(params).to_bytes(2, "big") + params + unhex(flight["key_exchange"])
+        equal(body, expected, "body of the flight")
+    ack = "0000000000000001"
+    equal(session.log, [
+        ("client", "flight 1"),
+        ("server", "flight 2"),
+        ("client", "flight 3"),
+        ("client", "CONFIRM"),
+        ("server", "CONFIRM"),
+        ("client", "message 0 of kind 1"),
+        ("server", "message 0 of kind 2"),
+        ("server", f"NEED_ACK {0:016x}"),
+        ("client", f"ACK {0:016x}{ack}"),
+        ("client", "message 6 of kind 4"),
+        ("server", f"ACK {6:016x}{ack}"),
+    ], "what the datagrams say")
+
+
 # What a wrong vector may raise.
 FAILURES = (ValueError, LookupError, TypeError, ArithmeticError, InvalidTag)
 
@@ -280,6 +482,9 @@ CHECKS = [
     ("key_schedule.json", "control", check_control),
     ("records.json", "messages", check_message),
     ("padding.json", "padding", check_padding),
+    ("packets.json", "bundles", check_bundle),
+    ("packets.json", "malformed_bundles", check_malformed_bundle),
+    ("transcript.json", None, check_transcript),
 ]
 
 
@@ -287,7 +492,8 @@ def main():
     directory = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     passed = failed = 0
     for file, section, check in CHECKS:
-        vectors = json.loads((directory / file).read_text(encoding="utf-8"))[section]
+        vectors = json.loads((directory / file).read_text(encoding="utf-8"))
+        vectors = vectors[section] if section else [vectors]
         if not vectors:
             failed += 1
             print(f"FAILED {file} {section}: no vectors")
