@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `vectors/transcript.json` is what the crate makes of its inputs. `vectors/check.py` reads it with another library.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../examples/make_vectors/inputs.rs"]
 #[expect(dead_code, reason = "the other vectors need more of it")]
