@@ -33,6 +33,7 @@ impl Default for Books {
             untaken: 0,
             untaken_max: usize::MAX,
             replies: 0,
+            served: 0,
         }
     }
 }

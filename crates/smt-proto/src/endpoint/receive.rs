@@ -50,7 +50,8 @@ impl Endpoint {
                             rest = &rest[length..];
                             continue;
                         }
-                        ParseError::UnknownVersion(_) if self.shared.config.accept => {
+                        // Version 0 is an answer's own: it is never answered, of whatever type (SPEC §12.2).
+                        ParseError::UnknownVersion(1..) if self.shared.config.accept => {
                             self.stateless.version(now, path, rest.len());
                         }
                         _ => {}

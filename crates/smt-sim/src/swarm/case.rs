@@ -137,11 +137,7 @@ impl Case {
         let mut random = Random::new(seed);
         let hosts = random.between(2, 4) as u32;
         let heals = Time::from_nanos(random.between(100_000_000, 800_000_000));
-        let link = Link {
-            rate: *random.pick(&[1_000_000_000, 10_000_000_000, 100_000_000_000]),
-            delay: Duration::from_nanos(*random.pick(&[500, 5_000, 20_000, 200_000])),
-            payload_max: *random.pick(&[1_472, 1_472, 1_472, 8_972, 65_507]),
-        };
+        let link = link(&mut random);
         let mut case = Self {
             seed,
             link,
@@ -348,6 +344,15 @@ impl Case {
     fn other_than(&self, one: HostId, random: &mut Random) -> HostId {
         let hosts = self.configs.len() as u64;
         HostId(((u64::from(one.0) + random.between(1, hosts - 1)) % hosts) as u32)
+    }
+}
+
+/// Links of a case.
+fn link(random: &mut Random) -> Link {
+    Link {
+        rate: *random.pick(&[1_000_000_000, 10_000_000_000, 100_000_000_000]),
+        delay: Duration::from_nanos(*random.pick(&[500, 5_000, 20_000, 200_000])),
+        payload_max: *random.pick(&[1_472, 1_472, 1_472, 8_972, 65_507]),
     }
 }
 

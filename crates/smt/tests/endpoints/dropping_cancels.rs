@@ -35,7 +35,9 @@ async fn dropping_a_call_tells_the_server() {
     })
     .await
     .unwrap();
-    tokio::spawn(async move { echo(server.accept().await.unwrap()) });
+    // The last handle of a server closes its sessions, and what has not left then is lost.
+    let echoing = server.clone();
+    tokio::spawn(async move { echo(echoing.accept().await.unwrap()) });
     assert_eq!(client.call("next").await.unwrap(), "next");
 }
 
