@@ -39,6 +39,12 @@ pub struct CallError {
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CallFailure {
+    /// The request's memory changed after a part of it had left, and that part was asked for again. Sealed again it would
+    /// disclose both contents, so it did not leave. Give memory that nobody writes to, or a copy.
+    #[error(
+        "caller: the body changed while it was being sent; give memory that nobody writes to, or a copy"
+    )]
+    BodyChanged,
     /// The caller cancelled.
     #[error("caller: the call was cancelled")]
     Cancelled,

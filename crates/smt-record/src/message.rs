@@ -3,13 +3,17 @@
 //!
 //! 1. [`FrozenMessage::new`] takes the right to an id, the inner header and the body, for good.
 //! 2. [`FrozenMessage::seal`] seals the records in order, each under the current epoch, counted.
-//! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number.
+//! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number. Where
+//!    that cannot be, since the body's memory has changed, it gives none.
 //!
-//! Nothing is kept of the ciphertext: it is computed again. A record of application bytes only is
+//! Of the ciphertext only each record's tag is kept, 16 bytes: the rest is computed again. A body in
+//! memory that others have changed meanwhile would give two plaintexts under one key and number; its
+//! tag differs, and the record is refused. A record of application bytes only is
 //! sealed straight from the body; others (the first, padding) are composed in `out` and sealed
-//! there. Nothing is allocated. When which record leaves is the caller's business, as is keeping
+//! there. Only the tags of a message of several records are allocated. When which record leaves is the caller's business, as is keeping
 //! an epoch's key until nothing of it is outstanding.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use bytes::Bytes;
@@ -35,10 +39,12 @@ pub struct FrozenMessage {
     /// Records that were sealed at least once: those below this index.
     sealed: u32,
     epochs: Epochs,
+    tags: Tags,
 }
 
 impl FrozenMessage {
-    /// Freezes a message.
+    /// Freezes a message. The memory of `body` must not change from now on: what `Bytes` has from
+    /// an owner of its own (a mapped file, shared memory) can.
     ///
     /// # Errors
     /// [`NumberError`] if the id or the last record's index does not fit: nothing is sealed.
@@ -63,6 +69,7 @@ impl FrozenMessage {
             index_bits,
             sealed: 0,
             epochs: Epochs::default(),
+            tags: Tags::default(),
         })
     }
 
@@ -70,7 +77,8 @@ impl FrozenMessage {
     /// the answer. The first time under the current epoch, and in order; later the same bytes.
     ///
     /// # Errors
-    /// [`SealError`]; nothing was sealed or counted, and `out` is unchanged.
+    /// [`SealError`]; nothing was sealed or counted, and `out` is unchanged. After
+    /// [`SealError::BodyChanged`] it is all zeros.
     pub fn seal(
         &mut self,
         index: u32,
@@ -102,7 +110,11 @@ impl FrozenMessage {
         }
         let aead = self.epoch_of(index).and_then(|epoch| keys.data(epoch));
         let aead = aead.ok_or(SealError::EpochFinished { id, index })?;
-        self.seal_at(&place, sequence, aead, out);
+        let tag = self.seal_at(&place, sequence, aead, out);
+        if !self.tags.is_as_before(index, tag) {
+            out.fill(0);
+            return Err(SealError::BodyChanged { id, index });
+        }
         Ok(needed)
     }
 
@@ -150,7 +162,8 @@ impl FrozenMessage {
         &self.body
     }
 
-    fn seal_at(&self, place: &Record, sequence: u64, aead: &dyn Aead, out: &mut [u8]) {
+    /// Returns the record's tag.
+    fn seal_at(&self, place: &Record, sequence: u64, aead: &dyn Aead, out: &mut [u8]) -> Tag {
         let aad = record_header(place.extent);
         let (header_out, out) = out.split_at_mut(RECORD_HEADER_LEN);
         header_out.copy_from_slice(&aad);
@@ -160,11 +173,13 @@ impl FrozenMessage {
             let from = from - InnerHeader::LEN;
             let body = &self.body[from..from + content];
             aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out);
-            return;
+            return *out.last_chunk().expect("a record ends in its tag");
         }
-        let (plaintext, tag) = out.split_at_mut(out.len() - TAG_LEN);
+        let (plaintext, tag_out) = out.split_at_mut(out.len() - TAG_LEN);
         self.compose(from, content, plaintext);
-        tag.copy_from_slice(&aead.seal(sequence, &aad, plaintext));
+        let tag = aead.seal(sequence, &aad, plaintext);
+        tag_out.copy_from_slice(&tag);
+        tag
     }
 
     /// Writes `content` bytes of the inner stream from `from` on, and what stands behind them.
@@ -246,6 +261,31 @@ impl Epochs {
     }
 }
 
+/// The tags of the records that were sealed, which tell whether one that is sealed again is the same.
+/// Record 0's is kept in place: most messages have no other.
+#[derive(Default)]
+struct Tags {
+    first: Option<Tag>,
+    others: Vec<Tag>,
+}
+
+impl Tags {
+    /// Whether record `index` had this tag whenever it was sealed; keeps that of a new one. Records
+    /// are first sealed in order.
+    fn is_as_before(&mut self, index: u32, tag: Tag) -> bool {
+        let Some(place) = (index as usize).checked_sub(1) else {
+            return *self.first.get_or_insert(tag) == tag;
+        };
+        if let Some(before) = self.others.get(place) {
+            return *before == tag;
+        }
+        self.others.push(tag);
+        true
+    }
+}
+
+type Tag = [u8; TAG_LEN];
+
 /// A record was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
@@ -276,6 +316,15 @@ pub enum SealError {
         needed: usize,
         /// Bytes of the buffer.
         available: usize,
+    },
+    /// The caller's mistake: the memory of the body has changed since the record was first sealed.
+    /// Sealed again it would disclose both contents. End the message.
+    #[error("message {id}: the body changed while it was being sent, in record {index}")]
+    BodyChanged {
+        /// The message.
+        id: MessageId,
+        /// The record asked for.
+        index: u32,
     },
     /// The record's epoch was declared finished, so the peer has it; its key is gone.
     #[error("message {id}: record {index} belongs to a finished epoch and cannot be repeated")]

@@ -74,11 +74,13 @@ impl Client {
     }
 
     /// Calls the server.
+    /// The body's memory must not change until the message has ended.
     pub fn call(&self, body: impl Into<Bytes>) -> Call {
         Call::new(self.task(body.into(), false))
     }
 
     /// Sends a one-way message.
+    /// The body's memory must not change until the message has ended.
     pub fn send(&self, body: impl Into<Bytes>) -> Send {
         Send::new(self.task(body.into(), true))
     }

@@ -69,6 +69,7 @@ impl Request {
     }
 
     /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
     /// The reply is too large for the caller (the caller then learns that), the caller has given up, the session

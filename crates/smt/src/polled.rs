@@ -224,6 +224,7 @@ impl Endpoint {
     }
 
     /// Sends a request. An event follows.
+    /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]; nothing was sent.
@@ -240,6 +241,7 @@ impl Endpoint {
     }
 
     /// Sends a one-way message. An event follows.
+    /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]; nothing was sent.
@@ -255,6 +257,7 @@ impl Endpoint {
     }
 
     /// Replies to a request.
+    /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large for it.

@@ -26,23 +26,27 @@ impl Session {
 
     /// Calls the peer. On a blocking endpoint the call moves while a thread waits there, in `accept` or in a blocking call:
     /// else it is looked after every 20 to 250 ms only, and [`Self::call_blocking`] is what is wanted.
+    /// The body's memory must not change until the message has ended.
     #[cfg(feature = "tokio")]
     pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
         crate::Call::new(self.task(body.into(), false))
     }
 
     /// Sends a one-way message; see [`Self::call`] on blocking endpoints.
+    /// The body's memory must not change until the message has ended.
     #[cfg(feature = "tokio")]
     pub fn send(&self, body: impl Into<Bytes>) -> crate::Send {
         crate::Send::new(self.task(body.into(), true))
     }
 
     /// Calls the peer; waits in this thread.
+    /// The body's memory must not change until the message has ended.
     pub fn call_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Call {
         crate::blocking::Call::new(self.task(body.into(), false))
     }
 
     /// Sends a one-way message; waits in this thread.
+    /// The body's memory must not change until the message has ended.
     pub fn send_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Send {
         crate::blocking::Send::new(self.task(body.into(), true))
     }

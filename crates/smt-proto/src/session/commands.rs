@@ -121,13 +121,33 @@ impl Session {
         if !matches!(served.state, ServedState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
-        served.state = ServedState::Aborted(code);
+        self.end_served(now, id, code);
+        Ok(())
+    }
+
+    /// Ends a reply that cannot go on leaving.
+    pub(super) fn abort_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(served) = self.served.get_mut(id.0) else {
+            return;
+        };
+        let ServedState::Replying(outgoing) = served.take_state() else {
+            return;
+        };
+        self.let_reply_go(outgoing.length(), shared);
+        self.end_served(now, id, AbortCode::Dropped);
+    }
+
+    /// There is no reply and there will be none; the peer is told until it acknowledges.
+    fn end_served(&mut self, now: Time, id: MessageId, code: AbortCode) {
         let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
+        let Some(served) = self.served.get_mut(id.0) else {
+            return;
+        };
+        served.state = ServedState::Aborted(code);
         served.question = Question::new(now, interval);
         let due = served.question.due;
         self.set_due(due);
         self.send_abort(id, code);
-        Ok(())
     }
 
     /// Gives a call up: it ends at once here, and the peer is told until it answers.

@@ -10,6 +10,7 @@ use super::{Session, Shared, Stripe};
 use crate::batch::Batch;
 use crate::call::{Call, Terms};
 use crate::control_queue::Taken;
+use crate::error::CallFailure;
 use crate::grant_policy::Granted;
 use crate::leaving::{Leaving, PacketWriter};
 use crate::limits::DATAGRAM_FLOOR;
@@ -67,7 +68,18 @@ impl Session {
                 Written::WaitsForKeys => {
                     self.parked.insert(id);
                 }
+                Written::BodyChanged => self.end_changed(now, id, shared),
             }
+        }
+    }
+
+    /// Ends a message whose body has changed since a part of it left: that part cannot be repeated.
+    fn end_changed(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        shared.statistics.bodies_changed += 1;
+        if self.is_own(id) {
+            self.cancel(now, id, CallFailure::BodyChanged, shared);
+        } else {
+            self.abort_reply(now, id, shared);
         }
     }
 
@@ -363,6 +375,10 @@ impl Packets<'_> {
                     leaving.forget_questions();
                     continue;
                 }
+                Err(SealError::BodyChanged { .. }) => {
+                    leaving.forget_questions();
+                    return Written::BodyChanged;
+                }
                 Err(_) => return Written::WaitsForKeys,
             }
             if is_again {
@@ -385,6 +401,8 @@ enum Written {
     Full,
     /// The key's quota is used up: it goes on in the next epoch.
     WaitsForKeys,
+    /// The application has changed its memory: it cannot go on.
+    BodyChanged,
 }
 
 /// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.

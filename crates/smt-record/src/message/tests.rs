@@ -141,6 +141,56 @@ mod seal {
         }
     }
 
+    /// Stands for a body in memory that somebody else has written to.
+    fn change_body(message: &mut FrozenMessage, place: usize) {
+        let mut changed = message.body.to_vec();
+        changed[place] ^= 1;
+        message.body = changed.into();
+    }
+
+    #[test]
+    fn a_record_whose_bytes_have_changed_is_not_sealed_again() {
+        for (suite, padding) in Suite::ALL
+            .into_iter()
+            .flat_map(|suite| [(suite, 0), (suite, 30)])
+        {
+            let mut keys = seal_keys(suite);
+            let mut message = message(3, &body(200), padding);
+            let first: Vec<_> = (0..message.records())
+                .map(|i| sealed(&mut message, i, &mut keys))
+                .collect();
+            // Byte 0 is in record 0, and the last one in the last record with any.
+            for place in [0, 199] {
+                change_body(&mut message, place);
+                let mut refused = 0;
+                for (index, before) in (0..).zip(&first) {
+                    let mut out = [0xEE; 200];
+                    match message.seal(index, &mut keys, &mut out) {
+                        Ok(length) => assert_eq!(&out[..length], before),
+                        Err(error) => {
+                            let id = message.id();
+                            assert_eq!(error, SealError::BodyChanged { id, index });
+                            assert_eq!(out[..before.len()], vec![0; before.len()]);
+                            refused += 1;
+                        }
+                    }
+                }
+                assert_eq!(refused, 1, "byte {place}");
+                change_body(&mut message, place);
+            }
+            assert_eq!(sealed(&mut message, 0, &mut keys), first[0]);
+        }
+    }
+
+    #[test]
+    fn a_message_of_one_record_keeps_its_tag_without_allocating() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        let mut message = message(0, b"short", 0);
+        sealed(&mut message, 0, &mut keys);
+        assert_eq!(message.records(), 1);
+        assert_eq!(message.tags.others.capacity(), 0);
+    }
+
     #[test]
     fn a_record_keeps_its_epoch_and_later_ones_use_the_new_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
