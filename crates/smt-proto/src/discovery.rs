@@ -16,8 +16,6 @@ pub(crate) struct Discovery {
     size: usize,
     limit: usize,
     tries: u32,
-    /// The sizes that were probed last.
-    probed: Vec<usize>,
     due: Option<Time>,
     unanswered: u32,
     stalled_at: Option<Time>,
@@ -30,7 +28,6 @@ impl Discovery {
             size: DATAGRAM_FLOOR,
             limit,
             tries: 0,
-            probed: Vec::new(),
             due: (limit > DATAGRAM_FLOOR).then_some(now),
             unanswered: 0,
             stalled_at: None,
@@ -53,26 +50,25 @@ impl Discovery {
         }
         self.tries += 1;
         self.due = (self.tries < PROBE_TRIES).then_some(now + PROBE_INTERVAL);
-        let mut sizes: Vec<usize> = PROBE_SIZES
-            .iter()
-            .copied()
-            .filter(|size| *size <= self.limit)
-            .collect();
-        // A carrier's own limit is worth a probe too: a tunnel's, or a peer's receive buffer.
-        sizes.push(self.limit);
-        sizes.retain(|size| *size > self.size);
+        let mut sizes: Vec<usize> = self.candidates().filter(|size| *size > self.size).collect();
         sizes.sort_unstable();
         sizes.dedup();
         if sizes.is_empty() {
             self.due = None;
         }
-        self.probed.clone_from(&sizes);
         sizes
+    }
+
+    /// The sizes that are worth a probe. A carrier's own limit is one: a tunnel's, or a peer's receive buffer.
+    fn candidates(&self) -> impl Iterator<Item = usize> {
+        let limit = self.limit;
+        let sizes = PROBE_SIZES.into_iter().chain([limit]);
+        sizes.filter(move |size| *size <= limit)
     }
 
     /// A probe of this size arrived at the peer, as it says: of a size that was not probed that cannot be.
     pub(crate) fn answered(&mut self, size: usize) {
-        if self.probed.contains(&size) {
+        if self.tries > 0 && self.candidates().any(|probed| probed == size) {
             self.size = self.size.max(size);
             self.unanswered = 0;
         }
@@ -98,7 +94,6 @@ impl Discovery {
             self.unanswered = 0;
             self.size = DATAGRAM_FLOOR;
             self.tries = 0;
-            self.probed.clear();
             self.due = Some(now + PROBE_AGAIN);
         }
     }

@@ -177,7 +177,7 @@ pub(crate) struct Session {
     bundle_in_reserve: Option<MessageId>,
     served: Table<Served>,
     /// How many of them the books have.
-    served_booked: usize,
+    served_booked: u32,
     /// Bytes of replies that are not acknowledged, alone or in bundles.
     kept_replies: usize,
     /// Bytes that unfinished messages of the peer may come to hold.
@@ -215,13 +215,12 @@ pub(crate) struct Session {
     answers: Rate,
     /// Bounds what is sent again.
     resend_credit: ResendCredit,
-    last_active: Time,
     /// See [`Self::used`].
     last_used: Time,
     /// What becomes of its ciphers' tables.
     pub(crate) warmth: Warmth,
-    /// The value of `last_active` when it gave up what an unused session does not need.
-    rested_since: Option<Time>,
+    /// It has given up what an unused session does not need.
+    is_resting: bool,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
     /// EPOCH_DONE has been sent for the previous epoch.
@@ -323,10 +322,9 @@ impl Session {
             patience: Patience::new(jitter.lengthen(maker.config.resend_interval)),
             answers: Rate::new(limits::ANSWERS_PER_SECOND),
             resend_credit: ResendCredit::new(now),
-            last_active: now,
             last_used: now,
             warmth: Warmth::Cold,
-            rested_since: None,
+            is_resting: false,
             epoch_question: None,
             is_epoch_done: false,
             begun: keys::Begun::default(),
@@ -363,14 +361,18 @@ impl Session {
         self.asked_since = None;
         self.requests_again = 0;
         self.suspicion = None;
-        self.last_active = now;
     }
 
     /// A message of either side begins, goes on or ends: the session is in use. Control packets alone are no use of it, nor
     /// is a bundle of which nothing is new.
     fn used(&mut self, now: Time) {
-        self.last_active = now;
+        self.is_resting = false;
         self.last_used = now;
+    }
+
+    /// When anything of the peer has last opened, or the session was used.
+    fn last_active(&self) -> Time {
+        self.heard_at.max(self.last_used)
     }
 
     pub(crate) fn last_used(&self) -> Time {

@@ -202,8 +202,10 @@ impl Session {
 
     /// Tells the books how many requests are served.
     pub(crate) fn book_served(&mut self, shared: &mut Shared) {
-        let before = std::mem::replace(&mut self.served_booked, self.served.len());
-        shared.books.change_served(before, self.served_booked);
+        // Bounded by `limits::SERVED_MAX`.
+        let served = self.served.len() as u32;
+        let before = std::mem::replace(&mut self.served_booked, served);
+        shared.books.change_served(before as usize, served as usize);
     }
 
     /// A reply was given.

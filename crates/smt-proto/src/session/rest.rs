@@ -28,7 +28,7 @@ impl Session {
 
     /// Something has come, whoever sent it: keys may have been made again for it.
     pub(super) fn stir(&mut self, now: Time) {
-        if self.rested_since.take().is_some() {
+        if std::mem::take(&mut self.is_resting) {
             self.set_due(now + REST_AFTER);
         }
     }
@@ -36,19 +36,19 @@ impl Session {
     /// Rests if nothing has moved for [`REST_AFTER`]; else its timer comes when that may be so.
     pub(super) fn rest_if_unused(&mut self, now: Time, shared: &mut Shared) {
         let is_unused = self.calls.is_empty() && self.served.is_empty();
-        if !is_unused || self.rested_since == Some(self.last_active) {
+        if !is_unused || self.is_resting {
             return;
         }
         if !self.control.is_empty() {
             self.set_due(now + REST_AFTER);
             return;
         }
-        let at = self.last_active + REST_AFTER;
+        let at = self.last_active() + REST_AFTER;
         if now < at {
             self.set_due(at);
             return;
         }
-        self.rested_since = Some(self.last_active);
+        self.is_resting = true;
         shared.warm.leave(std::mem::take(&mut self.warmth));
         self.seal.rest();
         self.open.rest();
