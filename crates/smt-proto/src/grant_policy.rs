@@ -76,7 +76,8 @@ impl Pulling {
 ///
 /// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no use for time.
 pub trait GrantPolicy: Send {
-    /// How many messages it chooses among: it sees so many of those with the fewest bytes left, and the oldest one.
+    /// How many messages it chooses among: it sees so many of those with the fewest bytes left, of one session at most half
+    /// of them while another's wait, and behind them the oldest one if it is not among them.
     /// A look costs time for each, however many wait.
     fn candidates(&self) -> usize {
         4 * OVERCOMMIT

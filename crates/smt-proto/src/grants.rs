@@ -4,12 +4,14 @@
 //! [`Grants`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
 //! which a [`GrantPolicy`] is shown them; the policy decides.
 
+mod by_session;
 mod one_at_a_time;
 mod seats;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use by_session::BySession;
 use one_at_a_time::OneAtATime;
 use seats::Seats;
 
@@ -23,8 +25,9 @@ use crate::work;
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     messages: BTreeMap<RpcId, Entry>,
-    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
+    /// Those that need grants: by bytes left and age, the same by session, and by age alone. A copy of each spares a decision the look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
+    by_session: BySession,
     by_age: BTreeMap<u64, RpcId>,
     /// For a policy that pulls.
     seats: Seats,
@@ -114,11 +117,12 @@ impl Grants {
         entry.message.granted = granted;
         if !is_new {
             self.outstanding -= before.outstanding();
-            self.by_left.remove(&before.by_left());
+            self.take_rank(&before);
         }
         self.outstanding += entry.outstanding();
         if entry.needs_grants() {
             self.by_left.insert(entry.by_left(), entry.message);
+            self.by_session.insert(entry.by_left(), entry.message);
             if entry.message.arrived > before.message.arrived {
                 self.turns.forget(rpc);
             }
@@ -167,11 +171,18 @@ impl Grants {
     fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
         let entry = self.messages.remove(&rpc)?;
         self.outstanding -= entry.outstanding();
-        self.by_left.remove(&entry.by_left());
+        self.take_rank(&entry);
         self.by_age.remove(&entry.message.order);
         self.seats.leave(&entry);
         self.is_dirty = true;
         Some(entry)
+    }
+
+    fn take_rank(&mut self, entry: &Entry) {
+        if self.by_left.remove(&entry.by_left()).is_some() {
+            let session = entry.message.rpc.session;
+            self.by_session.remove(entry.by_left(), session);
+        }
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
@@ -241,12 +252,13 @@ impl Grants {
     }
 
     /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
-    fn show(&self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
+    fn show(&mut self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
+        if self.pulling().is_none() {
+            self.by_session.show(most, shown);
+        }
         let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
         if self.pulling().is_some() {
             shown.extend(self.seats.in_turn(budget).take(most).filter_map(of));
-        } else {
-            shown.extend(self.by_left.values().take(most));
         }
         if let Some((order, oldest)) = self.by_age.first_key_value()
             && shown.iter().all(|message| message.order != *order)

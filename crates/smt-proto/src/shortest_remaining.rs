@@ -61,8 +61,11 @@ impl GrantPolicy for ShortestRemainingFirst {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend_from_slice(messages);
+        // Which messages have places was decided before, for each session has its share: the oldest one stands behind
+        // them, and takes none away.
         let rank = |message: &Grantable| (message.length - message.arrived, message.order);
-        order.sort_unstable_by_key(rank);
+        let places = order.len().min(self.candidates());
+        order[..places].sort_unstable_by_key(rank);
         self.grant_in(&order, budget, decisions);
         self.order = order;
     }

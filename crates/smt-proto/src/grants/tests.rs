@@ -152,23 +152,23 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
         let length = 400_000 - 10 * id as u32;
         grants.update(rpc(id), length, 60_000, FREE);
     }
-    let shown = |grants: &Grants| {
+    let shown = |grants: &mut Grants| {
         let mut shown = Vec::new();
         grants.show(8, PLENTY, &mut shown);
         let ids = shown.iter().map(|message| message.rpc.id.0);
         ids.collect::<Vec<_>>()
     };
-    assert_eq!(shown(&grants), [0, 1, 2, 3]);
+    assert_eq!(shown(&mut grants), [0, 1, 2, 3]);
     // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which is always
     // shown), and what merely arrives keeps its place.
     grants.update(rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
     grants.update(rpc(2), 400_000 - 20, 61_000, FREE);
     grants.update(rpc(0), 400_000, 60_000, FREE + 10_000);
-    assert_eq!(shown(&grants), [2, 3, 1, 0]);
+    assert_eq!(shown(&mut grants), [2, 3, 1, 0]);
     grants.set_pulling(Some(pulling(PullOrder::ShortestFirst)));
-    assert_eq!(shown(&grants), [2, 3, 1, 0]);
+    assert_eq!(shown(&mut grants), [2, 3, 1, 0]);
     grants.update(rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
-    assert_eq!(shown(&grants), [1, 2, 3, 0]);
+    assert_eq!(shown(&mut grants), [1, 2, 3, 0]);
     grants.set_pulling(None);
     assert!(grants.seats.is_empty());
     (0..4).for_each(|id| grants.remove(rpc(id)));

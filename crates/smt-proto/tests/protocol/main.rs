@@ -39,6 +39,7 @@ mod sessions_are_shared_between_networks;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
 mod shards_answer_for_themselves_alone;
+mod slow_messages_of_one_peer_hold_up_no_other;
 mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
