@@ -24,6 +24,9 @@ pub struct Grantable {
     pub granted: u32,
     /// Age: messages that began earlier have a smaller number.
     pub order: u64,
+    /// Whether its sender has lately not used a least window (32,812 bytes) in a resend interval, although it could.
+    /// What such a message is granted is not in the budget.
+    pub is_sender_limited: bool,
 }
 
 /// A decision to let a message send more.
@@ -42,7 +45,8 @@ pub struct Granted {
 pub struct GrantBudget {
     /// The most that may be granted and not yet arrived ([`crate::Config::incoming_max`]).
     pub limit: u32,
-    /// What is granted and has not arrived; of messages that a policy no longer looks at, too.
+    /// What is granted and has not arrived; of messages that a policy no longer looks at, too, but not of those that are
+    /// limited by their senders.
     pub outstanding: u64,
 }
 
@@ -76,9 +80,9 @@ impl Pulling {
 ///
 /// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no use for time.
 pub trait GrantPolicy: Send {
-    /// How many messages it chooses among: it sees so many of those with the fewest bytes left, of one session at most half
-    /// of them while another's wait, and behind them the oldest one if it is not among them.
-    /// A look costs time for each, however many wait.
+    /// How many messages it chooses among. It sees so many of those with the fewest bytes left, of one session at most half
+    /// of them while another's wait; behind them as many of those that are limited by their senders, chosen likewise; and
+    /// behind those the oldest one, if it is not among them. A look costs time for each, however many wait.
     fn candidates(&self) -> usize {
         4 * OVERCOMMIT
     }

@@ -7,13 +7,16 @@
 mod by_session;
 mod one_at_a_time;
 mod seats;
+mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use by_session::BySession;
 use one_at_a_time::OneAtATime;
 use seats::Seats;
+pub(crate) use usage::Progress;
+use usage::{Usage, Verdict};
 
 use crate::event::RpcId;
 use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
@@ -25,16 +28,20 @@ use crate::work;
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     messages: BTreeMap<RpcId, Entry>,
-    /// Those that need grants: by bytes left and age, the same by session, and by age alone. A copy of each spares a decision the look-ups.
+    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
+    /// The same by session; those apart that are limited by their senders.
     by_session: BySession,
+    sender_limited: BySession,
     by_age: BTreeMap<u64, RpcId>,
     /// For a policy that pulls.
     seats: Seats,
     /// Messages that do not use what they were granted, until more of them comes.
     passed_over: BTreeMap<RpcId, Entry>,
-    /// Bytes granted and not arrived, of all messages.
+    /// Bytes granted and not arrived, of all messages but those that are limited by their senders.
     outstanding: u64,
+    /// When it shows whether a message uses what it was granted.
+    measured: BTreeSet<(Time, RpcId)>,
     order: u64,
     is_dirty: bool,
     /// Whose turn it is while memory is full.
@@ -52,10 +59,16 @@ struct Entry {
     free: u32,
     /// Since when it is hungry.
     turn: u64,
+    /// How fast its sender uses what it may send.
+    usage: Option<Usage>,
 }
 
 impl Entry {
+    /// What it takes of the budget.
     fn outstanding(&self) -> u64 {
+        if self.message.is_sender_limited {
+            return 0;
+        }
         let from = self.message.arrived.max(self.free);
         u64::from(self.message.granted.saturating_sub(from))
     }
@@ -69,18 +82,56 @@ impl Entry {
         let message = &self.message;
         (message.length - message.arrived, message.order)
     }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            length: self.message.length,
+            arrived: self.message.arrived,
+            granted: self.message.granted,
+        }
+    }
+
+    /// Goes on measuring how fast its sender uses what it may send. A new measurement counts what arrived after `from`.
+    fn measure(&mut self, now: Time, from: u32) {
+        let progress = self.progress();
+        let verdict = |usage: Option<Usage>| {
+            usage.map_or(Verdict::Void, |usage| usage.verdict(now, progress))
+        };
+        let mut found = verdict(self.usage);
+        self.message.is_sender_limited |= found == Verdict::SenderLimited;
+        if matches!(found, Verdict::SenderLimited | Verdict::Void) {
+            self.usage = Usage::begin(now, progress, from);
+            found = verdict(self.usage);
+        }
+        if found == Verdict::Used {
+            self.message.is_sender_limited = false;
+            self.usage = Usage::begin(now, progress, progress.arrived);
+        }
+    }
+
+    /// When it shows that it is limited by its sender, if it is not known yet.
+    fn measured(&self) -> Option<(Time, RpcId)> {
+        let usage = self.usage.filter(Usage::is_permitted);
+        let usage = usage.filter(|_| !self.message.is_sender_limited)?;
+        Some((usage.until, self.message.rpc))
+    }
 }
 
 impl Grants {
     /// From now on a policy decides that pulls like this, or does not pull.
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
-        self.seats.clear(pulling);
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
-        for rpc in rpcs {
-            if let Some(mut entry) = self.messages.get(&rpc).copied() {
-                self.seats.sit(&mut entry);
-                self.messages.insert(rpc, entry);
-            }
+        let entries: Vec<Entry> = rpcs
+            .into_iter()
+            .filter_map(|rpc| self.take_out(rpc))
+            .collect();
+        self.seats.clear(pulling);
+        for mut entry in entries {
+            // A pace tells nothing of a sender.
+            entry.usage = None;
+            entry.message.is_sender_limited = false;
+            self.seats.sit(&mut entry);
+            self.put_in(entry);
         }
         self.is_dirty = true;
     }
@@ -94,94 +145,118 @@ impl Grants {
         self.is_dirty = true;
     }
 
-    /// A message has begun, or more of it has arrived.
-    pub(crate) fn update(&mut self, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
+    /// A message has begun, more of it has arrived, or more of it may be sent.
+    pub(crate) fn update(&mut self, now: Time, rpc: RpcId, progress: Progress) {
         let known = self.messages.get(&rpc);
-        let is_new = known.is_none();
         let before = match known.or_else(|| self.passed_over.get(&rpc)) {
-            Some(before)
-                if (before.message.arrived, before.message.granted) == (arrived, granted) =>
-            {
-                return;
-            }
+            Some(before) if before.progress() == progress => return,
             Some(before) => *before,
             // All of it may come already: the common case.
-            None if granted >= length => return,
-            None => self.first_sight(rpc, length, granted),
+            None if progress.granted >= progress.length => return,
+            None => self.first_sight(rpc, progress),
         };
-        if is_new {
-            self.passed_over.remove(&rpc);
-        }
+        self.take_out(rpc);
+        self.passed_over.remove(&rpc);
         let mut entry = before;
-        entry.message.arrived = arrived;
-        entry.message.granted = granted;
-        if !is_new {
-            self.outstanding -= before.outstanding();
-            self.take_rank(&before);
+        entry.message.arrived = progress.arrived;
+        entry.message.granted = progress.granted;
+        if self.pulling().is_none() {
+            entry.measure(now, before.message.arrived);
         }
-        self.outstanding += entry.outstanding();
-        if entry.needs_grants() {
-            self.by_left.insert(entry.by_left(), entry.message);
-            self.by_session.insert(entry.by_left(), entry.message);
-            if entry.message.arrived > before.message.arrived {
-                self.turns.forget(rpc);
-            }
-        }
-        match (!is_new && before.needs_grants(), entry.needs_grants()) {
-            (false, true) => drop(self.by_age.insert(entry.message.order, rpc)),
-            (true, false) => drop(self.by_age.remove(&entry.message.order)),
-            _ => {}
+        if entry.needs_grants() && progress.arrived > before.message.arrived {
+            self.turns.forget(rpc);
         }
         self.seats.sit_again(&before, &mut entry);
-        self.messages.insert(rpc, entry);
-        self.is_dirty = true;
+        self.put_in(entry);
     }
 
-    fn first_sight(&mut self, rpc: RpcId, length: u32, granted: u32) -> Entry {
+    /// Finds the messages whose senders have not used what they may send: their part of the budget is others'.
+    pub(crate) fn measure(&mut self, now: Time) {
+        while let Some((until, rpc)) = self.measured.first().copied()
+            && until <= now
+        {
+            self.measured.pop_first();
+            if let Some(mut entry) = self.take_out(rpc) {
+                entry.measure(now, entry.message.arrived);
+                self.put_in(entry);
+            }
+        }
+    }
+
+    fn first_sight(&mut self, rpc: RpcId, progress: Progress) -> Entry {
         self.order += 1;
         let message = Grantable {
             rpc,
-            length,
+            length: progress.length,
             arrived: 0,
-            granted,
+            granted: progress.granted,
             order: self.order,
+            is_sender_limited: false,
         };
         Entry {
             message,
-            free: granted,
+            free: progress.granted,
             turn: 0,
+            usage: None,
         }
     }
 
     /// A message is over.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
-        self.take_out(rpc);
+        self.leave(rpc);
         self.passed_over.remove(&rpc);
         self.turns.forget(rpc);
     }
 
     /// A message does not use what it was granted: until more of it comes others get that.
     pub(crate) fn pass_over(&mut self, rpc: RpcId) {
-        if let Some(entry) = self.take_out(rpc) {
+        if let Some(entry) = self.leave(rpc) {
             self.passed_over.insert(rpc, entry);
         }
         self.turns.pass_over(rpc);
     }
 
-    fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
-        let entry = self.messages.remove(&rpc)?;
-        self.outstanding -= entry.outstanding();
-        self.take_rank(&entry);
-        self.by_age.remove(&entry.message.order);
+    fn leave(&mut self, rpc: RpcId) -> Option<Entry> {
+        let entry = self.take_out(rpc)?;
         self.seats.leave(&entry);
-        self.is_dirty = true;
         Some(entry)
     }
 
-    fn take_rank(&mut self, entry: &Entry) {
-        if self.by_left.remove(&entry.by_left()).is_some() {
-            let session = entry.message.rpc.session;
-            self.by_session.remove(entry.by_left(), session);
+    /// Takes a message out of all orders but the seats.
+    fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
+        let entry = self.messages.remove(&rpc)?;
+        self.is_dirty = true;
+        self.outstanding -= entry.outstanding();
+        if let Some(measured) = entry.measured() {
+            self.measured.remove(&measured);
+        }
+        if entry.needs_grants() {
+            self.by_left.remove(&entry.by_left());
+            self.by_age.remove(&entry.message.order);
+            self.class(&entry).remove(entry.by_left(), rpc.session);
+        }
+        Some(entry)
+    }
+
+    /// Puts a message into all orders but the seats.
+    fn put_in(&mut self, entry: Entry) {
+        let (message, rank) = (entry.message, entry.by_left());
+        self.is_dirty = true;
+        self.outstanding += entry.outstanding();
+        self.measured.extend(entry.measured());
+        if entry.needs_grants() {
+            self.by_left.insert(rank, message);
+            self.by_age.insert(message.order, message.rpc);
+            self.class(&entry).insert(rank, message);
+        }
+        self.messages.insert(message.rpc, entry);
+    }
+
+    /// The messages with which it competes.
+    fn class(&mut self, entry: &Entry) -> &mut BySession {
+        match entry.message.is_sender_limited {
+            false => &mut self.by_session,
+            true => &mut self.sender_limited,
         }
     }
 
@@ -223,11 +298,14 @@ impl Grants {
         self.is_dirty
     }
 
-    /// When the next message may get on while memory is full.
+    /// When the next message may get on while memory is full, or another one's part of the budget may become free.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let is_awaited = !self.by_left.is_empty();
+        let measured = self.measured.first().map(|(until, _)| *until);
+        // A decision that is due anyway looks at all; and a message alone has the whole budget.
+        let measured = measured.filter(|_| !self.is_dirty && self.messages.len() > 1);
         let next = self.turns.next_timeout().into_iter().chain(self.look_from);
-        next.min().filter(|_| is_awaited)
+        next.chain(measured).min().filter(|_| is_awaited)
     }
 
     /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those. So
@@ -255,6 +333,7 @@ impl Grants {
     fn show(&mut self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
         if self.pulling().is_none() {
             self.by_session.show(most, shown);
+            self.sender_limited.show(most, shown);
         }
         let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
         if self.pulling().is_some() {

@@ -164,6 +164,7 @@ mod tests {
             arrived,
             granted,
             order: id,
+            is_sender_limited: false,
         }
     }
 

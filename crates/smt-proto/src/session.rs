@@ -47,7 +47,7 @@ use crate::discovery::Discovery;
 use crate::early::EarlyPackets;
 use crate::error::SessionEnd;
 use crate::event::{Event, RpcId};
-use crate::grants::Grants;
+use crate::grants::{Grants, Progress};
 use crate::incoming::Incoming;
 use crate::jitter::Jitter;
 use crate::leaving::{Leaving, SealScratch};
@@ -121,13 +121,13 @@ impl Shared {
     }
 
     /// More of a message has opened, or may be sent: it may want grants.
-    pub(crate) fn seek_grants(&mut self, rpc: RpcId, incoming: &Incoming) {
-        self.grants.update(
-            rpc,
-            incoming.length(),
-            incoming.arrived(),
-            incoming.allowed(),
-        );
+    pub(crate) fn seek_grants(&mut self, now: Time, rpc: RpcId, incoming: &Incoming) {
+        let progress = Progress {
+            length: incoming.length(),
+            arrived: incoming.arrived(),
+            granted: incoming.allowed(),
+        };
+        self.grants.update(now, rpc, progress);
     }
 }
 

@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use crate::grant_policy::{GrantBudget, GrantPolicy, Grantable, Granted};
-use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
+use crate::limits::{GRANT_WINDOW_MIN, OLDEST_SHARE, OVERCOMMIT};
 use crate::time::Time;
 
 /// Homa's policy.
@@ -20,8 +20,8 @@ pub struct ShortestRemainingFirst {
     window: RangeInclusive<u32>,
     /// Bytes that the oldest message is still owed, in thousandths.
     owed: u64,
-    /// Messages in the order of the last decision: its room is used again.
-    order: Vec<Grantable>,
+    /// Messages that had places at the last decision, in their order: its room is used again.
+    places: Vec<Grantable>,
 }
 
 impl ShortestRemainingFirst {
@@ -34,7 +34,7 @@ impl ShortestRemainingFirst {
             overcommit,
             window,
             owed: 0,
-            order: Vec::new(),
+            places: Vec::new(),
         }
     }
 }
@@ -42,7 +42,7 @@ impl ShortestRemainingFirst {
 impl Default for ShortestRemainingFirst {
     /// Eight at once, at least two full records each, so that one is always on its way.
     fn default() -> Self {
-        Self::new(OVERCOMMIT, WINDOW_MIN..=u32::MAX)
+        Self::new(OVERCOMMIT, GRANT_WINDOW_MIN..=u32::MAX)
     }
 }
 
@@ -58,34 +58,53 @@ impl GrantPolicy for ShortestRemainingFirst {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     ) {
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        order.extend_from_slice(messages);
         // Which messages have places was decided before, for each session has its share: the oldest one stands behind
         // them, and takes none away.
-        let rank = |message: &Grantable| (message.length - message.arrived, message.order);
-        let places = order.len().min(self.candidates());
-        order[..places].sort_unstable_by_key(rank);
-        self.grant_in(&order, budget, decisions);
-        self.order = order;
+        let most = self.candidates();
+        let of_class = |is_limited| {
+            let class = messages.iter();
+            let class = class.filter(move |message| message.is_sender_limited == is_limited);
+            class.take(most)
+        };
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(of_class(false));
+        places.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
+        let share = self.grant_places(&places, budget, decisions);
+        self.grant_sender_limited(of_class(true), decisions);
+        let oldest = messages.iter().min_by_key(|message| message.order);
+        let mut placed = places.iter().chain(of_class(true));
+        if oldest.is_some_and(|oldest| placed.any(|message| message.order == oldest.order)) {
+            // It has its own share, and is owed nothing.
+            self.owed = 0;
+        } else if let Some(oldest) = oldest {
+            self.grant_oldest(oldest, share, decisions);
+        }
+        self.places = places;
     }
 }
 
 impl ShortestRemainingFirst {
-    /// Decides for messages in their order.
-    fn grant_in(&mut self, order: &[Grantable], budget: GrantBudget, decisions: &mut Vec<Granted>) {
-        let active = order.len().min(self.overcommit.max(1));
+    /// Decides for the messages that have places, in their order. What is left of the budget.
+    fn grant_places(
+        &mut self,
+        places: &[Grantable],
+        budget: GrantBudget,
+        decisions: &mut Vec<Granted>,
+    ) -> Share {
         let (least, most) = (*self.window.start(), *self.window.end());
         let mut share = Share {
             least,
-            window: (budget.limit / active.max(1) as u32).min(most).max(least),
+            window: (budget.limit / places.len().max(1) as u32)
+                .min(most)
+                .max(least),
             left: budget.left(),
         };
         // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else what the overtaken
         // message has on its way would be as urgent.
         let level = |rank| u8::try_from(rank).unwrap_or(u8::MAX);
-        let highest = SCHEDULED_MAX.min(level(active.saturating_sub(1)));
-        for (rank, message) in order.iter().take(active).enumerate() {
+        let highest = SCHEDULED_MAX.min(level(places.len().saturating_sub(1)));
+        for (rank, message) in places.iter().enumerate() {
             if let Some(end) = share.end_of(message) {
                 share.take(message, end);
                 self.owed += u64::from(end - message.granted) * u64::from(OLDEST_SHARE);
@@ -96,17 +115,34 @@ impl ShortestRemainingFirst {
                 });
             }
         }
-        let Some(oldest) = (0..order.len()).min_by_key(|place| order[*place].order) else {
-            return;
+        share
+    }
+
+    /// A message that its sender limits can use no more than a least window, which is beside the budget.
+    fn grant_sender_limited<'a>(
+        &self,
+        messages: impl Iterator<Item = &'a Grantable>,
+        decisions: &mut Vec<Granted>,
+    ) {
+        let least = *self.window.start();
+        let share = Share {
+            least,
+            window: least,
+            left: 0,
         };
-        if oldest < active {
-            // It has its own share, and is owed nothing.
-            self.owed = 0;
-            return;
-        }
-        // Nor does it save up while its sender is slow: enough for the next window, and what was left over of the last.
+        decisions.extend(messages.filter_map(|message| {
+            Some(Granted {
+                rpc: message.rpc,
+                end: share.end_of(message)?,
+                priority: 0,
+            })
+        }));
+    }
+
+    /// The oldest message has a small part of what all others are granted.
+    fn grant_oldest(&mut self, oldest: &Grantable, share: Share, decisions: &mut Vec<Granted>) {
+        // It does not save up while its sender is slow: enough for the next window, and what was left over of the last.
         self.owed = self.owed.min(u64::from(share.window) * 2 * 1000);
-        let oldest = &order[oldest];
         let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
         if let Some(end) = end {
@@ -144,8 +180,6 @@ impl Share {
     }
 }
 
-/// Two full records.
-const WINDOW_MIN: u32 = 2 * 16_406;
 /// Highest priority of scheduled bytes; the levels above are for unscheduled ones (Homa: `max_sched_prio`).
 const SCHEDULED_MAX: u8 = 3;
 
@@ -167,6 +201,7 @@ mod tests {
             arrived,
             granted: arrived,
             order,
+            is_sender_limited: false,
         }
     }
 
@@ -258,7 +293,7 @@ mod tests {
         messages.push(message(99, 50_000_000, 0, 0));
         let (oldest, others) = rounds(&mut policy, &messages, 100);
         let share = others * u64::from(OLDEST_SHARE) / 1_000;
-        let window = u64::from(WINDOW_MIN);
+        let window = u64::from(GRANT_WINDOW_MIN);
         assert!(
             (share - window..=share + window).contains(&oldest),
             "{oldest} beside {others}"
@@ -277,7 +312,7 @@ mod tests {
         let (oldest, others) = rounds(&mut policy, &messages, 100);
         let share = others * u64::from(OLDEST_SHARE) / 1_000;
         assert!(
-            oldest <= share + 3 * u64::from(WINDOW_MIN),
+            oldest <= share + 3 * u64::from(GRANT_WINDOW_MIN),
             "{oldest} beside {others}"
         );
     }
@@ -301,7 +336,7 @@ mod tests {
             .iter()
             .map(|granted| granted.end)
             .sum();
-        assert!(granted <= LIMIT.max(8 * WINDOW_MIN));
+        assert!(granted <= LIMIT.max(8 * GRANT_WINDOW_MIN));
     }
 
     #[test]

@@ -114,6 +114,7 @@ impl Endpoint {
         if !self.ask_for_cuts(now) {
             return;
         }
+        self.shared.grants.measure(now);
         if !self.shared.grants.is_dirty() {
             return;
         }
@@ -132,7 +133,7 @@ impl Endpoint {
         for granted in grants.decide(now, policy, (limit, is_full), helps) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                let bytes = session.grant(granted, &mut self.shared);
+                let bytes = session.grant(now, granted, &mut self.shared);
                 self.policy.spend(now, bytes);
                 self.settle(index);
             }

@@ -105,6 +105,7 @@ mod tests {
             arrived: 0,
             granted: 0,
             order,
+            is_sender_limited: false,
         };
         ((left, order), message)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::limits::INCOMING_MAX;
+use crate::limits::{GRANT_WINDOW_MIN, INCOMING_MAX};
 use crate::pull::PullOrder;
 use crate::shortest_remaining::ShortestRemainingFirst;
 use crate::work::steps_of;
@@ -8,6 +8,30 @@ use smt_wire::{MessageId, SessionIndex};
 
 fn rpc(id: u64) -> RpcId {
     rpc_of(1, id)
+}
+
+/// So many of these bytes have arrived and may be sent, at the beginning of time.
+fn update(grants: &mut Grants, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
+    update_at(0, grants, rpc, (length, arrived, granted));
+}
+
+/// The same after so many milliseconds.
+fn update_at(
+    at: u64,
+    grants: &mut Grants,
+    rpc: RpcId,
+    (length, arrived, granted): (u32, u32, u32),
+) {
+    let progress = Progress {
+        length,
+        arrived,
+        granted,
+    };
+    grants.update(milli(at), rpc, progress);
+}
+
+fn milli(at: u64) -> Time {
+    Time::from_nanos(at * 1_000_000)
 }
 
 /// Messages of these lengths begin one after the other, with 60,000 bytes that need no grant and of which nothing
@@ -20,13 +44,13 @@ fn begin_one_after_the_other(
     let mut ends = BTreeMap::new();
     for (id, length) in lengths.into_iter().enumerate() {
         let rpc = rpc(id as u64);
-        grants.update(rpc, length, 1_000, FREE);
+        update(&mut grants, rpc, length, 1_000, FREE);
         ends.insert(rpc, (length, FREE));
         for granted in grants.decide(Time::default(), policy, (LIMIT, false), |_| true) {
             let (length, end) = ends.get_mut(&granted.rpc).unwrap();
             assert!(granted.end > *end && granted.end <= *length);
             *end = granted.end;
-            grants.update(granted.rpc, *length, 1_000, granted.end);
+            update(&mut grants, granted.rpc, *length, 1_000, granted.end);
         }
     }
     ends.values().map(|(_, end)| *end).collect()
@@ -59,7 +83,7 @@ fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
 fn a_policy_grants_as_many_at_once_as_it_wants() {
     let mut grants = Grants::default();
     for id in 0..200 {
-        grants.update(rpc(id), 400_000, FREE, FREE);
+        update(&mut grants, rpc(id), 400_000, FREE, FREE);
     }
     let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
     assert_eq!(
@@ -99,7 +123,7 @@ fn the_oldest_is_shown_although_it_is_the_longest() {
     let mut grants = Grants::default();
     for id in 0..100u64 {
         let rpc = rpc(id);
-        grants.update(rpc, 4_000_000 - id as u32, 1_000, FREE);
+        update(&mut grants, rpc, 4_000_000 - id as u32, 1_000, FREE);
     }
     let mut shown = Vec::new();
     grants.show(8, PLENTY, &mut shown);
@@ -111,10 +135,10 @@ fn the_oldest_is_shown_although_it_is_the_longest() {
 fn what_ends_gives_its_part_of_the_budget_back() {
     let mut grants = Grants::default();
     let rpc = rpc(1);
-    grants.update(rpc, 400_000, 1_000, FREE);
-    grants.update(rpc, 400_000, 1_000, 400_000);
+    update(&mut grants, rpc, 400_000, 1_000, FREE);
+    update(&mut grants, rpc, 400_000, 1_000, 400_000);
     assert_eq!(grants.outstanding, u64::from(400_000 - FREE));
-    grants.update(rpc, 400_000, 300_000, 400_000);
+    update(&mut grants, rpc, 400_000, 300_000, 400_000);
     assert_eq!(grants.outstanding, 100_000);
     grants.remove(rpc);
     assert_eq!(grants.outstanding, 0);
@@ -126,13 +150,13 @@ fn what_ends_gives_its_part_of_the_budget_back() {
 fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
     let mut grants = Grants::default();
     for id in [1, 2] {
-        grants.update(rpc(id), 400_000, 1_000, FREE);
-        grants.update(rpc(id), 400_000, 1_000, FREE + 100_000);
+        update(&mut grants, rpc(id), 400_000, 1_000, FREE);
+        update(&mut grants, rpc(id), 400_000, 1_000, FREE + 100_000);
     }
     grants.pass_over(rpc(1));
-    grants.update(rpc(1), 400_000, 1_000, FREE + 100_000);
+    update(&mut grants, rpc(1), 400_000, 1_000, FREE + 100_000);
     assert_eq!(grants.outstanding, 100_000, "nothing has come");
-    grants.update(rpc(1), 400_000, 70_000, FREE + 100_000);
+    update(&mut grants, rpc(1), 400_000, 70_000, FREE + 100_000);
     assert_eq!(grants.outstanding, 190_000);
     assert_eq!(grants.by_age.values().next(), Some(&rpc(1)));
     grants.pass_over(rpc(2));
@@ -150,7 +174,7 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     grants.set_pulling(Some(pulling(PullOrder::RoundRobin)));
     for id in 0..4u64 {
         let length = 400_000 - 10 * id as u32;
-        grants.update(rpc(id), length, 60_000, FREE);
+        update(&mut grants, rpc(id), length, 60_000, FREE);
     }
     let shown = |grants: &mut Grants| {
         let mut shown = Vec::new();
@@ -161,13 +185,13 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     assert_eq!(shown(&mut grants), [0, 1, 2, 3]);
     // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which is always
     // shown), and what merely arrives keeps its place.
-    grants.update(rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
-    grants.update(rpc(2), 400_000 - 20, 61_000, FREE);
-    grants.update(rpc(0), 400_000, 60_000, FREE + 10_000);
+    update(&mut grants, rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
+    update(&mut grants, rpc(2), 400_000 - 20, 61_000, FREE);
+    update(&mut grants, rpc(0), 400_000, 60_000, FREE + 10_000);
     assert_eq!(shown(&mut grants), [2, 3, 1, 0]);
     grants.set_pulling(Some(pulling(PullOrder::ShortestFirst)));
     assert_eq!(shown(&mut grants), [2, 3, 1, 0]);
-    grants.update(rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
+    update(&mut grants, rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
     assert_eq!(shown(&mut grants), [1, 2, 3, 0]);
     grants.set_pulling(None);
     assert!(grants.seats.is_empty());
@@ -192,8 +216,7 @@ fn rpc_of(session: u32, id: u64) -> RpcId {
 
 /// Who may get on at a time while memory is full, if anybody.
 fn turn(grants: &mut Grants, at: u64) -> Option<u64> {
-    let now = Time::from_nanos(at * 1_000_000);
-    let next = grants.one_at_a_time(now, |_| true);
+    let next = grants.one_at_a_time(milli(at), |_| true);
     next.map(|message| message.rpc.id.0)
 }
 
@@ -206,12 +229,12 @@ fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
         order: PullOrder::RoundRobin,
     }));
     for id in 0..12 {
-        grants.update(rpc(id), 400_000, FREE, FREE);
+        update(&mut grants, rpc(id), 400_000, FREE, FREE);
     }
     let granted = 40_000;
-    (0..8).for_each(|id| grants.update(rpc(id), 400_000, FREE, FREE + granted));
+    (0..8).for_each(|id| update(&mut grants, rpc(id), 400_000, FREE, FREE + granted));
     // All of the others come to an end of what they have before.
-    (8..12).for_each(|id| grants.update(rpc(id), 400_000, FREE, FREE + 1));
+    (8..12).for_each(|id| update(&mut grants, rpc(id), 400_000, FREE, FREE + 1));
     let mut policy = crate::pull::Pull::new(10_000_000_000, 100_000);
     let mut pulled = |grants: &mut Grants| {
         let limit = 8 * granted;
@@ -219,7 +242,7 @@ fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
         decisions.first().map(|granted| granted.rpc.id.0)
     };
     assert_eq!(pulled(&mut grants), None);
-    grants.update(rpc(10), 400_000, FREE + 1, FREE + 1);
+    update(&mut grants, rpc(10), 400_000, FREE + 1, FREE + 1);
     assert_eq!(pulled(&mut grants), Some(10));
 }
 
@@ -228,7 +251,7 @@ fn four_of_two_sessions() -> Grants {
     let mut grants = Grants::default();
     for (session, id) in [(1, 1), (1, 2), (1, 3), (2, 4)] {
         let length = 300_000 + id as u32;
-        grants.update(rpc_of(session, id), length, 1_000, FREE);
+        update(&mut grants, rpc_of(session, id), length, 1_000, FREE);
     }
     grants
 }
@@ -244,9 +267,9 @@ fn while_memory_is_full_only_what_helps_gets_on() {
 fn who_was_granted_all_is_waited_for() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
-    grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+    update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
     assert_eq!(turn(&mut grants, 1), None);
-    grants.update(rpc_of(1, 1), 300_001, 250_000, 300_001);
+    update(&mut grants, rpc_of(1, 1), 300_001, 250_000, 300_001);
     assert_eq!(turn(&mut grants, 4), None);
     grants.remove(rpc_of(1, 1));
     assert_eq!(turn(&mut grants, 4), Some(2));
@@ -256,7 +279,7 @@ fn who_was_granted_all_is_waited_for() {
 fn but_not_for_ever_and_then_another_session_gets_on() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
-    grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+    update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
     assert_eq!(turn(&mut grants, 4), None);
     assert_eq!(grants.next_timeout(), Some(Time::from_nanos(5_000_000)));
     assert_eq!(turn(&mut grants, 5), Some(4));
@@ -275,7 +298,7 @@ fn but_not_for_ever_and_then_another_session_gets_on() {
 fn nor_does_one_of_the_session_that_waits_when_nobody_expects_the_rest() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
-    grants.update(rpc_of(1, 1), 300_001, 1_000, 300_001);
+    update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
     grants.pass_over(rpc_of(1, 1));
     assert_eq!(turn(&mut grants, 1), Some(4));
     grants.remove(rpc_of(2, 4));
@@ -287,10 +310,10 @@ fn nor_does_one_of_the_session_that_waits_when_nobody_expects_the_rest() {
 #[test]
 fn who_stops_half_way_is_overtaken_until_more_comes() {
     let mut grants = four_of_two_sessions();
-    grants.update(rpc_of(1, 1), 300_001, 100_000, 200_000);
+    update(&mut grants, rpc_of(1, 1), 300_001, 100_000, 200_000);
     assert_eq!(turn(&mut grants, 0), Some(1), "its window is the policy's");
     assert_eq!(turn(&mut grants, 5), Some(4));
-    grants.update(rpc_of(1, 1), 300_001, 101_000, 200_000);
+    update(&mut grants, rpc_of(1, 1), 300_001, 101_000, 200_000);
     grants.remove(rpc_of(2, 4));
     assert_eq!(turn(&mut grants, 6), Some(1));
 }
@@ -300,11 +323,11 @@ fn who_stops_half_way_is_overtaken_until_more_comes() {
 fn a_long_walk_is_not_made_again_at_once() {
     let mut grants = Grants::default();
     for id in 0..10_000 {
-        grants.update(rpc_of(1, id), 300_000 + id as u32, 1_000, FREE);
+        update(&mut grants, rpc_of(1, id), 300_000 + id as u32, 1_000, FREE);
     }
-    grants.update(rpc_of(2, 0), 2_000_000, 1_000, FREE);
+    update(&mut grants, rpc_of(2, 0), 2_000_000, 1_000, FREE);
     assert_eq!(turn(&mut grants, 0), Some(0));
-    grants.update(rpc_of(1, 0), 300_000, 1_000, 300_000);
+    update(&mut grants, rpc_of(1, 0), 300_000, 1_000, 300_000);
     let looks = |grants: &mut Grants, at| steps_of(|| turn(grants, at));
     assert_eq!(looks(&mut grants, 5), (10_000, Some(0)));
     // It is granted all, and ends; the others are of who waits.
@@ -319,4 +342,99 @@ fn a_long_walk_is_not_made_again_at_once() {
     assert_eq!(next, Some(26));
     let full = |grants: &mut Grants| steps_of(|| turn(grants, 27)).0;
     assert!(full(&mut grants) <= 1, "short walks are made at any time");
+}
+
+/// Messages of one session with a least window each, of which nothing comes for a resend interval; they are limited by
+/// their senders then, and hold nothing of the budget.
+fn stalled(count: u64) -> Grants {
+    let mut grants = Grants::default();
+    for id in 0..count {
+        let granted = FREE + GRANT_WINDOW_MIN;
+        update(&mut grants, rpc(id), 1_000_000, FREE, FREE);
+        update(&mut grants, rpc(id), 1_000_000, FREE, granted);
+    }
+    assert_eq!(decide(&mut grants), [], "the budget is used up");
+    assert_eq!(grants.outstanding, count * u64::from(GRANT_WINDOW_MIN));
+    assert_eq!(grants.next_timeout(), Some(milli(5)));
+    grants.measure(milli(4));
+    assert_eq!(grants.outstanding, count * u64::from(GRANT_WINDOW_MIN));
+    grants.measure(milli(5));
+    grants
+}
+
+#[test]
+fn what_is_not_used_for_a_resend_interval_is_others() {
+    let mut grants = stalled(20);
+    assert_eq!(grants.outstanding, 0);
+    assert_eq!(grants.next_timeout(), None);
+    update_at(5, &mut grants, rpc_of(2, 99), (8_000_000, FREE, FREE));
+    let decisions = decide(&mut grants);
+    assert_eq!(decisions, [(99, FREE + LIMIT)], "all of the budget");
+}
+
+#[test]
+fn a_message_that_its_sender_limits_has_a_least_window_and_no_more() {
+    let mut grants = stalled(20);
+    let arrived = FREE + 16_406;
+    update_at(
+        20,
+        &mut grants,
+        rpc(3),
+        (1_000_000, arrived, FREE + GRANT_WINDOW_MIN),
+    );
+    assert_eq!(decide(&mut grants), [(3, arrived + GRANT_WINDOW_MIN)]);
+    assert_eq!(grants.outstanding, 0);
+}
+
+#[test]
+fn a_sender_that_uses_a_least_window_in_time_is_limited_no_longer() {
+    let mut grants = stalled(10);
+    let (half, granted) = (FREE + 16_406, FREE + GRANT_WINDOW_MIN);
+    update_at(20, &mut grants, rpc(1), (1_000_000, half, granted));
+    let more = granted + 16_406;
+    update_at(20, &mut grants, rpc(1), (1_000_000, half, more));
+    update_at(25, &mut grants, rpc(1), (1_000_000, granted, more));
+    assert_eq!(
+        decide(&mut grants),
+        [(1, granted + GRANT_WINDOW_MIN)],
+        "too late"
+    );
+    update_at(29, &mut grants, rpc(1), (1_000_000, more, more));
+    assert_eq!(decide(&mut grants), [(1, more + LIMIT)]);
+}
+
+#[test]
+fn a_message_that_ends_or_is_passed_over_is_not_measured_any_longer() {
+    let mut grants = stalled(10);
+    for id in [17, 18] {
+        update(&mut grants, rpc(id), 1_000_000, FREE, FREE);
+        update(&mut grants, rpc(id), 1_000_000, FREE, FREE + 200_000);
+    }
+    grants.pass_over(rpc(17));
+    (0..10).chain([18]).for_each(|id| grants.remove(rpc(id)));
+    assert!(grants.measured.is_empty() && grants.by_left.is_empty());
+    assert_eq!(grants.outstanding, 0);
+}
+
+/// What Homa's policy decides now: the ids, and the ends of what they may send.
+fn decide(grants: &mut Grants) -> Vec<(u64, u32)> {
+    let mut policy = ShortestRemainingFirst::default();
+    let decisions = grants.decide(Time::default(), &mut policy, (LIMIT, false), |_| true);
+    let of = |granted: &Granted| (granted.rpc.id.0, granted.end);
+    decisions.iter().map(of).collect()
+}
+
+#[test]
+fn on_a_path_with_a_longer_round_trip_a_window_that_comes_at_once_is_used() {
+    let mut grants = stalled(10);
+    let granted = FREE + GRANT_WINDOW_MIN;
+    update_at(20, &mut grants, rpc(1), (1_000_000, FREE + 16_406, granted));
+    assert_eq!(decide(&mut grants), [(1, granted + 16_406)]);
+    update_at(
+        21,
+        &mut grants,
+        rpc(1),
+        (1_000_000, granted, granted + 16_406),
+    );
+    assert_eq!(decide(&mut grants), [(1, granted + LIMIT)]);
 }

@@ -65,7 +65,7 @@ impl Session {
             return;
         };
         if !incoming.is_complete() {
-            shared.seek_grants(rpc, incoming);
+            shared.seek_grants(now, rpc, incoming);
             return;
         }
         self.promised -= incoming.promised();

@@ -32,7 +32,7 @@ impl Session {
             self.begin_reply(now, id, data, shared);
         } else if self.take_reply_data(now, id, piece(data), shared) {
             // Only what opens earns the reply a place among the messages that are granted.
-            self.finish_reply(id, shared);
+            self.finish_reply(now, id, shared);
         }
     }
 
@@ -98,7 +98,7 @@ impl Session {
             }
         }
         self.first_opened(now, id, shared);
-        self.finish_reply(id, shared);
+        self.finish_reply(now, id, shared);
     }
 
     /// Gives a piece to a reply. Whether a record has opened.
@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Delivers a reply that is whole.
-    fn finish_reply(&mut self, id: MessageId, shared: &mut Shared) {
+    fn finish_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
@@ -137,7 +137,7 @@ impl Session {
             return;
         };
         if !incoming.is_complete() {
-            shared.seek_grants(rpc, incoming);
+            shared.seek_grants(now, rpc, incoming);
             return;
         }
         shared.forget(rpc, incoming);

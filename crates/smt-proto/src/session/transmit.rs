@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// Lets the peer send more of a message (the endpoint's grant policy decided). How much more.
-    pub(crate) fn grant(&mut self, granted: Granted, shared: &mut Shared) -> u32 {
+    pub(crate) fn grant(&mut self, now: Time, granted: Granted, shared: &mut Shared) -> u32 {
         let id = granted.rpc.id;
         let Some(incoming) = self.incoming_mut(id) else {
             return 0;
@@ -153,7 +153,7 @@ impl Session {
         shared.books.change(incoming, |incoming| {
             incoming.allow(granted.end, granted.priority);
         });
-        shared.seek_grants(granted.rpc, incoming);
+        shared.seek_grants(now, granted.rpc, incoming);
         let (grant, more) = (incoming.grant(id), incoming.allowed() - before);
         let promised = incoming.promised() - promised;
         if !self.is_own(id) {
