@@ -111,10 +111,12 @@ impl Books {
     }
 
     /// Whether a peer of whose replies so much is kept gets no more: a share of the memory, or as much as is left if all
-    /// peers together keep more than the rest. Who keeps nothing is always served, so all get on, one call after the other.
+    /// peers together keep more than the rest. A peer that keeps little is served nevertheless, so that all get on, until
+    /// such peers together keep a share beyond the memory: from then on no request is taken, whoever sends it.
     pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
-        let left = most.saturating_sub(self.replies + self.served);
-        kept > left.max(REPLIES_MIN).min(most / REPLIES_SHARE)
+        let (used, share) = (self.replies + self.served, most / REPLIES_SHARE);
+        let left = most.saturating_sub(used);
+        kept > left.max(REPLIES_MIN).min(share) || used >= most.saturating_add(share)
     }
 
     /// Bytes held, delivered ones included that nobody has taken.
@@ -133,5 +135,42 @@ impl Books {
     /// Whether so much more may wait for somebody to take it.
     pub(crate) fn may_wait(&self, bytes: usize) -> bool {
         bytes <= self.untaken_max.saturating_sub(self.untaken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 4_000_000;
+
+    /// Whether a peer that keeps so much gets no more while all keep so much.
+    fn is_too_much(kept: usize, all: usize) -> bool {
+        let mut books = Books::default();
+        books.enter_reply(all);
+        books.keep_too_much(kept, MOST)
+    }
+
+    #[test]
+    fn one_peer_keeps_a_share_of_the_memory() {
+        assert!(!is_too_much(1_000_000, 1_000_000));
+        assert!(is_too_much(1_000_001, 1_000_001));
+    }
+
+    #[test]
+    fn where_little_is_left_one_peer_keeps_no_more_than_that() {
+        assert!(!is_too_much(200_000, 3_800_000));
+        assert!(is_too_much(200_001, 3_800_000));
+    }
+
+    #[test]
+    fn a_peer_that_keeps_little_gets_on_although_nothing_is_left() {
+        assert!(!is_too_much(REPLIES_MIN, 4_999_999));
+        assert!(is_too_much(REPLIES_MIN + 1, 4_999_999));
+    }
+
+    #[test]
+    fn however_many_peers_keep_little_all_keep_no_more_than_a_share_beyond_the_memory() {
+        assert!(is_too_much(0, 5_000_000));
     }
 }

@@ -157,7 +157,8 @@ pub(crate) const REPLIES_SHARE: usize = 4;
 /// Bytes that a request which is worked on, or whose reply is kept, takes beside its body: its entry, twice while a table
 /// grows, the table's index, and what a reply needs that leaves alone.
 pub(crate) const SERVED_BYTES: usize = 512;
-/// Bytes that they may have however much other sessions have: what leaves without a grant.
+/// Bytes that they may have although other sessions have all, but for a last [`REPLIES_SHARE`] beyond it: what leaves
+/// without a grant.
 pub(crate) const REPLIES_MIN: usize = 60_000;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;
