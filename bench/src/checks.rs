@@ -89,7 +89,7 @@ impl Check {
 }
 
 fn all() -> Vec<Check> {
-    let parts = [unloaded(), load(), bulk(), loss(), sessions()];
+    let parts = [unloaded(), load(), tokio(), bulk(), loss(), sessions()];
     parts.into_iter().flatten().collect()
 }
 
@@ -167,6 +167,51 @@ fn load() -> Vec<Check> {
             wanted,
         ));
     }
+    checks
+}
+
+/// What users of tokio run: two workers, handlers as tasks.
+fn tokio() -> Vec<Check> {
+    let cpu = |place, size, callers| key(place, Scenario::Load, size, callers, "cpu_us");
+    let mut checks = Vec::new();
+    for (place, spawned) in [("loopback", 0.5), ("loopback unpinned", 1.0)] {
+        let key = cpu(place, 64, 100);
+        checks.extend([
+            check(key, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 0.5),
+            check(key, (&["smt-tokio-mt"], &["quinn-mt"]), 0.15),
+            check(key, (&["smt-tokio-mt"], &["grpc-mt"]), 0.05),
+            check(
+                key,
+                (&["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"]),
+                spawned,
+            ),
+        ]);
+    }
+    let key_64 = cpu("loopback", 64, 100);
+    checks.extend([
+        check(key_64, (&["smt-tokio"], &["tls-multiplexed"]), 1.0),
+        check(
+            key_64,
+            (&["smt-tokio-spawn"], &["tls-multiplexed-spawn"]),
+            1.0,
+        ),
+    ]);
+    let rows = [(1_024, 100, 0.6), (1_024, 1_000, 1.0), (8_192, 100, 0.8)];
+    checks.extend(rows.map(|(size, callers, wanted)| {
+        let key = cpu("loopback", size, callers);
+        check(key, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), wanted)
+    }));
+    let unloaded = [(64, 0.4), (1_024, 0.4), (8_192, 0.5), (65_536, 0.8)];
+    checks.extend(unloaded.map(|(size, wanted)| {
+        let key = key("loopback", Scenario::Unloaded, size, 1, "p50_us");
+        check(key, (&["smt-tokio-mt"], &["tls-tokio-mt"]), wanted)
+    }));
+    let goodput = key("loopback", Scenario::Goodput, 1 << 20, 4, "gbit_per_s");
+    let beside = key("loopback", Scenario::Beside, 64, 1, "p99_us");
+    checks.extend([
+        check(goodput, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 1.2),
+        check(beside, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 0.1),
+    ]);
     checks
 }
 

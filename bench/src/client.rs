@@ -14,7 +14,7 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let job: ClientJob = serde_json::from_str(job)?;
     let peer = peers::by_name(&job.peer)?;
     cpu::raise_descriptor_limit()?;
-    cpu::pin(job.core)?;
+    job.core.map_or(Ok(()), cpu::pin)?;
     let duration = Duration::from_secs_f64(job.duration_s);
     let mut measure = prepare(peer.as_ref(), &job, duration)?;
     server::say(READY)?;

@@ -19,6 +19,35 @@ pub(crate) struct Setting {
     pub(crate) read_bytes: usize,
     /// Calls in progress at once on a connection that all share.
     pub(crate) callers: u32,
+    /// For peers on tokio.
+    pub(crate) on_tokio: OnTokio,
+}
+
+/// How a peer uses tokio.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct OnTokio {
+    pub(crate) flavor: Flavor,
+    pub(crate) handlers: Handlers,
+}
+
+/// A runtime.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) enum Flavor {
+    /// What a process needs that has one core.
+    #[default]
+    CurrentThread,
+    /// What `#[tokio::main]` gives on two cores.
+    TwoWorkers,
+}
+
+/// Where a server's requests are answered.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) enum Handlers {
+    /// In the task that receives them.
+    #[default]
+    Inline,
+    /// Each in a task of its own.
+    Spawned,
 }
 
 impl Setting {
@@ -35,6 +64,7 @@ impl Setting {
             // Large buffers make calls fast, and connections dear.
             read_bytes: if is_about_connections { 4_096 } else { 65_536 },
             callers: callers as u32,
+            on_tokio: OnTokio::default(),
         }
     }
 }
@@ -45,7 +75,8 @@ pub(crate) struct ServerJob {
     pub(crate) peer: String,
     pub(crate) setting: Setting,
     pub(crate) address: IpAddr,
-    pub(crate) core: usize,
+    /// The core that it is to stay on.
+    pub(crate) core: Option<usize>,
 }
 
 /// What a client process is to do.
@@ -54,7 +85,8 @@ pub(crate) struct ClientJob {
     pub(crate) peer: String,
     pub(crate) setting: Setting,
     pub(crate) server: SocketAddr,
-    pub(crate) core: usize,
+    /// The core that it is to stay on.
+    pub(crate) core: Option<usize>,
     pub(crate) work: Work,
     pub(crate) duration_s: f64,
 }

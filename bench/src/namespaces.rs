@@ -9,9 +9,30 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::failure::{Doing, Failure};
 use crate::process::Process;
 use crate::server;
+
+/// Where the two processes run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Pin {
+    /// Each on a core of its own
+    Split,
+    /// Wherever the scheduler puts them
+    None,
+}
+
+impl Pin {
+    /// What a place's name ends with.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Split => "",
+            Self::None => " unpinned",
+        }
+    }
+}
 
 /// A path between client and server.
 #[derive(Debug)]
@@ -23,16 +44,19 @@ pub(crate) struct Place {
     pub(crate) server: IpAddr,
     /// How segmentation offload is treated on the way.
     pub(crate) offload: &'static str,
+    /// Whether both sides stay on cores of their own.
+    pub(crate) pin: Pin,
     namespaces: Option<(Process, Process)>,
 }
 
 impl Place {
     /// The loopback device.
-    pub(crate) fn loopback() -> Result<Self, Failure> {
+    pub(crate) fn loopback(pin: Pin) -> Result<Self, Failure> {
         let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu")?;
         Ok(Self {
-            name: "loopback".to_owned(),
+            name: format!("loopback{}", pin.suffix()),
             mtu: mtu.trim().parse()?,
+            pin,
             server: Ipv4Addr::LOCALHOST.into(),
             offload: WHOLE,
             namespaces: None,
@@ -41,7 +65,7 @@ impl Place {
 
     /// Two namespaces. `loss_percent` of IPv4 packets are dropped in each direction; then what is sent is segmented before
     /// it is, so that packets are no larger than the MTU.
-    pub(crate) fn veth(mtu: u32, loss_percent: Option<f64>) -> Result<Self, Failure> {
+    pub(crate) fn veth(mtu: u32, loss_percent: Option<f64>, pin: Pin) -> Result<Self, Failure> {
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::new(
                 "network namespaces need root; --on loopback does not",
@@ -71,13 +95,19 @@ impl Place {
         Ok(Self {
             name: match loss_percent {
                 Some(percent) => format!("veth {mtu}, {percent} % loss"),
-                None => format!("veth {mtu}"),
+                None => format!("veth {mtu}{}", pin.suffix()),
             },
             mtu,
+            pin,
             server: SERVER.into(),
             offload: if loss_percent.is_some() { CUT } else { WHOLE },
             namespaces: Some((client, server)),
         })
+    }
+
+    /// This core, if processes stay on cores of their own here.
+    pub(crate) fn core(&self, core: usize) -> Option<usize> {
+        (self.pin == Pin::Split).then_some(core)
     }
 
     /// What starts a client there.

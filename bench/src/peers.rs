@@ -2,6 +2,7 @@
 //! What is measured: SMT and its peers, one file each.
 
 mod grpc;
+mod on_tokio;
 mod one_thread;
 mod quinn_streams;
 mod s2n_streams;
@@ -16,6 +17,9 @@ mod tls_tokio;
 mod udp;
 
 use std::net::SocketAddr;
+
+use on_tokio::Variant;
+use tls_multiplexed::TlsMultiplexed;
 
 use crate::failure::Failure;
 use crate::job::{Setting, Work};
@@ -34,7 +38,7 @@ pub(crate) trait Peer {
         None
     }
 
-    /// Serves in this process, on one core, for ever; calls [`crate::server::listening`] when it does.
+    /// Serves in this process for ever; calls [`crate::server::listening`] when it does.
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure>;
 
     /// Connects.
@@ -79,18 +83,34 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(smt_blocking::SmtBlocking::ADAPTIVE),
         Box::new(smt_blocking::SmtBlocking::BUSY),
         Box::new(smt_tokio::SmtTokio),
+        Box::new(Variant::spawned("smt-tokio-spawn", smt_tokio::SmtTokio)),
+        Box::new(Variant::multi_thread("smt-tokio-mt", smt_tokio::SmtTokio)),
+        Box::new(Variant::multi_thread_spawned(
+            "smt-tokio-mt-spawn",
+            smt_tokio::SmtTokio,
+        )),
         Box::new(smt_polled::SmtPolled),
         Box::new(smt_core::SmtCore::ENCRYPTED),
         Box::new(smt_core::SmtCore::NULL),
         Box::new(stream_blocking::StreamBlocking::TLS),
         Box::new(tls_tokio::TlsTokio),
-        Box::new(tls_multiplexed::TlsMultiplexed),
+        Box::new(Variant::multi_thread("tls-tokio-mt", tls_tokio::TlsTokio)),
+        Box::new(TlsMultiplexed),
+        Box::new(Variant::spawned("tls-multiplexed-spawn", TlsMultiplexed)),
+        Box::new(Variant::multi_thread("tls-multiplexed-mt", TlsMultiplexed)),
+        Box::new(Variant::multi_thread_spawned(
+            "tls-multiplexed-mt-spawn",
+            TlsMultiplexed,
+        )),
         Box::new(one_thread::OneThread::TLS),
         Box::new(stream_blocking::StreamBlocking::PLAIN),
         Box::new(one_thread::OneThread::PLAIN),
         Box::new(quinn_streams::Quinn),
+        Box::new(Variant::multi_thread("quinn-mt", quinn_streams::Quinn)),
         Box::new(s2n_streams::S2n),
+        Box::new(Variant::multi_thread("s2n-quic-mt", s2n_streams::S2n)),
         Box::new(grpc::Grpc),
+        Box::new(Variant::multi_thread("grpc-mt", grpc::Grpc)),
         Box::new(udp::Udp::BLOCKING),
         Box::new(udp::Udp::BUSY),
     ]

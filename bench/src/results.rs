@@ -198,7 +198,7 @@ impl Results {
     /// The median of a figure.
     pub(crate) fn median(&self, key: &Key<'_>, peer: &str) -> Option<f64> {
         let is_it = |row: &&Row| {
-            row.place.starts_with(key.place)
+            is_at(&row.place, key.place)
                 && row.case.scenario == key.scenario
                 && row.peer == peer
                 && row.case.size == key.size
@@ -231,12 +231,20 @@ impl Results {
 /// Names a figure of all peers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key<'a> {
-    /// How the place's name begins.
+    /// The place's name; `veth` for the one that loses packets.
     pub(crate) place: &'a str,
     pub(crate) scenario: Scenario,
     pub(crate) size: u32,
     pub(crate) callers: usize,
     pub(crate) figure: &'static str,
+}
+
+/// Whether a place is the one that is meant: by its name without a loss rate.
+fn is_at(place: &str, wanted: &str) -> bool {
+    match wanted {
+        "veth" => place.starts_with("veth") && place.ends_with("loss"),
+        _ => place == wanted,
+    }
 }
 
 fn calls(measured: &Measured) -> u64 {

@@ -14,7 +14,7 @@ use crate::certificates::Directory;
 use crate::failure::{Doing, Failure};
 use crate::job::{ClientJob, Findings, GO, LISTENING, READY, ServerJob, Setting, USED};
 use crate::machine::Machine;
-use crate::namespaces::Place;
+use crate::namespaces::{Pin, Place};
 use crate::peers::{self, Peer};
 use crate::process::Process;
 use crate::report;
@@ -93,6 +93,14 @@ pub(crate) struct Arguments {
     /// Of the random arrivals
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Whether both processes stay on cores of their own; `split,none` measures both
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "PIN",
+        default_value = "split"
+    )]
+    pin: Vec<Pin>,
     /// The clients' core
     #[arg(long, value_name = "CORE", default_value_t = 0)]
     client_core: usize,
@@ -200,10 +208,15 @@ impl Arguments {
             wanted.into_iter().partition(|one| *one == Scenario::Loss);
         let mut places: Places = Vec::new();
         if !others.is_empty() {
-            for on in &self.on {
+            let pins = || self.pin.iter().copied();
+            for (on, pin) in self
+                .on
+                .iter()
+                .flat_map(|on| pins().map(move |pin| (on, pin)))
+            {
                 let place = match on {
-                    On::Loopback => Place::loopback()?,
-                    On::Veth(mtu) => Place::veth(*mtu, None)?,
+                    On::Loopback => Place::loopback(pin)?,
+                    On::Veth(mtu) => Place::veth(*mtu, None, pin)?,
                 };
                 places.push((place, others.clone()));
             }
@@ -213,7 +226,7 @@ impl Arguments {
         if lossy.is_empty() || !is_named && self.smoke {
             return Ok(places);
         }
-        match Place::veth(self.loss_mtu, Some(self.loss)) {
+        match Place::veth(self.loss_mtu, Some(self.loss), Pin::Split) {
             Ok(place) => places.push((place, lossy)),
             Err(failure) if is_named => return Err(failure),
             Err(failure) => eprintln!("loss is not measured: {failure}"),
@@ -275,7 +288,7 @@ impl Arguments {
             peer: peer.name().to_owned(),
             setting: setting.clone(),
             address: place.server,
-            core: self.server_core,
+            core: place.core(self.server_core),
         };
         let job = serde_json::to_string(&job)?;
         let mut server = Process::start(&place.server_wrapper(), &["serve", &job])?;
@@ -288,7 +301,7 @@ impl Arguments {
             peer: peer.name().to_owned(),
             setting: setting.clone(),
             server: address.parse()?,
-            core: self.client_core,
+            core: place.core(self.client_core),
             work: case.work.clone(),
             duration_s: Duration::from_millis(self.duration).as_secs_f64(),
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server process: serves a peer on one core, and tells what it has used when asked. It ends with its input.
+//! The server process: serves a peer, and tells what it has used when asked. It ends with its input.
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let job: ServerJob = serde_json::from_str(job)?;
     let peer = peers::by_name(&job.peer)?;
     cpu::raise_descriptor_limit()?;
-    cpu::pin(job.core)?;
+    job.core.map_or(Ok(()), cpu::pin)?;
     std::thread::spawn(|| {
         if let Err(failure) = answer_questions() {
             eprintln!("{failure}");

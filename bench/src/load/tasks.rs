@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A task for each caller, all on tokio's current-thread runtime: with one core for the process a second thread would
-//! only cost.
+//! A task for each caller, all on one runtime.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,6 +14,7 @@ use tokio::task::JoinSet;
 use super::{Arrivals, Callers, FINISH, Group, Tally, check};
 use crate::failure::{Doing, Failure};
 use crate::frame;
+use crate::job::Flavor;
 
 /// One way to call, used by one task at a time.
 pub(crate) trait TaskCaller: Send + 'static {
@@ -29,11 +29,15 @@ pub(crate) struct Tasks<C> {
 }
 
 /// As all peers on tokio get it, on both sides.
-pub(crate) fn runtime() -> Result<Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .doing("starting tokio")
+pub(crate) fn runtime(flavor: Flavor) -> Result<Runtime, Failure> {
+    let mut builder = match flavor {
+        Flavor::CurrentThread => tokio::runtime::Builder::new_current_thread(),
+        Flavor::TwoWorkers => tokio::runtime::Builder::new_multi_thread(),
+    };
+    if let Flavor::TwoWorkers = flavor {
+        builder.worker_threads(2);
+    }
+    builder.enable_all().build().doing("starting tokio")
 }
 
 impl<C> Tasks<C> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::*;
-use crate::job::GroupFindings;
+use crate::job::{Flavor, GroupFindings};
 
 /// A call that takes so long.
 struct Slow(Duration);
@@ -59,7 +59,7 @@ fn found(takes: Duration, finish: Duration) -> [GroupFindings; 3] {
     };
     let kinds: [Box<dyn Callers>; 3] = [
         Box::new(Threads(hands())),
-        Box::new(Tasks::new(runtime().unwrap(), hands())),
+        Box::new(Tasks::new(runtime(Flavor::CurrentThread).unwrap(), hands())),
         Box::new(Turns::new(exchange, 2)),
     ];
     kinds.map(|mut callers| GroupFindings::of(&callers.open(64, arrivals(finish)).unwrap()))

@@ -51,7 +51,7 @@ impl Peer for Grpc {
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         let acceptor = TlsAcceptor::from(Arc::new(tls::server_config(&setting.directory, ALPN)?));
-        runtime()?.block_on(async {
+        runtime(setting.on_tokio.flavor)?.block_on(async {
             let listener = TcpListener::bind(address).await?;
             crate::server::listening(listener.local_addr()?)?;
             let (streams, accepted) = mpsc::unbounded_channel();
@@ -73,7 +73,10 @@ impl Peer for Grpc {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared() {
@@ -88,7 +91,10 @@ impl Peer for Grpc {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         Ok(Box::new(move || {
             runtime.block_on(Caller::connect(&dial)).map(drop)
         }))

@@ -39,7 +39,7 @@ impl Peer for Quinn {
         let config = QuicServerConfig::try_from(config)?;
         let mut config = ServerConfig::with_crypto(Arc::new(config));
         config.transport_config(transport(setting));
-        runtime()?.block_on(async {
+        runtime(setting.on_tokio.flavor)?.block_on(async {
             let endpoint = endpoint(setting, address, Some(config))?;
             server::listening(endpoint.local_addr()?)?;
             while let Some(incoming) = endpoint.accept().await {
@@ -59,7 +59,7 @@ impl Peer for Quinn {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, config) = (runtime()?, client_config(setting)?);
+        let (runtime, config) = (runtime(setting.on_tokio.flavor)?, client_config(setting)?);
         let connections = runtime.block_on(async {
             let endpoint = endpoint(setting, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), None)?;
             let mut connections = Vec::new();
@@ -81,7 +81,7 @@ impl Peer for Quinn {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, config) = (runtime()?, client_config(setting)?);
+        let (runtime, config) = (runtime(setting.on_tokio.flavor)?, client_config(setting)?);
         let endpoint = runtime.block_on(async {
             endpoint(setting, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), None)
         })?;

@@ -38,7 +38,7 @@ impl Peer for S2n {
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         let config = tls::server_config(&setting.directory, ALPN)?;
-        runtime()?.block_on(async {
+        runtime(setting.on_tokio.flavor)?.block_on(async {
             let mut server = Server::builder()
                 .with_tls(s2n_tls::Server::from(Arc::new(config)))
                 .map_err(never)?
@@ -61,7 +61,7 @@ impl Peer for S2n {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let runtime = runtime()?;
+        let runtime = runtime(setting.on_tokio.flavor)?;
         let connections = runtime.block_on(async {
             let client = client(setting)?;
             let mut connections = Vec::new();
@@ -77,7 +77,7 @@ impl Peer for S2n {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let runtime = runtime()?;
+        let runtime = runtime(setting.on_tokio.flavor)?;
         let client = runtime.block_on(async { client(setting) })?;
         Ok(Box::new(move || {
             runtime.block_on(async {

@@ -9,7 +9,7 @@ use smt::Client;
 use super::smt_blocking::{client_builder, server_builder};
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
-use crate::job::{Setting, Work};
+use crate::job::{Handlers, Setting, Work};
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
 use crate::{frame, server};
 
@@ -38,13 +38,19 @@ impl Peer for SmtTokio {
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         let builder = server_builder(setting)?;
-        runtime()?.block_on(async {
+        runtime(setting.on_tokio.flavor)?.block_on(async {
             let server = builder.bind(address).await?;
             server::listening(server.local_address())?;
             while let Some(request) = server.accept().await {
-                let reply = frame::answer(request.body().clone());
-                // The caller may have gone.
-                let _ = request.reply(reply);
+                let answer = move || {
+                    let reply = frame::answer(request.body().clone());
+                    // The caller may have gone.
+                    let _ = request.reply(reply);
+                };
+                match setting.on_tokio.handlers {
+                    Handlers::Inline => answer(),
+                    Handlers::Spawned => drop(tokio::spawn(async move { answer() })),
+                }
             }
             Ok(())
         })
@@ -56,14 +62,14 @@ impl Peer for SmtTokio {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, builder) = (runtime()?, client_builder(setting)?);
+        let (runtime, builder) = (runtime(setting.on_tokio.flavor)?, client_builder(setting)?);
         let client = runtime.block_on(async { builder.connect(server).await })?;
         let hands = deal(vec![Caller(client)], shape.callers);
         Ok(Box::new(Tasks::new(runtime, hands)))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, builder) = (runtime()?, client_builder(setting)?);
+        let (runtime, builder) = (runtime(setting.on_tokio.flavor)?, client_builder(setting)?);
         let request = frame::request(64, 64);
         Ok(Box::new(move || {
             runtime.block_on(async {

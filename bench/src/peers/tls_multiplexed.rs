@@ -18,7 +18,7 @@ use super::tls_tokio::{Accept, Dial, serve};
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
 use crate::frame;
-use crate::job::Setting;
+use crate::job::{Handlers, Setting};
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
 
 /// The peer.
@@ -36,7 +36,18 @@ impl Peer for TlsMultiplexed {
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
-        runtime()?.block_on(serve(Accept::new(setting)?, address, answer_all))
+        runtime(setting.on_tokio.flavor)?.block_on(serve(
+            Accept::new(setting)?,
+            address,
+            match setting.on_tokio.handlers {
+                Handlers::Inline => {
+                    |stream, read_bytes| answer_all(stream, read_bytes, Handlers::Inline)
+                }
+                Handlers::Spawned => {
+                    |stream, read_bytes| answer_all(stream, read_bytes, Handlers::Spawned)
+                }
+            },
+        ))
     }
 
     fn connect(
@@ -45,7 +56,10 @@ impl Peer for TlsMultiplexed {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared() {
@@ -60,7 +74,10 @@ impl Peer for TlsMultiplexed {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         Ok(Box::new(move || {
             runtime.block_on(Handle::connect(&dial)).map(drop)
         }))
@@ -126,13 +143,24 @@ async fn take_replies(
     .await
 }
 
-async fn answer_all(stream: TlsStream<BufReader<TcpStream>>, read_bytes: usize) -> io::Result<()> {
+async fn answer_all(
+    stream: TlsStream<BufReader<TcpStream>>,
+    read_bytes: usize,
+    handlers: Handlers,
+) -> io::Result<()> {
     let (reader, writer) = tokio::io::split(stream);
     let (outgoing, queue): (Outgoing, _) = mpsc::unbounded_channel();
     tokio::spawn(write_all_ready(writer, queue));
     read_frames(reader, read_bytes, |number, body| {
-        // The connection may have ended.
-        let _ = outgoing.send((number, frame::answer(body)));
+        let outgoing = outgoing.clone();
+        let answer = move || {
+            // The connection may have ended.
+            let _ = outgoing.send((number, frame::answer(body)));
+        };
+        match handlers {
+            Handlers::Inline => answer(),
+            Handlers::Spawned => drop(tokio::spawn(async move { answer() })),
+        }
     })
     .await
 }

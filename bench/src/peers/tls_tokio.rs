@@ -33,7 +33,7 @@ impl Peer for TlsTokio {
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
-        runtime()?.block_on(serve(Accept::new(setting)?, address, echo))
+        runtime(setting.on_tokio.flavor)?.block_on(serve(Accept::new(setting)?, address, echo))
     }
 
     fn connect(
@@ -42,7 +42,10 @@ impl Peer for TlsTokio {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         let mut hands: Vec<Vec<Caller>> = Vec::new();
         hands.resize_with(shape.callers, Vec::new);
         runtime.block_on(async {
@@ -61,7 +64,10 @@ impl Peer for TlsTokio {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (runtime()?, Dial::new(setting, server)?);
+        let (runtime, dial) = (
+            runtime(setting.on_tokio.flavor)?,
+            Dial::new(setting, server)?,
+        );
         let request = frame::request(64, 64);
         Ok(Box::new(move || {
             runtime.block_on(async {
