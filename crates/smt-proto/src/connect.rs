@@ -43,6 +43,8 @@ pub(crate) struct Connect {
     refusals: u32,
     last_failure: Option<ConnectError>,
     has_answered: bool,
+    /// The registered key of the last attempt in which nothing but the server's CONFIRM was missing.
+    unproven_key: Option<Vec<u8>>,
     pub(crate) timer: Option<Time>,
 }
 
@@ -101,6 +103,7 @@ impl Connect {
             refusals: 0,
             last_failure: None,
             has_answered: false,
+            unproven_key: None,
             timer: None,
         })
     }
@@ -161,7 +164,12 @@ impl Connect {
             };
         }
         match attempt.advance(now, self.path, (packet.flight, &body), maker) {
-            Ok(()) => Progress::Waiting,
+            Ok(()) => {
+                if let Some((_, peer)) = &attempt.session {
+                    self.unproven_key.clone_from(&peer.key_name);
+                }
+                Progress::Waiting
+            }
             Err(failure) => self.fail_attempt(failure),
         }
     }
@@ -246,10 +254,11 @@ impl Connect {
         if now >= self.deadline {
             let after = self.deadline.since(self.began);
             let flight = self.attempt.flight.number.saturating_sub(1);
-            return Progress::Failed(match self.last_failure.take() {
-                Some(failure) => failure,
-                None if self.has_answered => ConnectError::Unfinished { after, flight },
-                None => ConnectError::NoAnswer(after),
+            return Progress::Failed(match (self.last_failure.take(), self.unproven_key.take()) {
+                (Some(failure), _) => failure,
+                (None, Some(key_name)) => ConnectError::Unproven { after, key_name },
+                (None, None) if self.has_answered => ConnectError::Unfinished { after, flight },
+                (None, None) => ConnectError::NoAnswer(after),
             });
         }
         let attempt = &mut self.attempt;

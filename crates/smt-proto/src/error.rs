@@ -266,6 +266,18 @@ pub enum ConnectError {
         /// The last flight that came from the server.
         flight: u8,
     },
+    /// The server answered by this registered key, and nothing that it sent under the session's keys opened.
+    #[error(
+        "peer: the server did not prove within {} ms that it holds registered key {:?}; see that both sides have \
+         registered the same secret under this name, and the same two identities, each with its own and the other's",
+        .after.as_millis(), String::from_utf8_lossy(.key_name)
+    )]
+    Unproven {
+        /// The deadline.
+        after: Duration,
+        /// Name of the key.
+        key_name: Vec<u8>,
+    },
     /// This endpoint has as many sessions as it may.
     #[error("limit: this endpoint already has {0} sessions, its configured maximum")]
     TooManySessions(usize),

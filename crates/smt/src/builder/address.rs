@@ -168,6 +168,7 @@ fn says(error: &OpenError) -> Says {
         ConnectError::NoServer => Says::NoServer,
         ConnectError::Unavailable(_)
         | ConnectError::Unfinished { .. }
+        | ConnectError::Unproven { .. }
         | ConnectError::Version { .. }
         | ConnectError::Handshake {
             fault: Fault::Peer | Fault::Environment,
