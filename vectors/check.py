@@ -124,8 +124,20 @@ def check_registered(vector):
     _, key_length, name = SUITES[suite]
     if vector["name"].startswith("TLS keys"):
         unhex(vector["ikm"], 2 * (key_length + 12))
+    key_name, client, server = (unhex(vector[field]) for field in ("key_name", "client", "server"))
+    for identity in (client, server):
+        require(1 <= len(identity) <= 255, "an identity has 1 to 255 bytes")
+    require(client != server, "a key joins two ends")
+    ends = bytes([len(client)]) + client + bytes([len(server)]) + server
+    imported_identity = len(key_name).to_bytes(2, "big") + key_name
+    imported_identity += len(ends).to_bytes(2, "big") + ends
+    imported_identity += bytes.fromhex("5301") + {"sha256": b"\0\1", "sha384": b"\0\2"}[name]
+    length = hashlib.new(name).digest_size
+    digest = hash_of("sha256", imported_identity)
+    epskx = extract("sha256", b"", unhex(vector["ikm"]))
+    ipskx = expand_label("sha256", epskx, "derived psk", digest, length)
     context = unhex(vector["parameter_hash"], 32)
-    prk = extract(name, context, unhex(vector["ikm"]))
+    prk = extract(name, context, ipskx)
     equal(len(vector["secrets"]), 4, "secrets")
     for side, purpose in SECRETS:
         first = expand_label(name, prk, f"smt {side} {purpose}", context, len(prk))

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arbitrary::Arbitrary;
 use smt_record::{
     FrozenMessage, IdAllocator, IdLayout, IndexBits, KeyLimits, KeyUsedUp, OpenKeys, SealError,
-    SealKeys, Side, Suite, from_registered,
+    ImportedIdentity, ImportedKey, SealKeys, Side, Suite,
 };
 use smt_wire::{Geometry, InnerHeader, Kind};
 
@@ -89,7 +89,13 @@ impl Channel {
         let records = 16 + u64::from(case.records % 32);
         let limits = KeyLimits::new(records, 1 + u64::from(case.update_at) % records, 16);
         let limits = limits.expect("in range");
-        let secrets = || from_registered(suite, b"a secret of both sides", &[7; 32]).client;
+        let identity = ImportedIdentity {
+            key_name: b"",
+            client: b"client",
+            server: b"server",
+        };
+        let key = ImportedKey::new(suite, b"a secret of both sides", &identity);
+        let secrets = || key.session_secrets(&[7; 32]).client;
         let watch = Arc::new(NonceWatch::default());
         let bits = IndexBits::new(8).expect("8 to 17");
         let layout = IdLayout::new(bits, bits, 0).expect("one stripe");

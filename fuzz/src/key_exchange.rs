@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, PlaintextProvider, RegisteredKey, RegisteredProvider,
+    Algorithms, ClientAuth, ClientTls, Group, PlaintextProvider, KeyEnds, RegisteredKey, RegisteredProvider,
     ServerTls, ThrowAway, TlsProvider,
 };
 use smt_proto::handshake::{Finished, KeyExchange, KeyExchangeProvider};
@@ -74,10 +74,15 @@ pub fn check(case: &Case) {
             run(client, server, &case.changes);
         }
         Kind::Registered => {
-            let key = || RegisteredKey::from_secret(b"key", Suite::Aes128Gcm, &[7; 32]);
-            let key = || key().expect("a key of full length");
-            let server = RegisteredProvider::server(vec![key()]).expect("one key");
-            run(&RegisteredProvider::client(key()), &server, &case.changes);
+            let key = |own, peer| {
+                let ends = KeyEnds { own, peer };
+                RegisteredKey::from_secret(b"key", ends, Suite::Aes128Gcm, &[7; 32])
+                    .expect("a key of full length")
+            };
+            let server = vec![key("server", "client")];
+            let server = RegisteredProvider::server(server).expect("one key");
+            let client = RegisteredProvider::client(key("client", "server"));
+            run(&client, &server, &case.changes);
         }
         Kind::Plaintext => run(&PlaintextProvider, &PlaintextProvider, &case.changes),
     }

@@ -17,12 +17,11 @@ const baseDatagram = 1200 // SPEC §9.8
 
 // Config is what a client wants.
 type Config struct {
-	TLS      *tls.Config
-	Params   Params // index and random are filled in per attempt
-	Deadline time.Duration
-	KeyName  []byte // registered keys: name, secret, suite
-	Secret   []byte
-	Trace    func(format string, args ...any)
+	TLS        *tls.Config
+	Params     Params // index and random are filled in per attempt
+	Deadline   time.Duration
+	Registered *RegisteredKey // instead of TLS; its suite is the only one of the parameters
+	Trace      func(format string, args ...any)
 }
 
 // Established is a session that is live for the client.
@@ -114,9 +113,9 @@ func tryOnce(link *Link, config *Config, deadline time.Time) (*Established, erro
 	a.OwnToken = make([]byte, 16)
 	rand.Read(a.OwnToken)
 	var out []byte
-	if config.Secret != nil {
+	if config.Registered != nil {
 		a.Own.KeyExchange = exchangeRegistered
-		a.Own.KeyName = config.KeyName
+		a.Own.KeyName = config.Registered.Name
 		a.Own.Random = make([]byte, 32)
 		rand.Read(a.Own.Random)
 	} else {
@@ -348,7 +347,7 @@ func (a *attempt) registered(flight byte, exchange []byte) error {
 		return errors.New("the suites of registered keys differ")
 	}
 	suite := suites[a.Peer.Suites[0]]
-	secrets, err := registeredSecrets(suite, parameterHash(a.clientRaw, a.serverRaw), a.config.Secret)
+	secrets, err := registeredSecrets(suite, parameterHash(a.clientRaw, a.serverRaw), a.config.Registered)
 	if err != nil {
 		return err
 	}

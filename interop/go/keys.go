@@ -76,10 +76,41 @@ func exporter(s *Suite, master []byte, label string, context []byte, n int) []by
 	return expandLabel(s.Hash, derived, "exporter", h.Sum(nil), n)
 }
 
+// RegisteredKey is a secret that both sides hold, its name, and the identities of the two ends that it joins.
+type RegisteredKey struct {
+	Secret, Name, Client, Server []byte
+}
+
+// imported is the key between its two ends (SPEC §7.2, RFC 9258 §5.1).
+func (k *RegisteredKey) imported(s *Suite) ([]byte, error) {
+	context := append([]byte{byte(len(k.Client))}, k.Client...)
+	context = append(append(context, byte(len(k.Server))), k.Server...)
+	identity := binary.BigEndian.AppendUint16(nil, uint16(len(k.Name)))
+	identity = append(identity, k.Name...)
+	identity = binary.BigEndian.AppendUint16(identity, uint16(len(context)))
+	identity = append(identity, context...)
+	identity = binary.BigEndian.AppendUint16(identity, 0x5301)
+	kdf := uint16(1)
+	if s.Hash().Size() == sha512.Size384 {
+		kdf = 2
+	}
+	identity = binary.BigEndian.AppendUint16(identity, kdf)
+	digest := sha256.Sum256(identity)
+	extracted, err := hkdf.Extract(sha256.New, k.Secret, nil)
+	if err != nil {
+		return nil, err
+	}
+	return expandLabel(sha256.New, extracted, "derived psk", digest[:], s.Hash().Size()), nil
+}
+
 // registeredSecrets (SPEC §7.2).
-func registeredSecrets(s *Suite, hash, ikm []byte) ([4][]byte, error) {
+func registeredSecrets(s *Suite, hash []byte, key *RegisteredKey) ([4][]byte, error) {
 	var out [4][]byte
-	prk, err := hkdf.Extract(s.Hash, ikm, hash)
+	imported, err := key.imported(s)
+	if err != nil {
+		return out, err
+	}
+	prk, err := hkdf.Extract(s.Hash, imported, hash)
 	if err != nil {
 		return out, err
 	}

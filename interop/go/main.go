@@ -61,6 +61,8 @@ func main() {
 	curves := flag.String("curves", "", "TLS groups by number")
 	keyName := flag.String("key-name", "", "registered keys: name")
 	secret := flag.String("secret", "", "registered keys: secret, hex")
+	ownIdentity := flag.String("own", "", "registered keys: identity of this client")
+	peerIdentity := flag.String("peer", "", "registered keys: identity of the server")
 	suite := flag.Uint("suite", 0x1301, "registered keys: suite")
 	wait := flag.Duration("wait", 20*time.Second, "for each call")
 	expectFail := flag.Bool("expect-refusal", false, "the handshake must fail")
@@ -79,11 +81,16 @@ func main() {
 		RecordSize: uint16(*n), FirstRecordSize: uint16(*n0), Window: uint32(*window), MessageLimit: 64 << 20,
 		Unscheduled: uint32(*unscheduled), DatagramLimit: uint16(*datagram), Stripes: byte(*k)}}
 	if *secret != "" {
-		var err error
-		if config.Secret, err = hex.DecodeString(*secret); err != nil {
+		raw, err := hex.DecodeString(*secret)
+		if err != nil {
 			fatal(err)
 		}
-		config.KeyName = []byte(*keyName)
+		for _, identity := range []string{*ownIdentity, *peerIdentity} {
+			if identity == "" || len(identity) > 255 || *ownIdentity == *peerIdentity {
+				fatal(fmt.Errorf("-own and -peer: two identities of 1 to 255 bytes"))
+			}
+		}
+		config.Registered = &RegisteredKey{Secret: raw, Name: []byte(*keyName), Client: []byte(*ownIdentity), Server: []byte(*peerIdentity)}
 		config.Params.Suites = []uint16{uint16(*suite)}
 	} else {
 		var err error

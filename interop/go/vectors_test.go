@@ -374,6 +374,9 @@ func TestKeySchedule(t *testing.T) {
 			Name    string                   `json:"name"`
 			Suite   string                   `json:"suite"`
 			IKM     Hex                      `json:"ikm"`
+			KeyName Hex                      `json:"key_name"`
+			Client  Hex                      `json:"client"`
+			Server  Hex                      `json:"server"`
 			Hash    Hex                      `json:"parameter_hash"`
 			Secrets map[string][]epochVector `json:"secrets"`
 		} `json:"registered"`
@@ -410,7 +413,7 @@ func TestKeySchedule(t *testing.T) {
 	}
 	for _, v := range f.Reg {
 		s := suiteOf(t, v.Suite)
-		secrets, err := registeredSecrets(s, v.Hash, v.IKM)
+		secrets, err := registeredSecrets(s, v.Hash, &RegisteredKey{v.IKM, v.KeyName, v.Client, v.Server})
 		if err != nil {
 			t.Fatal(err)
 		}

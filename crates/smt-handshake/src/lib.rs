@@ -6,7 +6,7 @@
 //!
 //! - [`TlsProvider`]: TLS 1.3 by rustls, carried in messages; post-quantum by default. Made from
 //!   a [`ClientTls`], a [`ServerTls`] or both; they are made from an [`Identity`] and a [`Trust`].
-//! - [`RegisteredProvider`]: keys that the application negotiated itself.
+//! - [`RegisteredProvider`]: keys that the application negotiated itself ([`RegisteredKey`]).
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
 //! Beside them: [`HmacTokens`] for cookies, reset tokens and tables, [`certificates`] to make
@@ -36,6 +36,7 @@ mod pem;
 mod pinned;
 mod plaintext;
 mod registered;
+mod registered_key;
 mod sources;
 mod throw_away;
 mod tls;
@@ -49,7 +50,8 @@ pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
 pub use pem::CredentialError;
 pub use plaintext::PlaintextProvider;
-pub use registered::{RegisteredKey, RegisteredKeyError, RegisteredProvider};
+pub use registered::RegisteredProvider;
+pub use registered_key::{KeyEnds, RegisteredKey, RegisteredKeyError};
 pub use sources::Sources;
 pub use throw_away::ThrowAway;
 pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};

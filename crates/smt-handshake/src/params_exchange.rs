@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
-use smt_record::{SessionSecrets, Side, from_registered, parameter_hash};
+use smt_record::{SessionSecrets, Side, parameter_hash};
 use smt_wire::Params;
 
 use crate::failure::{caller, malformed, nothing_common, parse_params};
-use crate::registered::RegisteredKey;
+use crate::registered_key::RegisteredKey;
 
 /// One attempt without key exchange bytes, of either side.
 pub(crate) struct ParamsExchange {
@@ -59,13 +59,15 @@ impl SecretSource {
         }
     }
 
-    fn finished(&self, parameter_hash: &[u8; 32]) -> Finished {
+    /// What the exchange yields for `side`, which is this one.
+    fn finished(&self, side: Side, parameter_hash: &[u8; 32]) -> Finished {
         match self {
             Self::Registered(key) => Finished {
-                secrets: from_registered(key.suite(), key.ikm(), parameter_hash),
+                secrets: key.imported(side).session_secrets(parameter_hash),
                 peer: PeerIdentity {
                     certificates: Vec::new(),
                     key_name: Some(key.name().to_vec()),
+                    key_identity: Some(key.ends().peer.to_owned()),
                 },
                 key_exchange: "registered key",
             },
@@ -147,7 +149,7 @@ impl ParamsExchange {
             Side::Client => parameter_hash(own, peer),
             Side::Server => parameter_hash(peer, own),
         };
-        Ok(self.source.finished(&hash))
+        Ok(self.source.finished(self.side, &hash))
     }
 }
 

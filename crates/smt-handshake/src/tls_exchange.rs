@@ -251,6 +251,7 @@ impl TlsExchange {
             peer: PeerIdentity {
                 certificates: certificates.iter().map(|der| der.to_vec()).collect(),
                 key_name: None,
+                key_identity: None,
             },
             key_exchange: group
                 .and_then(|group| group.name().as_str())

@@ -5,7 +5,7 @@
 mod harness;
 
 use harness::{NAME, params, providers, run_with};
-use smt_handshake::{Algorithms, RegisteredKey, RegisteredProvider};
+use smt_handshake::{Algorithms, KeyEnds, RegisteredKey, RegisteredProvider};
 use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
@@ -106,9 +106,12 @@ mod changed_in_flight {
 
     #[test]
     fn no_byte_of_a_registered_keys_parameters_changes_without_other_secrets_or_a_refusal() {
-        let key = || RegisteredKey::from_secret(b"k", Suite::Aes128Gcm, &[5; 32]).unwrap();
-        let client = RegisteredProvider::client(key());
-        let server = RegisteredProvider::server(vec![key()]).unwrap();
+        let key = |own, peer| {
+            let ends = KeyEnds { own, peer };
+            RegisteredKey::from_secret(b"k", ends, Suite::Aes128Gcm, &[5; 32]).unwrap()
+        };
+        let client = RegisteredProvider::client(key("a", "b"));
+        let server = RegisteredProvider::server(vec![key("b", "a")]).unwrap();
         assert_every_byte_is_bound(&client, &server, &[1, 0x80]);
     }
 

@@ -5,17 +5,28 @@
 mod harness;
 
 use harness::{params, run, run_with};
-use smt_handshake::{Algorithms, PlaintextProvider, RegisteredKey, RegisteredProvider};
+use smt_handshake::{Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider};
 use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
-fn key(name: &[u8], secret: u8) -> RegisteredKey {
-    RegisteredKey::from_secret(name, Suite::Aes256Gcm, &[secret; 32]).unwrap()
+const CLIENT: KeyEnds<'static> = KeyEnds {
+    own: "client",
+    peer: "server",
+};
+
+const SERVER: KeyEnds<'static> = KeyEnds {
+    own: "server",
+    peer: "client",
+};
+
+fn key(name: &[u8], ends: KeyEnds<'_>, secret: u8) -> RegisteredKey {
+    RegisteredKey::from_secret(name, ends, Suite::Aes256Gcm, &[secret; 32]).unwrap()
 }
 
 fn providers() -> (RegisteredProvider, RegisteredProvider) {
-    let server = RegisteredProvider::server(vec![key(b"other", 1), key(b"one", 2)]).unwrap();
-    (RegisteredProvider::client(key(b"one", 2)), server)
+    let keys = vec![key(b"other", SERVER, 1), key(b"one", SERVER, 2)];
+    let server = RegisteredProvider::server(keys).unwrap();
+    (RegisteredProvider::client(key(b"one", CLIENT, 2)), server)
 }
 
 mod registered {
@@ -48,27 +59,28 @@ mod registered {
     #[test]
     fn tls_keys_of_every_suite_are_taken() {
         for suite in Suite::ALL {
-            let of = || {
+            let of = |ends| {
                 let keys = [vec![1; suite.key_len()], vec![2; suite.key_len()]];
                 let (client, server) = ((&keys[0][..], &[3; 12]), (&keys[1][..], &[4; 12]));
-                RegisteredKey::from_tls_keys(b"k", suite, client, server).unwrap()
+                RegisteredKey::from_tls_keys(b"k", ends, suite, client, server).unwrap()
             };
-            let server = RegisteredProvider::server(vec![of()]).unwrap();
-            let (at_client, at_server) = run(&RegisteredProvider::client(of()), &server).both();
+            let server = RegisteredProvider::server(vec![of(SERVER)]).unwrap();
+            let (at_client, at_server) =
+                run(&RegisteredProvider::client(of(CLIENT)), &server).both();
             assert_eq!(at_client.secrets, at_server.secrets);
         }
     }
 
     #[test]
     fn a_key_of_the_same_name_and_another_content_gives_other_secrets() {
-        let server = RegisteredProvider::server(vec![key(b"one", 9)]).unwrap();
+        let server = RegisteredProvider::server(vec![key(b"one", SERVER, 9)]).unwrap();
         let (at_client, at_server) = run(&providers().0, &server).both();
         assert_ne!(at_client.secrets, at_server.secrets);
     }
 
     #[test]
     fn an_unknown_name_is_refused_by_name() {
-        let client = RegisteredProvider::client(key(b"nobody", 2));
+        let client = RegisteredProvider::client(key(b"nobody", CLIENT, 2));
         let failure = run(&client, &providers().1).server_failure();
         assert_eq!(
             (failure.kind, failure.fault),
@@ -82,7 +94,7 @@ mod registered {
 
     #[test]
     fn another_suite_is_refused() {
-        let other = RegisteredKey::from_secret(b"one", Suite::Aes128Gcm, &[2; 32]).unwrap();
+        let other = RegisteredKey::from_secret(b"one", CLIENT, Suite::Aes128Gcm, &[2; 32]).unwrap();
         let failure = run(&RegisteredProvider::client(other), &providers().1).server_failure();
         assert_eq!(failure.kind, FailureKind::NoCommonParameters);
         assert!(

@@ -47,6 +47,8 @@ pub struct PeerIdentity {
     pub certificates: Vec<Vec<u8>>,
     /// Name of the registered key, if that was used.
     pub key_name: Option<Vec<u8>>,
+    /// Identity that the registered key gives the peer, if that was used (SPEC §7.2).
+    pub key_identity: Option<String>,
 }
 
 /// Makes key exchanges; held by an endpoint.

@@ -3,7 +3,7 @@
 //!
 //! 1. [`parameter_hash`] binds every clear parameter, byte for byte as sent and received.
 //! 2. Four secrets come from the TLS exporter ([`SessionSecrets::from_exporter`]) or from a
-//!    registered key ([`from_registered`]): data and control of each direction.
+//!    registered key ([`ImportedKey`](crate::ImportedKey)): data and control of each direction.
 //! 3. Each secret gives a key and an IV, and at a key update the next secret.
 //!
 //! TLS's own traffic keys never get here, and a registered key is only input: it seals nothing.
@@ -127,7 +127,7 @@ impl SessionSecrets {
             .any(|direction| direction.data.is_plaintext() || direction.control.is_plaintext())
     }
 
-    fn from_labels<E>(
+    pub(crate) fn from_labels<E>(
         suite: Suite,
         labels: [&str; 4],
         mut fill: impl FnMut(&mut [u8], &str) -> Result<(), E>,
@@ -155,27 +155,6 @@ impl DirectionSecrets {
             data: next_epoch(suite, &self.data),
             control: next_epoch(suite, &self.control),
         }
-    }
-}
-
-/// Secrets from a registered key (SPEC §7.2): `ikm` is a secret of the application, or both keys
-/// and IVs of a TLS session. The parameter hash holds both fresh randoms, so that the same key
-/// registered twice gives different secrets.
-pub fn from_registered(suite: Suite, ikm: &[u8], parameter_hash: &[u8; 32]) -> SessionSecrets {
-    let prk = hkdf::Salt::new(hkdf_algorithm(suite), parameter_hash).extract(ikm);
-    let labels = [
-        "smt client data",
-        "smt client control",
-        "smt server data",
-        "smt server control",
-    ];
-    let secrets = SessionSecrets::from_labels(suite, labels, |out, label| {
-        expand_label_with(&prk, label, parameter_hash, out);
-        Ok::<(), core::convert::Infallible>(())
-    });
-    match secrets {
-        Ok(secrets) => secrets,
-        Err(never) => match never {},
     }
 }
 
@@ -239,7 +218,7 @@ fn next_epoch(suite: Suite, secret: &Secret) -> Secret {
     }
 }
 
-fn expand_label_with(prk: &hkdf::Prk, label: &str, context: &[u8], out: &mut [u8]) {
+pub(crate) fn expand_label_with(prk: &hkdf::Prk, label: &str, context: &[u8], out: &mut [u8]) {
     let out_length = u16::try_from(out.len()).expect("documented under Panics");
     let label_length = u8::try_from(PREFIX.len() + label.len()).expect("documented under Panics");
     let context_length = u8::try_from(context.len()).expect("documented under Panics");
@@ -256,7 +235,7 @@ fn expand_label_with(prk: &hkdf::Prk, label: &str, context: &[u8], out: &mut [u8
         .expect("documented under Panics");
 }
 
-fn hkdf_algorithm(suite: Suite) -> hkdf::Algorithm {
+pub(crate) fn hkdf_algorithm(suite: Suite) -> hkdf::Algorithm {
     match suite {
         Suite::Aes128Gcm | Suite::ChaCha20Poly1305 => hkdf::HKDF_SHA256,
         Suite::Aes256Gcm => hkdf::HKDF_SHA384,

@@ -22,6 +22,7 @@ mod aead;
 mod aws_lc;
 mod cipher;
 mod epoch;
+mod imported_key;
 mod key_limits;
 mod key_log;
 mod key_schedule;
@@ -42,10 +43,11 @@ mod window;
 
 pub use aead::{Aead, AeadProvider, OpenFailed};
 pub use aws_lc::AwsLc;
+pub use imported_key::{ImportedIdentity, ImportedKey};
 pub use key_limits::{KeyLimits, KeyLimitsError, KeyUsedUp};
 pub use key_log::{KeyLog, KeyLogContext, KeyLogEntry};
 pub use key_schedule::{
-    DirectionSecrets, Purpose, SessionSecrets, Side, expand_label, from_registered, parameter_hash,
+    DirectionSecrets, Purpose, SessionSecrets, Side, expand_label, parameter_hash,
 };
 pub use message::{FrozenMessage, SealError};
 pub use numbers::{

@@ -14,8 +14,9 @@ use smt_wire::{Geometry, InnerHeader, Kind, TAG_LEN};
 
 use crate::aead::{Aead, AeadProvider, OpenFailed};
 use crate::aws_lc::AwsLc;
+use crate::imported_key::{ImportedIdentity, ImportedKey};
 use crate::key_limits::KeyLimits;
-use crate::key_schedule::{DirectionSecrets, Side, from_registered};
+use crate::key_schedule::{DirectionSecrets, Side};
 use crate::message::FrozenMessage;
 use crate::numbers::{IdAllocator, IdLayout, IndexBits};
 use crate::open_keys::OpenKeys;
@@ -34,7 +35,12 @@ pub(crate) fn small_limits() -> KeyLimits {
 
 /// The same secrets for the same side and suite.
 pub(crate) fn secrets(suite: Suite, side: Side) -> DirectionSecrets {
-    let session = from_registered(suite, b"a key for tests", &[1; 32]);
+    let identity = ImportedIdentity {
+        key_name: b"",
+        client: b"client",
+        server: b"server",
+    };
+    let session = ImportedKey::new(suite, b"a key for tests", &identity).session_secrets(&[1; 32]);
     match side {
         Side::Client => session.client,
         Side::Server => session.server,

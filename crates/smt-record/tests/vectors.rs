@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use smt_record::{
     AeadProvider, AwsLc, DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow,
-    IndexBits, KeyLimits, KeyLog, KeyLogContext, KeyLogEntry, OpenKeys, OutgoingId, Padding,
-    SealKeys, SessionSecrets, Side, Suite, from_registered, open_first, open_rest, parameter_hash,
+    ImportedIdentity, ImportedKey, IndexBits, KeyLimits, KeyLog, KeyLogContext, KeyLogEntry,
+    OpenKeys, OutgoingId, Padding, SealKeys, SessionSecrets, Side, Suite, open_first, open_rest,
+    parameter_hash,
 };
 use smt_wire::{
     Body, Control, Geometry, InnerHeader, MessageId, Packet, SessionIndex, VERSION, parse,
@@ -258,10 +259,15 @@ mod key_schedule {
     fn registered_secrets_and_keys_agree() {
         for vector in read("key_schedule").list("registered") {
             let hash = vector.bytes("parameter_hash").try_into().unwrap();
-            check(
-                vector,
-                from_registered(vector.suite(), &vector.bytes("ikm"), &hash),
-            );
+            let [key_name, client, server] =
+                ["key_name", "client", "server"].map(|field| vector.bytes(field));
+            let identity = ImportedIdentity {
+                key_name: &key_name,
+                client: &client,
+                server: &server,
+            };
+            let key = ImportedKey::new(vector.suite(), &vector.bytes("ikm"), &identity);
+            check(vector, key.session_secrets(&hash));
         }
     }
 

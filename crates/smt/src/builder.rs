@@ -79,8 +79,9 @@ impl Builder {
         self
     }
 
-    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A server may have many, told
-    /// apart by name; a client has one. Options of TLS have no place beside it: an endpoint that has both is not opened.
+    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has one, for one server or
+    /// several that share an identity; a server has one for each client identity, told apart by name, and all of them
+    /// give it the same own identity. Options of TLS have no place beside it: an endpoint that has both is not opened.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.registered.push(key);
         self

@@ -457,11 +457,13 @@ impl Core {
         let PeerIdentity {
             certificates,
             key_name,
+            key_identity,
         } = identity;
         let peer = Peer {
             address: facts.path.remote,
             certificates,
             key_name,
+            key_identity,
         };
         self.peers.insert(session, Arc::new(peer));
     }

@@ -96,8 +96,8 @@ pub use statistics::Statistics;
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, CertificateText, ClientAuth, CredentialError, Group, Identity, RegisteredKey,
-    RegisteredKeyError, ThrowAway, Trust, certificates,
+    Algorithms, CertificateText, ClientAuth, CredentialError, Group, Identity, KeyEnds,
+    RegisteredKey, RegisteredKeyError, ThrowAway, Trust, certificates,
 };
 pub use smt_io::UdpOptions;
 pub use smt_proto::handshake::{FailureKind, Fault};

@@ -36,6 +36,8 @@ pub struct Peer {
     pub certificates: Vec<Vec<u8>>,
     /// Name of the registered key, if the session has one.
     pub key_name: Option<Vec<u8>>,
+    /// Identity that the registered key gives the sender, if the session has one.
+    pub key_identity: Option<String>,
 }
 
 /// A message that has come, before a handle is made of it.

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use smt::{Builder, Padding, RegisteredKey, Suite, blocking};
+use smt::{Builder, KeyEnds, Padding, RegisteredKey, Suite, blocking};
 use support::forwarder::Forwarder;
 use support::lossy::lossy;
 use support::payload::{is_payload, payload};
@@ -50,7 +50,9 @@ fn soak(is_lossy: bool) {
     let address = forwarder
         .as_ref()
         .map_or(server.address, Forwarder::address);
-    let client = options(Builder::new()).connect_blocking(address).unwrap();
+    let client = options(Builder::new(), "client", "server")
+        .connect_blocking(address)
+        .unwrap();
     let session = client.connect().unwrap();
     let (began, done, bytes) = (Instant::now(), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -147,9 +149,10 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Both processes know one key: certificates would have to be handed over.
-fn options(builder: Builder) -> Builder {
-    let key = RegisteredKey::from_secret(b"soak", Suite::Aes128Gcm, &[42; 32]).unwrap();
-    builder.registered_key(key).padding(Padding::None)
+fn options(builder: Builder, own: &str, peer: &str) -> Builder {
+    let ends = KeyEnds { own, peer };
+    let key = RegisteredKey::from_secret(b"soak", ends, Suite::Aes128Gcm, &[42; 32]);
+    builder.registered_key(key.unwrap()).padding(Padding::None)
 }
 
 /// The server, in a process of its own: this program, started with a variable set.
@@ -213,7 +216,7 @@ fn the_other_process() {
         return;
     }
     static EXECUTED: AtomicU64 = AtomicU64::new(0);
-    let server = options(Builder::new())
+    let server = options(Builder::new(), "server", "client")
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     serve(&server, 2, |request| {

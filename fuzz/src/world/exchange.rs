@@ -12,7 +12,7 @@ use smt_proto::handshake::{
     FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose,
     PeerIdentity, TokenMac,
 };
-use smt_record::{Side, Suite, from_registered, parameter_hash};
+use smt_record::{ImportedIdentity, ImportedKey, Side, Suite, parameter_hash};
 
 /// Makes the exchanges of one node.
 pub(super) struct Exchanges {
@@ -127,8 +127,14 @@ impl Exchange {
 
     fn finish(&mut self) {
         let transcript = self.transcript.expect("the parameters are agreed on");
+        let identity = ImportedIdentity {
+            key_name: b"",
+            client: b"client",
+            server: b"server",
+        };
+        let key = ImportedKey::new(Suite::Aes128Gcm, SECRET, &identity);
         self.finished = Some(Finished {
-            secrets: from_registered(Suite::Aes128Gcm, SECRET, &transcript),
+            secrets: key.session_secrets(&transcript),
             peer: PeerIdentity::default(),
             key_exchange: "none",
         });

@@ -1,56 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
+use crate::registered_key::KeyEnds;
 
 fn key(name: &[u8], suite: Suite) -> RegisteredKey {
-    RegisteredKey::from_secret(name, suite, &[5; 32]).unwrap()
+    key_of("here", name, suite)
 }
 
-mod from_secret {
-    use super::*;
-
-    #[test]
-    fn short_secrets_and_long_names_are_refused() {
-        let short = RegisteredKey::from_secret(b"k", Suite::Aes128Gcm, &[0; 15]).unwrap_err();
-        assert!(matches!(short, RegisteredKeyError::ShortSecret { len: 15 }));
-        let long = RegisteredKey::from_secret(&[0; 33], Suite::Aes128Gcm, &[0; 16]).unwrap_err();
-        assert!(matches!(long, RegisteredKeyError::LongName { len: 33 }));
-        RegisteredKey::from_secret(&[0; 32], Suite::Aes128Gcm, &[0; 16]).unwrap();
-    }
-}
-
-mod from_tls_keys {
-    use super::*;
-
-    #[test]
-    fn ikm_is_client_key_and_iv_then_server_key_and_iv() {
-        let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
-        let key = RegisteredKey::from_tls_keys(
-            b"k",
-            Suite::Aes128Gcm,
-            (&client.0, &client.1),
-            (&server.0, &server.1),
-        );
-        let wanted = [&[1; 16][..], &[2; 12], &[3; 16], &[4; 12]].concat();
-        assert_eq!(key.unwrap().ikm(), wanted);
-    }
-
-    #[test]
-    fn keys_of_another_suites_length_are_refused() {
-        let (right, wrong) = ([0; 16], [0; 32]);
-        for (client, server) in [(&right[..], &wrong[..]), (&wrong[..], &right[..])] {
-            let error = RegisteredKey::from_tls_keys(
-                b"k",
-                Suite::Aes128Gcm,
-                (client, &[0; 12]),
-                (server, &[0; 12]),
-            );
-            let error = error.unwrap_err();
-            assert!(
-                matches!(error, RegisteredKeyError::KeyLength { len: 32, .. }),
-                "{error}"
-            );
-        }
-    }
+fn key_of(own: &str, name: &[u8], suite: Suite) -> RegisteredKey {
+    let ends = KeyEnds { own, peer: "there" };
+    RegisteredKey::from_secret(name, ends, suite, &[5; 32]).unwrap()
 }
 
 mod server {
@@ -70,39 +28,46 @@ mod server {
             "two registered keys have the name \"a\"; give each its own"
         );
     }
+
+    #[test]
+    fn two_own_identities_are_refused() {
+        let keys = vec![
+            key_of("here", b"a", Suite::Aes128Gcm),
+            key_of("elsewhere", b"b", Suite::Aes128Gcm),
+        ];
+        let error = RegisteredProvider::server(keys).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "an endpoint's registered keys call it \"here\" and \"elsewhere\"; give it one identity of its own in all"
+        );
+    }
 }
 
 mod both {
     use super::*;
 
+    fn others() -> Vec<RegisteredKey> {
+        vec![key(b"a", Suite::Aes128Gcm)]
+    }
+
     #[test]
     fn the_own_key_has_the_suite_of_the_others() {
-        let others = || vec![key(b"a", Suite::Aes128Gcm)];
-        let own = |suite| RegisteredKey::from_secret(b"b", suite, &[6; 32]).unwrap();
-        RegisteredProvider::both(own(Suite::Aes128Gcm), others()).unwrap();
-        let error = RegisteredProvider::both(own(Suite::Aes256Gcm), others()).unwrap_err();
+        RegisteredProvider::both(key(b"b", Suite::Aes128Gcm), others()).unwrap();
+        let own = key(b"b", Suite::Aes256Gcm);
+        let error = RegisteredProvider::both(own, others()).unwrap_err();
         assert!(matches!(error, RegisteredKeyError::TwoSuites { .. }));
     }
 
     #[test]
-    fn a_key_for_both_directions_is_refused_whatever_its_names() {
-        for name in [b"a", b"b"] {
-            let own = key(name, Suite::Aes128Gcm);
-            let accepted = vec![key(b"a", Suite::Aes128Gcm)];
-            let error = RegisteredProvider::both(own, accepted).unwrap_err();
-            assert!(matches!(error, RegisteredKeyError::BothDirections { .. }));
-            let text = error.to_string();
-            assert!(text.contains("register a key for each direction"), "{text}");
-        }
+    fn the_own_key_has_the_own_identity_of_the_others() {
+        let own = key_of("elsewhere", b"b", Suite::Aes128Gcm);
+        let error = RegisteredProvider::both(own, others()).unwrap_err();
+        assert!(matches!(error, RegisteredKeyError::TwoIdentities { .. }));
     }
-}
-
-mod debug {
-    use super::*;
 
     #[test]
-    fn the_secret_is_not_shown() {
-        let shown = format!("{:?}", key(b"a", Suite::Aes128Gcm));
-        assert_eq!(shown, "RegisteredKey { name: \"a\", suite: Aes128Gcm, .. }");
+    fn no_key_to_answer_to_is_refused() {
+        let error = RegisteredProvider::both(key(b"b", Suite::Aes128Gcm), Vec::new()).unwrap_err();
+        assert!(matches!(error, RegisteredKeyError::NoKey));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{self, digest};
 use serde_json::{Value, json};
 use smt_record::{
-    Aead, AeadProvider, AwsLc, DirectionSecrets, KeyLimits, SealKeys, SessionSecrets, Side, Suite,
-    expand_label, from_registered, parameter_hash,
+    Aead, AeadProvider, AwsLc, DirectionSecrets, ImportedIdentity, ImportedKey, KeyLimits,
+    SealKeys, SessionSecrets, Side, Suite, expand_label, parameter_hash,
 };
 use smt_wire::{
     Ack, Body, ControlHeader, ControlNumber, Grant, MessageId, Resend, SessionIndex, TO_THE_END,
@@ -82,20 +82,34 @@ fn registered() -> Vec<Value> {
     let mut vectors = Vec::new();
     for suite in Suite::ALL {
         let tls_keys = 2 * (suite.key_len() + 12);
-        // A secret; kTLS-style keys; the same keys in another session.
-        for (name, length, session) in [
-            ("a secret", 32, 1),
-            ("TLS keys", tls_keys, 1),
-            ("TLS keys", tls_keys, 2),
+        let longest = ["x".repeat(255), "y".repeat(255)];
+        // A secret; the same turned around, and with a byte moved from one identity to the other; kTLS-style
+        // keys; the same keys in another session; the shortest name and the longest identities.
+        for (name, length, session, (key_name, client, server)) in [
+            ("a secret", 32, 1, ("rack 12", "web-1", "store-1")),
+            ("a secret", 32, 1, ("rack 12", "store-1", "web-1")),
+            ("a secret", 32, 1, ("rack 12", "web-", "1store-1")),
+            ("TLS keys", tls_keys, 1, ("rack 12", "web-1", "store-1")),
+            ("TLS keys", tls_keys, 2, ("rack 12", "web-1", "store-1")),
+            ("a secret", 16, 2, ("", &longest[0][..], &longest[1][..])),
         ] {
             let ikm = bytes(&format!("{name} {suite}"), length);
             let hash = array(&format!("session {session}"));
+            let identity = ImportedIdentity {
+                key_name: key_name.as_bytes(),
+                client: client.as_bytes(),
+                server: server.as_bytes(),
+            };
+            let key = ImportedKey::new(suite, &ikm, &identity);
             vectors.push(json!({
-                "name": format!("{name}, session {session}"),
+                "name": format!("{name}, session {session}, {client:.8} calls {server:.8}"),
                 "suite": code(suite),
                 "ikm": hex(&ikm),
+                "key_name": hex(key_name.as_bytes()),
+                "client": hex(client.as_bytes()),
+                "server": hex(server.as_bytes()),
                 "parameter_hash": hex(&hash),
-                "secrets": epochs(from_registered(suite, &ikm, &hash)),
+                "secrets": epochs(key.session_secrets(&hash)),
             }));
         }
     }

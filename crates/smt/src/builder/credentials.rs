@@ -49,7 +49,7 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_handshake::{ClientAuth, Group, RegisteredKey, ThrowAway, Trust};
+    use smt_handshake::{ClientAuth, Group, KeyEnds, RegisteredKey, ThrowAway, Trust};
     use smt_record::Suite;
 
     fn trust() -> Trust {
@@ -61,7 +61,15 @@ mod tests {
     }
 
     fn key() -> RegisteredKey {
-        RegisteredKey::from_secret(b"k", Suite::Aes128Gcm, &[7; 32]).unwrap()
+        key_of(b"k")
+    }
+
+    fn key_of(name: &[u8]) -> RegisteredKey {
+        let ends = KeyEnds {
+            own: "here",
+            peer: "there",
+        };
+        RegisteredKey::from_secret(name, ends, Suite::Aes128Gcm, &[7; 32]).unwrap()
     }
 
     /// What opening says.
@@ -115,8 +123,9 @@ mod tests {
 
     #[test]
     fn a_client_with_two_registered_keys_is_refused() {
-        let other = RegisteredKey::from_secret(b"l", Suite::Aes128Gcm, &[8; 32]).unwrap();
-        let both = Builder::new().registered_key(key()).registered_key(other);
+        let both = Builder::new()
+            .registered_key(key_of(b"k"))
+            .registered_key(key_of(b"l"));
         both.basis(true).unwrap();
         assert!(refused(&both, false).contains("one registered key"));
     }

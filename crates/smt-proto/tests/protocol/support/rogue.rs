@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use smt_record::{
     FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits, OutgoingId, SealKeys,
-    SessionSecrets, Side, Suite, from_registered,
+    SessionSecrets, Side, Suite,
 };
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
@@ -58,7 +58,7 @@ impl Rogue {
     fn new(from: usize, index: SessionIndex) -> Self {
         let SessionSecrets { client, server, .. } = TRANSCRIPT.with_borrow(|last| {
             let (transcript, hash) = last.as_ref().expect("a session was established");
-            from_registered(Suite::Aes128Gcm, transcript, hash)
+            super::exchange::secrets(transcript, hash)
         });
         let secrets = if from == 0 { client } else { server };
         Self {
