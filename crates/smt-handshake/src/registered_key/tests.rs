@@ -86,6 +86,13 @@ mod from_secret {
     }
 
     #[test]
+    fn the_same_secret_under_another_name_is_another_key() {
+        let named = |name, ends| RegisteredKey::from_secret(name, ends, Suite::Aes128Gcm, &[5; 32]);
+        let (here, there) = (named(b"k", ENDS).unwrap(), named(b"l", OTHER_END).unwrap());
+        assert!(!agree(&here, &there) && !agree(&there, &here));
+    }
+
+    #[test]
     fn no_end_agrees_with_itself() {
         for ends in [ENDS, OTHER_END] {
             assert!(!agree(&of(ends).unwrap(), &of(ends).unwrap()));
