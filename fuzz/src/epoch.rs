@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use arbitrary::Arbitrary;
 use smt_record::{
-    FrozenMessage, IdAllocator, IdLayout, IndexBits, KeyLimits, KeyUsedUp, OpenKeys, SealError,
-    ImportedIdentity, ImportedKey, SealKeys, Side, Suite,
+    FrozenMessage, IdAllocator, IdLayout, ImportedIdentity, ImportedKey, IndexBits, KeyLimits,
+    KeyUsedUp, OpenKeys, SealError, SealKeys, Side, Suite,
 };
 use smt_wire::{Geometry, InnerHeader, Kind};
 

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, PlaintextProvider, KeyEnds, RegisteredKey, RegisteredProvider,
-    ServerTls, ThrowAway, TlsProvider,
+    Algorithms, ClientAuth, ClientTls, Group, KeyEnds, PlaintextProvider, RegisteredKey,
+    RegisteredProvider, ServerTls, ThrowAway, TlsProvider,
 };
 use smt_proto::handshake::{Finished, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
