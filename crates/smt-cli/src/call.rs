@@ -3,10 +3,14 @@
 //!
 //! 1. The message is read whole.
 //! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they come.
+//!    A signal meanwhile cancels it at the server (`cancellation`).
 //! 3. With `--count` or -v the latency is told on standard error.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+mod cancellation;
+mod output;
+
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,8 +26,13 @@ use crate::size::Size;
 use crate::sockets::SocketArguments;
 use crate::standard_error;
 use crate::time_span;
+use cancellation::Cancellation;
 
 /// Call a server: send a request, and write the reply
+///
+/// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that nobody waits for the reply, the last line on
+/// standard error says whether it may have run, and the exit code is 128 and the signal's number. A second one ends the
+/// process at once. A file of --out that is there stays as it is until there is a reply and room for all of it.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The server's address; the default port is 17379
@@ -60,9 +69,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let builder = builder(arguments)?;
     let message = read(&arguments.input)?;
     // Before anything is sent: a call whose reply cannot be written should not be made.
-    let mut output = Output::open(&arguments.output)?;
+    let cancellation = Cancellation::on_signals()?;
+    let mut output = cancellation.open(&arguments.output)?;
     let began = Instant::now();
     let client = builder.connect_blocking(&arguments.address)?;
+    cancellation.of(&client);
     tracing::info!(local = %client.local_address(), "connected in {}", time_span::display(began.elapsed()));
     let time_left = |began: Instant| {
         arguments
@@ -75,9 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let began = Instant::now();
         let deadline = time_left(first.take().unwrap_or(began));
         if arguments.one_way {
-            send(&client, message.clone(), deadline)?;
+            cancellation.during(|| send(&client, message.clone(), deadline))?;
         } else {
-            let reply = call(&client, message.clone(), deadline)?;
+            let reply = cancellation.during(|| call(&client, message.clone(), deadline))?;
             output.write(&reply)?;
         }
         times.push(began.elapsed());
@@ -159,73 +170,6 @@ fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
         )));
     }
     Ok(bytes.into())
-}
-
-/// Where replies go.
-enum Output {
-    File(ReplyFile),
-    Standard,
-}
-
-/// A file for replies. One that exists keeps what it has until there is a reply; one that does not is there only if
-/// there was one.
-struct ReplyFile {
-    path: PathBuf,
-    file: File,
-    is_new: bool,
-    is_begun: bool,
-}
-
-impl Output {
-    fn open(path: &Path) -> Result<Self, Failure> {
-        if is_standard(path) {
-            return Ok(Self::Standard);
-        }
-        let is_new = !path.exists();
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).open(path);
-        Ok(Self::File(ReplyFile {
-            path: path.to_owned(),
-            file: file.doing(format!("writing {}", path.display()))?,
-            is_new,
-            is_begun: false,
-        }))
-    }
-
-    fn write(&mut self, reply: &[u8]) -> Result<(), Failure> {
-        match self {
-            Self::File(file) => file.write(reply).doing(format!(
-                "the request has run, but writing its reply to {} failed",
-                file.path.display()
-            )),
-            Self::Standard => {
-                let mut output = io::stdout().lock();
-                output.write_all(reply)?;
-                Ok(output.flush()?)
-            }
-        }
-    }
-}
-
-impl ReplyFile {
-    fn write(&mut self, reply: &[u8]) -> io::Result<()> {
-        let is_first = !std::mem::replace(&mut self.is_begun, true);
-        // A pipe or device has no length to set.
-        if is_first && self.file.metadata().is_ok_and(|facts| facts.is_file()) {
-            self.file.set_len(0)?;
-        }
-        self.file.write_all(reply)
-    }
-}
-
-impl Drop for ReplyFile {
-    fn drop(&mut self) {
-        if self.is_new && !self.is_begun {
-            // Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it stays.
-            let is_empty = self.file.metadata().is_ok_and(|facts| facts.len() == 0);
-            let _ = is_empty.then(|| std::fs::remove_file(&self.path));
-        }
-    }
 }
 
 fn is_standard(path: &Path) -> bool {

@@ -16,8 +16,7 @@ use crate::standard_error;
 pub(crate) struct Failure {
     text: String,
     is_reader_gone: bool,
-    /// What was asked for makes no sense.
-    is_usage: bool,
+    exit_code: u8,
 }
 
 impl Failure {
@@ -26,14 +25,22 @@ impl Failure {
         Self {
             text: text.into(),
             is_reader_gone: false,
-            is_usage: false,
+            exit_code: EXIT_FAILURE,
         }
     }
 
     /// Arguments that go without each other, or do not go together: exit code 2, as for those that are wrong alone.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
-            is_usage: true,
+            exit_code: EXIT_USAGE,
+            ..Self::new(text)
+        }
+    }
+
+    /// One that ends with an exit code of its own: that of a signal, for example.
+    pub(crate) fn with_exit_code(exit_code: u8, text: impl Into<String>) -> Self {
+        Self {
+            exit_code,
             ..Self::new(text)
         }
     }
@@ -44,10 +51,7 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         standard_error::complain(format_args!("smt: {}", self.text));
-        if self.is_usage {
-            return ExitCode::from(EXIT_USAGE);
-        }
-        ExitCode::FAILURE
+        ExitCode::from(self.exit_code)
     }
 
     /// The line.
@@ -65,7 +69,10 @@ impl<E: Error + 'static> From<E> for Failure {
         Self {
             text: one_line(error),
             is_reader_gone: is_broken_pipe,
-            is_usage: error.downcast_ref().is_some_and(is_malformed_address),
+            exit_code: match error.downcast_ref().is_some_and(is_malformed_address) {
+                true => EXIT_USAGE,
+                false => EXIT_FAILURE,
+            },
         }
     }
 }
@@ -75,6 +82,7 @@ fn is_malformed_address(error: &smt::OpenError) -> bool {
     matches!(error, smt::OpenError::Address { reason, .. } if reason.kind() == io::ErrorKind::InvalidInput)
 }
 
+const EXIT_FAILURE: u8 = 1;
 /// As clap ends for wrong arguments.
 const EXIT_USAGE: u8 = 2;
 

@@ -64,7 +64,7 @@ impl Scratch {
             interrupt.wait();
             // It is gone already if the process was about to end.
             let _ = fs::remove_dir_all(path);
-            std::process::exit(EXIT_INTERRUPTED);
+            std::process::exit(EXIT_INTERRUPTED.into());
         });
         Ok(scratch)
     }

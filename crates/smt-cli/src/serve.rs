@@ -3,8 +3,8 @@
 //!
 //! 1. The endpoint is opened; the first line on standard output says where it listens.
 //! 2. Threads take requests and hand them to the [`Handler`].
-//! 3. Ctrl-C or SIGTERM: new requests are refused, those in progress are finished, and a summary goes to
-//!    standard error.
+//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a summary goes to
+//!    standard error. A second one ends all at once.
 
 mod command;
 mod directory;
@@ -37,6 +37,10 @@ use handler::{Handler, HandlerArguments};
 use tally::Tally;
 
 /// Serve requests: echo them, hand out files, or run a command for each
+///
+/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be answered, and the server
+/// ends with exit code 0; under nohup SIGHUP is ignored. Nothing is reloaded: new certificates need a new start. A second
+/// signal kills the commands of --exec and closes all sessions at once; the exit code is then 128 and the signal's number.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose
@@ -84,7 +88,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let handler = Handler::new(&arguments.handler, limits)?;
     let shards = open(arguments)?;
-    let interrupt = Interrupt::with_last_act(command::kill_all)?;
+    let closing: Vec<Server> = shards.iter().cloned().collect();
+    let interrupt = Interrupt::with_last_act(move || {
+        command::kill_all();
+        // Callers learn at once.
+        closing
+            .iter()
+            .for_each(|shard| shard.shutdown(Duration::ZERO));
+    })?;
     let interrupt = if arguments.until_input_ends {
         interrupt.or_end_of_input()
     } else {
@@ -119,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // What still runs now has nobody left who would hear of it.
         is_over.store(true, Ordering::Relaxed);
     });
+    interrupt.give_way();
     let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
     tracing::debug!(?statistics, "final counts");
     standard_error::tell(tally::summary(&tallies, began.elapsed(), &statistics));

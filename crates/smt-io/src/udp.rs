@@ -160,6 +160,16 @@ impl UdpCarrier {
         }
     }
 
+    /// Sends threads home that wait in a receive call: none will come to this socket any more, and whoever waits is only in
+    /// the way of closing it. Has no effect on a socket that several shards receive from.
+    pub fn stop_receiving(&self) {
+        if self.place.as_ref().is_none_or(|place| place.sharers() == 1) {
+            // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it nevertheless. Elsewhere the
+            // wait ends when its time is over.
+            let _ = self.socket.shutdown(std::net::Shutdown::Read);
+        }
+    }
+
     pub(crate) fn bind_with(address: SocketAddr, options: &UdpOptions) -> Result<Self, OpenError> {
         let (carrier, address) = Self::open_for(address, options)?;
         carrier.bound(address)

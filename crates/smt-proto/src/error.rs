@@ -286,6 +286,9 @@ pub enum ConnectError {
         "environment: the runtime that this endpoint was opened on has ended; open another on one that lives on"
     )]
     Undriven,
+    /// This side has shut the endpoint down.
+    #[error("caller: this endpoint was shut down; open another one")]
+    ShutDown,
     /// This process is a copy of the one that opened the endpoint.
     #[error(
         "caller: this process is a copy (fork) of the one that opened the endpoint; open another one here"

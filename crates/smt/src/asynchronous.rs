@@ -77,6 +77,12 @@ impl Client {
         accept(&self.guard).await
     }
 
+    /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
+    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`.
+    pub async fn close(&self) {
+        shut_down(&self.guard, CloseCode::Done).await;
+    }
+
     /// This side's address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
@@ -124,17 +130,16 @@ impl Server {
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
-    /// most for `limit`, and closes all sessions. Then `accept` returns `None`.
+    /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
+    /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
     pub async fn shutdown(&self, limit: Duration) {
         let hub = self.guard.hub();
         hub.change(|core, _| core.endpoint.drain());
         let is_finished = polled(&self.guard, |core, _, waker| core.poll_finished(waker));
         // Past the limit what is left is cut off.
         let _ = tokio::time::timeout(limit, is_finished).await;
-        hub.change(|core, _| {
-            core.endpoint.close_all(CloseCode::ShuttingDown);
-            core.close();
-        });
+        shut_down(&self.guard, CloseCode::ShuttingDown).await;
     }
 }
 
@@ -216,6 +221,14 @@ impl Future for Sending {
     }
 }
 
+/// Ends the endpoint, and waits until its driver has let go of the socket.
+async fn shut_down(guard: &Guard, code: CloseCode) {
+    guard.hub().shut_down(code);
+    let is_released = polled(guard, |core, _, waker| core.poll_released(waker));
+    // A runtime that runs no tasks at the moment holds nobody up: it lets go when it runs again.
+    let _ = tokio::time::timeout(RELEASED_WITHIN, is_released).await;
+}
+
 fn poll_task(task: &mut Task, context: &mut Context<'_>) -> Poll<Result<Bytes, Error>> {
     let guard = task.guard();
     guard
@@ -256,3 +269,6 @@ async fn polled<T>(guard: &Guard, mut poll: impl FnMut(&mut Core, Time, &Waker) 
     })
     .await
 }
+
+/// A driver lets go of the socket when its task runs next; this is long for it.
+const RELEASED_WITHIN: Duration = Duration::from_secs(1);

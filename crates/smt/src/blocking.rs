@@ -92,6 +92,12 @@ impl Client {
         accept(&self.guard)
     }
 
+    /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
+    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`.
+    pub fn close(&self) {
+        self.guard.hub().shut_down(CloseCode::Done);
+    }
+
     /// This side's address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
@@ -140,7 +146,9 @@ impl Server {
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
-    /// most for `limit`, and closes all sessions. Then `accept` returns `None`.
+    /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
+    /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
     pub fn shutdown(&self, limit: Duration) {
         let hub = self.guard.hub();
         let end = hub.now() + limit;
@@ -155,10 +163,7 @@ impl Server {
             core.set_alarm(end, &mut alarm, waker);
             polled
         });
-        hub.change(|core, _| {
-            core.endpoint.close_all(CloseCode::ShuttingDown);
-            core.close();
-        });
+        hub.shut_down(CloseCode::ShuttingDown);
     }
 }
 

@@ -4,6 +4,8 @@
 //! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
 //! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
 
+mod ending;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -12,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError, Transmit};
+use smt_io::UdpCarrier;
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
     CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
@@ -25,10 +28,15 @@ use crate::outcomes::Outcomes;
 use crate::state_lock::StateLock;
 use crate::target::Target;
 
+use ending::{Releases, Socket};
+
 /// What an endpoint's lock protects.
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
-    carrier: Arc<dyn Carrier>,
+    /// Until the endpoint is shut down.
+    carrier: Option<Arc<dyn Carrier>>,
+    /// The same, if it is a socket; then what it has counted.
+    socket: Socket,
     has_dscp: bool,
     transmit: TransmitBuffer,
     /// What the socket had no room for: from this byte on.
@@ -55,15 +63,23 @@ pub(crate) struct Core {
     pub(crate) is_closed: bool,
     /// Why nobody could receive an answer any more.
     is_left: Option<ConnectError>,
+    /// Whoever waits until the task that drives has let go of the socket.
+    releases: Releases,
     /// When it was last changed.
     changed: Time,
 }
 
 impl Core {
-    pub(crate) fn new(endpoint: Endpoint, carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        carrier: Arc<dyn Carrier>,
+        udp: Option<Arc<UdpCarrier>>,
+        has_dscp: bool,
+    ) -> Self {
         Self {
             endpoint,
-            carrier,
+            carrier: Some(carrier),
+            socket: Socket::of(udp),
             has_dscp,
             transmit: TransmitBuffer::default(),
             unsent: None,
@@ -81,6 +97,7 @@ impl Core {
             finishers: Vec::new(),
             is_closed: false,
             is_left: None,
+            releases: Releases::default(),
             changed: Time::default(),
         }
     }
@@ -201,8 +218,8 @@ impl Core {
         attempt: &mut Option<ConnectId>,
         waker: &Waker,
     ) -> Poll<Result<SessionIndex, ConnectError>> {
-        if let Some(why) = &self.is_left {
-            return Poll::Ready(Err(why.clone()));
+        if let Some(why) = self.why_left() {
+            return Poll::Ready(Err(why));
         }
         let target = self
             .target
@@ -326,35 +343,6 @@ impl Core {
         self.peers.get(&session).cloned()
     }
 
-    /// No more messages will come: everyone who waits for one is woken.
-    pub(crate) fn close(&mut self) {
-        self.is_closed = true;
-        // Nobody may be left who would uncork.
-        self.corked_until = None;
-        self.arrivals.wake_all();
-    }
-
-    /// What drove it is gone, and whoever waits would wait for ever.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn abandon(&mut self) {
-        self.is_left = Some(ConnectError::Undriven);
-        self.close();
-        self.endpoint.close_all(smt_proto::CloseCode::Done);
-        self.target.iter_mut().for_each(Target::wake_all);
-    }
-
-    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
-    pub(crate) fn leave_to_original(&mut self) {
-        if self.is_left == Some(ConnectError::Copied) {
-            return;
-        }
-        self.is_left = Some(ConnectError::Copied);
-        self.unsent = None;
-        self.close();
-        self.endpoint.leave_to_original();
-        self.target.iter_mut().for_each(Target::wake_all);
-    }
-
     fn admit(
         &mut self,
         begun: Result<RpcId, Refused>,
@@ -388,7 +376,10 @@ impl Core {
 
     /// Sends the buffer from a byte on. False: the socket has no room, the rest waits.
     fn send(&mut self, transmit: Transmit, from: usize) -> bool {
-        match self.carrier.send(&transmit, &self.transmit[from..]) {
+        let Some(carrier) = &self.carrier else {
+            return true;
+        };
+        match carrier.send(&transmit, &self.transmit[from..]) {
             Err(SendError::WouldBlock { bytes_sent }) => {
                 self.unsent = Some((transmit, from + bytes_sent));
                 false

@@ -7,6 +7,7 @@
 //! *Tasks*: one task of the runtime drives (`asynchronous::driver`), and callers wait for it.
 
 mod caretaker;
+mod ending;
 mod threads;
 
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, ReceiveError, Received, Wait};
-use smt_io::{Process, UdpCarrier};
+use smt_io::Process;
 use smt_proto::{CloseCode, Refused, RpcId, Time};
 use smt_wire::AbortCode;
 
@@ -27,7 +28,7 @@ use threads::Lead;
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::driver_signal::DriverSignal;
-use crate::error::OpenError;
+use crate::error::{ErrorKind, OpenError};
 use crate::spin::Spin;
 use crate::statistics::Statistics;
 
@@ -35,8 +36,7 @@ use crate::statistics::Statistics;
 pub(crate) struct Hub {
     core: Mutex<Core>,
     lead: Mutex<Lead>,
-    carrier: Arc<dyn Carrier>,
-    udp: Option<Arc<UdpCarrier>>,
+    local_address: SocketAddr,
     clock: Clock,
     span: tracing::Span,
     receiver: Mutex<Receiver>,
@@ -49,6 +49,8 @@ pub(crate) struct Hub {
 
 /// What receiving needs; only the leader has it.
 struct Receiver {
+    /// Until the endpoint is shut down.
+    carrier: Option<Arc<dyn Carrier>>,
     buffer: Vec<u8>,
     spin: Spin,
 }
@@ -66,18 +68,18 @@ impl Hub {
     pub(crate) fn open(
         core: Core,
         carrier: Arc<dyn Carrier>,
-        udp: Option<Arc<UdpCarrier>>,
         drive: Drive,
     ) -> Result<Arc<Guard>, OpenError> {
+        let local_address = carrier.local_address();
         let receiver = Receiver {
+            carrier: Some(carrier),
             buffer: vec![0; RECEIVE_BUFFER_BYTES],
             spin: Spin::new(drive.spin),
         };
         let hub = Arc::new(Self {
             core: Mutex::new(core),
             lead: Mutex::new(Lead::default()),
-            carrier,
-            udp,
+            local_address,
             clock: drive.clock,
             span: drive.span,
             receiver: Mutex::new(receiver),
@@ -102,14 +104,14 @@ impl Hub {
     }
 
     pub(crate) fn local_address(&self) -> SocketAddr {
-        self.carrier.local_address()
+        self.local_address
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
         let core = self.lock();
         Statistics {
             protocol: core.endpoint.statistics(),
-            socket: self.udp.as_ref().map(|udp| udp.statistics()),
+            socket: core.socket_statistics(),
             sessions: core.endpoint.sessions_len(),
             memory: core.endpoint.memory(),
         }
@@ -190,14 +192,17 @@ impl Hub {
         self.driver.as_ref()
     }
 
-    pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
+    pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), ErrorKind> {
         self.change(|core, now| {
             let outcome = core.endpoint.reply(now, rpc, body);
             if matches!(outcome, Err(Refused::TooLarge { .. })) {
                 // It waits for its answer, so this cannot be refused.
                 let _ = core.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
             }
-            outcome
+            outcome.map_err(|refused| match core.why_shut_down() {
+                Some(why) => why.into(),
+                None => refused.into(),
+            })
         })
     }
 
@@ -220,13 +225,19 @@ impl Hub {
             return false;
         }
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        let received = self.carrier.receive(&mut receiver.buffer, Wait::Never);
+        let Receiver {
+            carrier, buffer, ..
+        } = &mut *receiver;
+        let Some(carrier) = carrier else {
+            return false;
+        };
+        let received = carrier.receive(buffer, Wait::Never);
         // A carrier that does not work any more never has nothing.
         let is_some = matches!(
             received,
             Ok(Some(_)) | Err(ReceiveError::Unreachable { .. })
         );
-        self.take_in(self.now(), received, &mut receiver.buffer);
+        self.take_in(self.now(), received, buffer);
         is_some
     }
 
@@ -272,9 +283,9 @@ impl Drop for Guard {
             // The sessions are the original's, and another thread of it may have held a lock.
             return;
         }
-        self.hub.change(|core, _| {
+        self.hub.change(|core, now| {
             core.close();
-            core.endpoint.close_all(CloseCode::Done);
+            core.close_sessions(now, CloseCode::Done);
         });
         self.hub.wake_driver();
     }

@@ -40,10 +40,11 @@
 //! | drop a [`Request`] without replying | nothing more | the call fails: "ended without a reply; may have run" |
 //! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
-//! | drop the last handle | all sessions close, at once | calls in progress fail |
+//! | drop the last handle | what may leave at once leaves, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
 //! | do not `accept` | messages wait here, up to `Config::memory_max` | what is beyond it waits there |
-//! | end the tokio runtime of an endpoint | all sessions close; calls fail, and `accept` ends | calls in progress fail |
-//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions close | refused calls: "did not run"; who connects meanwhile learns why it is not taken |
+//! | end the tokio runtime of an endpoint | as above, although handles live; calls fail, and `accept` ends | the same |
+//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: those say that the endpoint was shut down | refused calls: "did not run"; who connects meanwhile learns why it is not taken, and afterwards that nobody is there |
+//! | `close` a client | its session and socket close, although handles live; calls fail | [`Request::is_cancelled`] turns true |
 //! | fork the process | the copy sends and receives nothing: its calls fail, and say why; the original goes on | nothing |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!

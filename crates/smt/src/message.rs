@@ -86,7 +86,7 @@ impl Request {
         }
         self.is_answered = true;
         let outcome = self.guard.hub().reply(self.rpc, body.into());
-        outcome.map_err(|refused| Error::new(Phase::Reply, self.peer.address, refused))
+        outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 
     /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way message.

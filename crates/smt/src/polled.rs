@@ -421,11 +421,13 @@ fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
     Ok(descriptor)
 }
 
-/// All sessions close.
+/// What has gathered leaves, as far as it may, then all sessions close.
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        let now = self.clock.now();
+        self.send_all(now);
         self.endpoint.close_all(CloseCode::Done);
-        self.send_all(self.clock.now());
+        self.send_all(now);
     }
 }
 

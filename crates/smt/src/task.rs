@@ -135,7 +135,12 @@ impl Task {
         let deadline = self.due.map(|due| due.since(now));
         loop {
             let session = match self.session {
-                Some(session) => session,
+                Some(session) => match core.why_shut_down() {
+                    Some(why) => {
+                        return Poll::Ready(Err(Error::new(Phase::Connect, self.peer, why)));
+                    }
+                    None => session,
+                },
                 None => ready!(core.poll_session(now, &mut self.attempt, waker))
                     .map_err(|error| Error::new(Phase::Connect, self.peer, error))?,
             };

@@ -7,6 +7,7 @@ mod bad_input;
 mod capture;
 mod dump;
 mod forwarder;
+mod interrupting;
 mod keys;
 mod measuring;
 mod program;

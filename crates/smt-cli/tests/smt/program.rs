@@ -91,7 +91,25 @@ impl Serving {
             "--until-input-ends",
         ];
         words.extend(arguments);
-        let mut child = command(&words).stdin(Stdio::piped()).spawn().unwrap();
+        Self::spawn(command(&words))
+    }
+
+    /// The same as `nohup` starts it.
+    pub(crate) fn start_without_terminal(files: &Files, arguments: &[&str]) -> Self {
+        let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+            .args([env!("CARGO_BIN_EXE_smt"), "serve", "127.0.0.1:0"])
+            .args(["--cert", &cert, "--key", &key, "--until-input-ends"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self::spawn(shell)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)

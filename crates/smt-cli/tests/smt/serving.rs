@@ -175,7 +175,7 @@ fn a_second_signal_ends_its_commands_with_it() {
     let mut serving = Serving::start(&files, &["--anyone", "--exec", "sh", "-c", script]);
     let call = files.call(serving.address(), &["--deadline", "60s"]);
     let call: Vec<&str> = call.iter().map(String::as_str).collect();
-    let mut caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
+    let caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(serving.next_words(), "begun\n");
     let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
     for signal in [Signal::TERM, Signal::INT] {
@@ -184,8 +184,11 @@ fn a_second_signal_ends_its_commands_with_it() {
     // Its standard error ends when nobody writes to it any more: the commands have it too.
     let (status, _) = serving.wait();
     assert_eq!(status.code(), Some(130));
-    caller.kill().unwrap();
-    caller.wait().unwrap();
+    // The caller need not find out by itself that nobody answers.
+    let outcome = caller.wait_with_output().unwrap();
+    let words = String::from_utf8(outcome.stderr).unwrap();
+    assert!(words.contains("may have run"), "{words}");
+    assert!(!words.contains("no answer"), "{words}");
 }
 
 #[test]

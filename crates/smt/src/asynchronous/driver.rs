@@ -21,19 +21,32 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let socket = UdpSocket::from_std(socket)?;
     let inbox = udp.inbox_fd().map(watch_inbox).transpose()?;
-    let hub = Arc::clone(guard.hub());
-    let driving = Driving(hub);
-    tokio::spawn(async move { drive(&driving.0, &socket, inbox.as_ref()).await });
+    let driving = Driving {
+        socket,
+        inbox,
+        hub: Driven(Arc::clone(guard.hub())),
+    };
+    tokio::spawn(
+        async move { drive(&driving.hub.0, &driving.socket, driving.inbox.as_ref()).await },
+    );
     Ok(())
 }
 
-/// The task drives as long as this lives. Its runtime may end before the endpoint, or have no timers: then nobody would
-/// ever wake those who wait.
-struct Driving(Arc<Hub>);
+/// The task drives as long as this lives. When it goes the socket goes first (fields are dropped in their order): whoever
+/// is told that nobody drives may bind its address.
+struct Driving {
+    socket: UdpSocket,
+    inbox: Option<UnixDatagram>,
+    hub: Driven,
+}
 
-impl Drop for Driving {
+/// An endpoint that a task drives. Its runtime may end before the endpoint, or have no timers: then nobody would ever wake
+/// those who wait.
+struct Driven(Arc<Hub>);
+
+impl Drop for Driven {
     fn drop(&mut self) {
-        self.0.change(|core, _| core.abandon());
+        self.0.abandon();
     }
 }
 
@@ -48,7 +61,7 @@ async fn drive(hub: &Hub, socket: &UdpSocket, inbox: Option<&UnixDatagram>) {
     loop {
         let idle = {
             let core = hub.lock();
-            if core.is_closed && core.endpoint.sessions_len() == 0 {
+            if core.is_over() {
                 return;
             }
             core.idle_time(hub.now()).unwrap_or(IDLE_MAX)

@@ -313,7 +313,8 @@ impl Builder {
             // Most clients never accept: servers should not fill their memory.
             endpoint.set_untaken_max(UNACCEPTED_MAX);
         }
-        let mut core = Core::new(endpoint, Arc::clone(&seat.carrier), basis.has_dscp);
+        let carrier = Arc::clone(&seat.carrier);
+        let mut core = Core::new(endpoint, carrier, seat.udp, basis.has_dscp);
         core.target = target;
         core.state_lock.clone_from(&basis.state_lock);
         let drive = Drive {
@@ -322,7 +323,7 @@ impl Builder {
             spin: self.spin.unwrap_or(SPIN),
             span,
         };
-        Hub::open(core, seat.carrier, seat.udp, drive)
+        Hub::open(core, seat.carrier, drive)
     }
 }
 

@@ -17,7 +17,7 @@ fn core() -> (Core, MemoryCarrier) {
         .unwrap()
         .endpoint(Shard::default(), None);
     let (carrier, other) = MemoryCarrier::pair();
-    (Core::new(endpoint, Arc::new(carrier), false), other)
+    (Core::new(endpoint, Arc::new(carrier), None, false), other)
 }
 
 #[test]

@@ -96,8 +96,19 @@ impl Hub {
     fn lead_once(&self, wait: Duration) -> Time {
         let leading = Leading::of(self);
         let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        let Receiver { buffer, spin } = &mut *receiver;
-        let received = spin.receive(self.carrier.as_ref(), buffer, wait);
+        let Receiver {
+            carrier,
+            buffer,
+            spin,
+        } = &mut *receiver;
+        let received = match carrier {
+            Some(carrier) => spin.receive(carrier.as_ref(), buffer, wait),
+            None => {
+                // It was shut down: whoever still waits finds that with the next look.
+                std::thread::sleep(wait.min(RECEIVE_AGAIN));
+                Ok(None)
+            }
+        };
         if matches!(received, Err(ReceiveError::Other { .. })) {
             // If it goes on like this, it shall not take a core.
             std::thread::sleep(wait.min(RECEIVE_AGAIN));

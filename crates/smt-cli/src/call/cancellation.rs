@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that nobody waits any more, then the process ends.
+//!
+//! 1. While a call is in progress the first signal closes the client: the call ends, the server gives the request up, and
+//!    the subcommand ends as with other failures.
+//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes if there was none.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use smt::blocking::Client;
+use smt::{Error, ErrorKind, Execution};
+
+use super::output::{Output, remove_if_empty};
+use crate::failure::Failure;
+use crate::interrupt::{exit_code, signals};
+
+/// What a signal does.
+pub(super) struct Cancellation(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Once it is connected.
+    client: Option<Client>,
+    is_calling: bool,
+    /// That which has ended a call.
+    signal: Option<i32>,
+    /// A file that is to go if nothing was written to it.
+    new_file: Option<PathBuf>,
+}
+
+impl Cancellation {
+    /// From now on signals do it.
+    ///
+    /// # Errors
+    /// The system does not let them be caught.
+    pub(super) fn on_signals() -> Result<Self, Failure> {
+        let state = Arc::new(Mutex::new(State::default()));
+        let mut signals = signals()?;
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let mut state = lock(&shared);
+                if !state.is_calling || state.signal.is_some() {
+                    // The lock is kept: nothing else happens any more.
+                    state.end(signal);
+                }
+                state.signal = Some(signal);
+                let client = state.client.clone();
+                drop(state);
+                client.iter().for_each(Client::close);
+            }
+        });
+        Ok(Self(state))
+    }
+
+    /// Opens the file for replies.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open(&self, path: &Path) -> Result<Output, Failure> {
+        let mut state = lock(&self.0);
+        let output = Output::open(path)?;
+        state.new_file = output.new_file();
+        Ok(output)
+    }
+
+    /// It is connected.
+    pub(super) fn of(&self, client: &Client) {
+        lock(&self.0).client = Some(client.clone());
+    }
+
+    /// Makes a call that a signal cancels.
+    pub(super) fn during<T>(&self, call: impl FnOnce() -> Result<T, Error>) -> Result<T, Failure> {
+        lock(&self.0).is_calling = true;
+        let outcome = call();
+        let mut state = lock(&self.0);
+        state.is_calling = false;
+        match (outcome, state.signal) {
+            (Err(error), Some(signal)) => {
+                let text = format!("interrupted; {}", what_has_become(&error));
+                Err(Failure::with_exit_code(exit_code(signal), text))
+            }
+            (outcome, _) => Ok(outcome?),
+        }
+    }
+}
+
+impl State {
+    fn end(&self, signal: i32) -> ! {
+        self.client.iter().for_each(Client::close);
+        self.new_file.iter().for_each(|path| remove_if_empty(path));
+        std::process::exit(exit_code(signal).into());
+    }
+}
+
+fn what_has_become(error: &Error) -> &'static str {
+    match (&error.kind, error.execution()) {
+        (ErrorKind::NotDelivered(_), _) => "the message was not delivered",
+        (ErrorKind::MayHaveBeenDelivered(_), _) => "the message may have been delivered",
+        (_, Execution::DidNotRun) => "the request did not run",
+        (_, Execution::MayHaveRun) => "the request may have run",
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Signals, and disks that are full: what has become of a request is said, and nothing is left that looks like a reply.
+
+use std::fs::{self, File};
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::program::{Files, Serving, command, noise, smt};
+
+/// Begins, and then waits for a line in this FIFO, which it echoes.
+fn waiting_for(fifo: &str) -> [String; 4] {
+    let script = format!("echo begun >&2; read line <{fifo}; echo $line");
+    ["--exec", "sh", "-c", &script].map(str::to_owned)
+}
+
+fn fifo(files: &Files) -> String {
+    let path = files.path("fifo");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    path
+}
+
+fn serve(files: &Files, fifo: &str) -> Serving {
+    let exec = waiting_for(fifo);
+    let exec = exec.iter().map(String::as_str);
+    let words: Vec<&str> = ["--anyone"].into_iter().chain(exec).collect();
+    Serving::start(files, &words)
+}
+
+fn start_call(files: &Files, address: &str, more: &[&str]) -> Child {
+    let words = files.call(address, more);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    command(&words).stdin(Stdio::null()).spawn().unwrap()
+}
+
+/// Sends it to the child, and gives its exit code and what it said.
+fn end(child: Child, signal: Signal) -> (Option<i32>, String) {
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let outcome = child.wait_with_output().unwrap();
+    let words = String::from_utf8(outcome.stderr).unwrap();
+    (outcome.status.code(), words)
+}
+
+#[test]
+fn a_call_that_is_interrupted_ends_its_command_at_the_server() {
+    let files = Files::new();
+    let mut serving = serve(&files, &fifo(&files));
+    let out = files.path("reply");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let call = start_call(&files, serving.address(), &["--out", &out]);
+        assert_eq!(serving.next_words(), "begun\n");
+        let (status, words) = end(call, signal);
+        assert_eq!(status, Some(code), "{words}");
+        assert_eq!(words, "smt: interrupted; the request may have run\n");
+        assert!(!Path::new(&out).exists());
+        let words = serving.next_words();
+        assert!(words.contains("sh: nobody waits any more"), "{words}");
+    }
+}
+
+#[test]
+fn one_that_is_interrupted_before_it_is_connected_leaves_nothing_behind() {
+    let files = Files::new();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let out = files.path("reply");
+    let address = silent.local_addr().unwrap().to_string();
+    let call = start_call(&files, &address, &["--out", &out]);
+    // It tries to connect.
+    silent.recv_from(&mut [0; 2048]).unwrap();
+    let (status, _) = end(call, Signal::INT);
+    assert_eq!(status, Some(130));
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn a_terminal_that_goes_ends_a_server_gracefully() {
+    let files = Files::new();
+    let fifo = fifo(&files);
+    let mut serving = serve(&files, &fifo);
+    let call = start_call(&files, serving.address(), &[]);
+    assert_eq!(serving.next_words(), "begun\n");
+    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
+    kill_process(process, Signal::HUP).unwrap();
+    fs::write(&fifo, "done\n").unwrap();
+    let outcome = call.wait_with_output().unwrap();
+    assert_eq!(outcome.stdout, b"done\n");
+    let (status, words) = serving.wait();
+    assert!(status.success());
+    assert!(words.contains("served 1 requests"), "{words}");
+}
+
+#[test]
+fn one_that_was_started_to_outlive_its_terminal_goes_on() {
+    let files = Files::new();
+    let serving = Serving::start_without_terminal(&files, &["--echo"]);
+    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
+    kill_process(process, Signal::HUP).unwrap();
+    for _ in 0..3 {
+        let outcome = files.run_call(serving.address(), &[], b"hi");
+        assert_eq!(outcome.text(), "hi");
+    }
+    assert!(serving.end().0.success());
+}
+
+#[test]
+fn a_reply_that_finds_no_room_is_told_to_have_run() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    let request = files.write("request", "hello");
+    let mut full = command(&[]);
+    full.args(files.call(serving.address(), &["--in", &request]))
+        .stdout(File::options().write(true).open("/dev/full").unwrap());
+    let outcome = full.output().unwrap();
+    assert_eq!(outcome.status.code(), Some(1));
+    let words = String::from_utf8(outcome.stderr).unwrap();
+    let expected =
+        "smt: the request has run, but writing its reply to standard output failed: No space left";
+    assert!(words.starts_with(expected), "{words}");
+}
+
+/// 8 blocks of 512 bytes are what the process may write to a file, or 8 KiB by other shells.
+#[test]
+fn a_file_stays_as_it_was_if_the_reply_finds_no_room() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    let request = files.write("request", noise(100_000));
+    let [old, new] = [files.write("old", "what was there"), files.path("new")];
+    for out in [&old, &new] {
+        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let outcome = Command::new("sh")
+            .args(["-c", limited, env!("CARGO_BIN_EXE_smt")])
+            .args(files.call(serving.address(), &["--in", &request, "--out", out]))
+            .output()
+            .unwrap();
+        assert_eq!(outcome.status.code(), Some(1));
+        let words = String::from_utf8(outcome.stderr).unwrap();
+        assert!(words.contains("the request has run, but"), "{words}");
+    }
+    assert_eq!(fs::read(&old).unwrap(), b"what was there");
+    assert!(!Path::new(&new).exists());
+    // Where there is room it is replaced, however long it was.
+    let call = files.call(serving.address(), &["--in", &old, "--out", &request]);
+    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+    smt(&call).text();
+    assert_eq!(fs::read(&request).unwrap(), b"what was there");
+}

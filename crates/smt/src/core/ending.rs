@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How an endpoint ends: its sessions close, whoever waits learns of it, and its socket goes, whether handles live or not.
+
+use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::task::Poll;
+use std::task::Waker;
+
+use smt_io::UdpCarrier;
+use smt_proto::{CloseCode, ConnectError, Time};
+
+use super::Core;
+use crate::target::Target;
+
+/// What is asked of the socket besides carrying.
+pub(super) enum Socket {
+    /// The carrier is of another kind.
+    None,
+    Open(Arc<UdpCarrier>),
+    /// What it had counted when it was closed.
+    Closed(smt_io::Statistics),
+}
+
+impl Socket {
+    pub(super) fn of(udp: Option<Arc<UdpCarrier>>) -> Self {
+        udp.map_or(Self::None, Self::Open)
+    }
+}
+
+/// Whoever waits until the task that drives an endpoint has let go of its socket.
+#[derive(Default)]
+pub(super) struct Releases {
+    is_released: bool,
+    waiting: Vec<Waker>,
+}
+
+impl Core {
+    /// No more messages will come: everyone who waits for one is woken.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        // Nobody may be left who would uncork.
+        self.corked_until = None;
+        self.arrivals.wake_all();
+    }
+
+    /// All sessions close, behind what was given before and may leave: a reply, for example.
+    pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
+        self.corked_until = None;
+        self.flush(now);
+        self.endpoint.close_all(code);
+    }
+
+    /// The endpoint is shut down: its handles are of no use any more.
+    pub(crate) fn shut_down(&mut self, now: Time, code: CloseCode) {
+        self.close_sessions(now, code);
+        self.leave(ConnectError::ShutDown);
+    }
+
+    /// What drove it is gone, and whoever waits would wait for ever.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn abandon(&mut self, now: Time) {
+        self.close_sessions(now, CloseCode::Done);
+        self.leave(ConnectError::Undriven);
+        self.releases.is_released = true;
+        self.releases.waiting.drain(..).for_each(Waker::wake);
+    }
+
+    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
+    pub(crate) fn leave_to_original(&mut self) {
+        if self.is_left == Some(ConnectError::Copied) {
+            return;
+        }
+        self.unsent = None;
+        self.is_left = None;
+        self.leave(ConnectError::Copied);
+        self.endpoint.leave_to_original();
+    }
+
+    /// Why no call can be made any more, if that is so.
+    pub(crate) fn why_left(&self) -> Option<ConnectError> {
+        self.is_left.clone()
+    }
+
+    /// The same, if it is for good and by the owner's wish.
+    pub(crate) fn why_shut_down(&self) -> Option<ConnectError> {
+        self.why_left().filter(|why| *why == ConnectError::ShutDown)
+    }
+
+    /// Ready when the task that drives has let go of the socket.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_released(&mut self, waker: &Waker) -> Poll<()> {
+        if self.releases.is_released {
+            return Poll::Ready(());
+        }
+        let waiting = &mut self.releases.waiting;
+        if waiting.iter().all(|other| !other.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+        Poll::Pending
+    }
+
+    /// Whether it was closed and nothing is left to be done for it.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_closed && self.endpoint.sessions_len() == 0 && self.unsent.is_none()
+    }
+
+    /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket, in which a thread may
+    /// still receive.
+    pub(crate) fn release(&mut self) -> Option<Arc<UdpCarrier>> {
+        self.unsent = None;
+        self.state_lock = None;
+        self.carrier = None;
+        let counts = self.socket_statistics()?;
+        match std::mem::replace(&mut self.socket, Socket::Closed(counts)) {
+            Socket::Open(udp) => Some(udp),
+            Socket::None | Socket::Closed(_) => None,
+        }
+    }
+
+    /// What the socket has counted; `None` over a carrier of another kind.
+    pub(crate) fn socket_statistics(&self) -> Option<smt_io::Statistics> {
+        match &self.socket {
+            Socket::None => None,
+            Socket::Open(udp) => Some(udp.statistics()),
+            Socket::Closed(counts) => Some(*counts),
+        }
+    }
+
+    fn leave(&mut self, why: ConnectError) {
+        self.is_left.get_or_insert(why);
+        self.close();
+        self.target.iter_mut().for_each(Target::wake_all);
+    }
+}
