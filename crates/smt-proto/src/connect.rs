@@ -45,6 +45,8 @@ pub(crate) struct Connect {
     has_answered: bool,
     /// The registered key of the last attempt in which nothing but the server's CONFIRM was missing.
     unproven_key: Option<Vec<u8>>,
+    /// Something has come from the server's address that no SMT server sends.
+    has_foreign: bool,
     pub(crate) timer: Option<Time>,
 }
 
@@ -104,6 +106,7 @@ impl Connect {
             last_failure: None,
             has_answered: false,
             unproven_key: None,
+            has_foreign: false,
             timer: None,
         })
     }
@@ -220,6 +223,11 @@ impl Connect {
         }
     }
 
+    /// Something came from the server's address that no SMT server sends: a hint for the error message only.
+    pub(crate) fn handle_foreign(&mut self) {
+        self.has_foreign = true;
+    }
+
     /// The host of the server reports that nobody listens there. The first report may be about what was sent
     /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
@@ -258,6 +266,7 @@ impl Connect {
                 (Some(failure), _) => failure,
                 (None, Some(key_name)) => ConnectError::Unproven { after, key_name },
                 (None, None) if self.has_answered => ConnectError::Unfinished { after, flight },
+                (None, None) if self.has_foreign => ConnectError::NotSmt(after),
                 (None, None) => ConnectError::NoAnswer(after),
             });
         }

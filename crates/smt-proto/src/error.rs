@@ -232,6 +232,12 @@ pub enum ConnectError {
     /// The deadline passed and nothing ever answered.
     #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
     NoAnswer(Duration),
+    /// The deadline passed, and what came from the server's address was of another protocol, or this side's own packets. It
+    /// is a hint: anybody can send such a thing in the server's name.
+    #[error(
+        "environment: something answers there that is no SMT server (nothing of SMT within {} ms); check address and port", .0.as_millis()
+    )]
+    NotSmt(Duration),
     /// The host says that no one listens at that address and port.
     #[error(
         "environment: no server there: the host reports the port as unreachable; start it, or check address and port"

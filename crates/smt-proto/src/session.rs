@@ -355,12 +355,17 @@ impl Session {
         self.ended = Some(end);
     }
 
-    /// Something of the peer has opened.
+    /// Something of the peer has opened that it sends to who is heard: what was asked may be answered by it.
     fn heard(&mut self, now: Time) {
-        self.heard_at = now;
+        self.spoke(now);
         self.asked_since = None;
-        self.requests_again = 0;
         self.suspicion = None;
+    }
+
+    /// Something of the peer has opened. It need not hear this side.
+    fn spoke(&mut self, now: Time) {
+        self.heard_at = now;
+        self.requests_again = 0;
     }
 
     /// A message of either side begins, goes on or ends: the session is in use. Control packets alone are no use of it, nor

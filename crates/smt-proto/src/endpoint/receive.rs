@@ -56,10 +56,18 @@ impl Endpoint {
                         }
                         _ => {}
                     }
+                    self.note_foreign(path.remote);
                     return;
                 }
             }
         }
+    }
+
+    /// What somebody has sent is nothing that an SMT server sends: whoever connects to that address may be told.
+    fn note_foreign(&mut self, remote: SocketAddr) {
+        let connects = self.connects.iter_mut();
+        let connects = connects.filter(|(_, connect)| connect.path.remote == remote);
+        connects.for_each(|(_, connect)| connect.handle_foreign());
     }
 
     /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can tell: by a DSCP
@@ -295,6 +303,10 @@ impl Endpoint {
     ) {
         if !self.shared.config.accept || packet.flight != 1 || packet.source == SessionIndex(0) {
             self.shared.statistics.packets_alien += 1;
+            if self.connect_at(path, packet.source).is_some() {
+                // This side's own flight: what is there sends back what it gets.
+                self.note_foreign(path.remote);
+            }
             return;
         }
         let name = (path.remote, packet.source);

@@ -46,7 +46,10 @@ impl Session {
         self.stripes[usize::from(number.stripe)]
             .control_window
             .accept(number.counter);
-        self.heard(now);
+        match answers_nothing(&control.body) {
+            true => self.spoke(now),
+            false => self.heard(now),
+        }
         self.act(now, control, shared);
         true
     }
@@ -413,4 +416,17 @@ impl Session {
         }
         parts
     }
+}
+
+/// Questions that a peer asks of itself, whether or not anything of this side arrives (SPEC §9.9). RESEND is none of them:
+/// it may be the answer to NEED_ACK.
+fn answers_nothing(body: &Body<'_>) -> bool {
+    matches!(
+        body,
+        Body::Ping(_)
+            | Body::NeedAck(_)
+            | Body::Cancel(_)
+            | Body::WindowRequest
+            | Body::Probe { .. }
+    )
 }

@@ -88,7 +88,7 @@ fn bundles_of_replies_are_given_up_like_replies() {
     ask(&mut world, &mut rogue, 4, true);
     assert!(world.nodes[1].endpoint.replies_memory() > 0);
     for value in 0..60 {
-        rogue.say(&mut world, &[Body::Ping(value)]);
+        rogue.say(&mut world, &[Body::Pong(value)]);
         world.run_for(ms(500));
     }
     assert_eq!(world.nodes[1].endpoint.replies_memory(), 0);

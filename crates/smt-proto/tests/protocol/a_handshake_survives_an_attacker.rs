@@ -345,6 +345,48 @@ fn nobody_there() {
     assert_eq!(error, ConnectError::NoAnswer(Duration::from_secs(5)));
 }
 
+/// What comes is of another protocol, or what was sent to it.
+#[test]
+fn somebody_else_there() {
+    for answer in [Some(b"HTTP/1.1 400 Bad Request".to_vec()), None] {
+        let mut world = World::pair(Config::default(), server());
+        world.is_recording = true;
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        world.begin_connect(0, 1);
+        let sent = world.sent.iter().find(|sent| sent.from == 0);
+        let bytes = answer.unwrap_or_else(|| sent.unwrap().bytes.clone());
+        world.hand_in(&Datagram {
+            is_trimmed: false,
+            at: world.now,
+            from: 1,
+            to: 0,
+            bytes,
+        });
+        let error = world.wait(0, |event| match event {
+            Event::ConnectFailed { error, .. } => Some(error.clone()),
+            _ => None,
+        });
+        assert_eq!(error, ConnectError::NotSmt(Duration::from_secs(5)));
+    }
+}
+
+/// Whoever is there, an SMT server that answers besides is believed.
+#[test]
+fn what_is_no_answer_delays_none() {
+    let mut world = World::pair(Config::default(), server());
+    world.begin_connect(0, 1);
+    world.hand_in(&Datagram {
+        is_trimmed: false,
+        at: world.now,
+        from: 1,
+        to: 0,
+        bytes: b"HTTP/1.1 400 Bad Request".to_vec(),
+    });
+    world.wait(0, |event| {
+        matches!(event, Event::Connected { .. }).then_some(())
+    });
+}
+
 #[test]
 fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
     let mut world = World::pair(Config::default(), server());

@@ -384,6 +384,30 @@ fn ended_after_death(world: &mut World) -> Duration {
     world.now.since(began)
 }
 
+/// The server works on a request and asks whether its caller is there; none of the caller's packets arrives any more.
+#[test]
+fn questions_of_a_peer_that_hears_nothing_are_no_answers() {
+    let (mut world, session, _) = World::connected();
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let rpc = world.call(0, session, body(1, 100));
+    world.run_for(ms(1));
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        0 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    world.is_recording = true;
+    let began = world.now;
+    let error = world.outcome(0, rpc).unwrap_err();
+    assert!(matches!(
+        error.reason,
+        CallFailure::SessionEnded(SessionEnd::Silent(_))
+    ));
+    let took = world.now.since(began);
+    assert!((ms(2_000)..ms(2_700)).contains(&took), "{took:?}");
+    let pings = world.sent.iter().filter(|sent| sent.from == 1);
+    assert!(pings.clone().any(|sent| sent.has(PacketType::Ping)));
+}
+
 #[test]
 fn a_caller_that_dies_is_found_while_its_request_is_worked_on() {
     let (mut world, session, _) = World::connected();

@@ -146,6 +146,7 @@ enum Says {
     Nothing,
     NoAnswer,
     NoServer,
+    NotSmt,
     /// One is there that did not answer in time, or speaks something else, or has another certificate.
     OfServer,
     /// Nothing of this address alone: it is the caller's, and holds for all.
@@ -166,6 +167,7 @@ fn says(error: &OpenError) -> Says {
     match error {
         ConnectError::NoAnswer(_) => Says::NoAnswer,
         ConnectError::NoServer => Says::NoServer,
+        ConnectError::NotSmt(_) => Says::NotSmt,
         ConnectError::Unavailable(_)
         | ConnectError::Unfinished { .. }
         | ConnectError::Unproven { .. }

@@ -83,6 +83,27 @@ fn a_server_that_never_answers_is_given_up_at_the_deadline() {
 }
 
 #[test]
+fn another_protocol_at_the_address_is_told_as_such() {
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (_, client) = other.recv_from(&mut [0; 2_048]).unwrap();
+        other.send_to(b"what?", client).unwrap();
+        // The port stays taken until the client has given up.
+        while other.recv_from(&mut [0; 2_048]).is_ok() {}
+    });
+    let deadline = Duration::from_millis(300);
+    let client = Credentials::new().client().connect_deadline(deadline);
+    let error = client.connect_blocking(address).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("something answers there that is no SMT server"),
+        "{text}"
+    );
+    assert_eq!(connect_error(error), ConnectError::NotSmt(deadline));
+}
+
+#[test]
 fn a_port_in_use_is_named() {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
