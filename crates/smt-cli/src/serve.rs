@@ -122,11 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
         interrupt.wait();
-        std::thread::scope(|scope| {
-            for shard in shards.iter() {
-                scope.spawn(|| shard.shutdown(GRACE));
-            }
-        });
+        shards.shutdown(GRACE);
         // What still runs now has nobody left who would hear of it.
         is_over.store(true, Ordering::Relaxed);
     });

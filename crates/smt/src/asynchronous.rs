@@ -23,6 +23,7 @@ use crate::error::{Error, Phase};
 use crate::hub::Guard;
 use crate::message::Request;
 use crate::session::Session;
+use crate::shards::Shards;
 use crate::statistics::Statistics;
 use crate::task::Task;
 
@@ -134,12 +135,32 @@ impl Server {
     /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
     /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
     pub async fn shutdown(&self, limit: Duration) {
-        let hub = self.guard.hub();
+        shut_down_all(std::slice::from_ref(self), limit).await;
+    }
+}
+
+impl Shards<Server> {
+    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it takes none until the last of
+    /// them has finished.
+    pub async fn shutdown(&self, limit: Duration) {
+        shut_down_all(self, limit).await;
+    }
+}
+
+async fn shut_down_all(shards: &[Server], limit: Duration) {
+    for shard in shards {
+        let hub = shard.guard.hub();
         hub.change(|core, _| core.endpoint.drain());
-        let is_finished = polled(&self.guard, |core, _, waker| core.poll_finished(waker));
-        // Past the limit what is left is cut off.
-        let _ = tokio::time::timeout(limit, is_finished).await;
-        shut_down(&self.guard, CloseCode::ShuttingDown).await;
+    }
+    let are_finished = async {
+        for shard in shards {
+            polled(&shard.guard, |core, _, waker| core.poll_finished(waker)).await;
+        }
+    };
+    // Past the limit what is left is cut off.
+    let _ = tokio::time::timeout(limit, are_finished).await;
+    for shard in shards {
+        shut_down(&shard.guard, CloseCode::ShuttingDown).await;
     }
 }
 

@@ -28,7 +28,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use smt_proto::CloseCode;
@@ -37,6 +37,7 @@ use crate::error::{Error, Phase};
 use crate::hub::Guard;
 use crate::message::Request;
 use crate::session::Session;
+use crate::shards::Shards;
 use crate::statistics::Statistics;
 use crate::task::Task;
 
@@ -150,9 +151,13 @@ impl Server {
     /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
     /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
     pub fn shutdown(&self, limit: Duration) {
+        shut_down(std::slice::from_ref(self), limit);
+    }
+
+    /// Waits until no request is in progress, at most for so long.
+    fn wait_until_finished(&self, limit: Duration) {
         let hub = self.guard.hub();
         let end = hub.now() + limit;
-        hub.change(|core, _| core.endpoint.drain());
         let mut alarm = None;
         hub.block_on(|core, now, waker| {
             let polled = core.poll_finished(waker);
@@ -163,8 +168,26 @@ impl Server {
             core.set_alarm(end, &mut alarm, waker);
             polled
         });
-        hub.shut_down(CloseCode::ShuttingDown);
     }
+}
+
+impl Shards<Server> {
+    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it takes none until the last of
+    /// them has finished.
+    pub fn shutdown(&self, limit: Duration) {
+        shut_down(self, limit);
+    }
+}
+
+fn shut_down(shards: &[Server], limit: Duration) {
+    let began = Instant::now();
+    let hubs = || shards.iter().map(|shard| shard.guard.hub());
+    hubs().for_each(|hub| hub.change(|core, _| core.endpoint.drain()));
+    for shard in shards {
+        // Those that nobody waits for yet are looked after nevertheless (`hub::caretaker`).
+        shard.wait_until_finished(limit.saturating_sub(began.elapsed()));
+    }
+    hubs().for_each(|hub| hub.shut_down(CloseCode::ShuttingDown));
 }
 
 /// A call that has not been made yet: [`Call::wait`] makes it.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use smt::{ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
 
-use crate::support::{Credentials, connect, eventually};
+use crate::support::{Credentials, connect, eventually, serve};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -129,6 +129,35 @@ fn and_new_clients_learn_why_they_are_not_taken() {
     request.reply("done").unwrap();
     assert_eq!(call.join().unwrap().unwrap(), "done");
     shutdown.join().unwrap();
+}
+
+/// One of them still has a request; those that have none answer clients until it is done.
+#[test]
+fn of_shards_together() {
+    let credentials = Credentials::new();
+    let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 2);
+    let shards = shards.unwrap();
+    let address = shards[0].local_address();
+    let (begun, requests) = mpsc::channel();
+    for shard in shards.iter() {
+        let begun = begun.clone();
+        serve(shard, 1, move |request| begun.send(request).unwrap());
+    }
+    let client = connect(&credentials, address);
+    let call = std::thread::spawn(move || client.call("work").wait());
+    let request = requests.recv().unwrap();
+    std::thread::scope(|scope| {
+        let shutdown = scope.spawn(|| shards.shutdown(LONG));
+        eventually("each shard turns clients away", || {
+            let refused = credentials.client().connect_blocking(address);
+            let turns_away =
+                |shard: &smt::blocking::Server| shard.statistics().protocol.unavailable_sent > 0;
+            refused.is_err() && shards.iter().all(turns_away)
+        });
+        assert!(!shutdown.is_finished());
+        request.reply("done").unwrap();
+    });
+    assert_eq!(call.join().unwrap().unwrap(), "done");
 }
 
 #[test]

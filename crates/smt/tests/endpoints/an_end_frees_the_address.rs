@@ -46,7 +46,7 @@ fn of_shards_when_the_last_has_ended() {
     let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 4);
     let shards = shards.unwrap();
     shards.iter().for_each(|shard| serve(shard, 2, echo));
-    shards.iter().for_each(|shard| shard.shutdown(LONG));
+    shards.shutdown(LONG);
     assert_free(&credentials, shards[0].local_address());
 }
 
@@ -72,9 +72,7 @@ async fn of_tasks() {
     assert!(server.accept().await.is_none());
     let shards = credentials.server().bind_shards("127.0.0.1:0", 2);
     let shards: Shards<smt::Server> = shards.await.unwrap();
-    for shard in shards.iter() {
-        shard.shutdown(LONG).await;
-    }
+    shards.shutdown(LONG).await;
     assert_free(&credentials, shards[0].local_address());
 }
 
