@@ -9,7 +9,7 @@
 //! Replies have books of their own: a caller decides when it acknowledges them, so it decides what this side keeps.
 
 use crate::incoming::Incoming;
-use crate::limits::{REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
+use crate::limits::{BACKLOG_MAX, BACKLOG_SHARE, REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
 
 /// The books.
 #[derive(Debug)]
@@ -110,13 +110,20 @@ impl Books {
         self.replies
     }
 
-    /// Whether a peer of whose replies so much is kept gets no more: a share of the memory, or as much as is left if all
-    /// peers together keep more than the rest. A peer that keeps little is served nevertheless, so that all get on, until
-    /// such peers together keep a share beyond the memory: from then on no request is taken, whoever sends it.
+    /// Whether a peer of whose replies so much is kept gets no more: see [`are_beyond`].
     pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
-        let (used, share) = (self.replies + self.served, most / REPLIES_SHARE);
-        let left = most.saturating_sub(used);
-        kept > left.max(REPLIES_MIN).min(share) || used >= most.saturating_add(share)
+        are_beyond(self.replies, kept, most)
+    }
+
+    /// Whether a peer that has taken so much, by the replies that are kept and the requests that are served, may not have
+    /// another request taken: see [`are_beyond`].
+    pub(crate) fn serve_too_much(&self, taken: usize, most: usize) -> bool {
+        are_beyond(self.replies + self.served, taken, most)
+    }
+
+    /// Whether replies take so much that those of which nobody has heard for a while are not kept any longer.
+    pub(crate) fn replies_press(&self, most: usize) -> bool {
+        self.replies >= most.saturating_add(most / REPLIES_SHARE)
     }
 
     /// Bytes held, delivered ones included that nobody has taken.
@@ -132,10 +139,26 @@ impl Books {
         self.untaken_max = bytes;
     }
 
+    /// Whether so much waits for the application that what comes behind it has memory of its own.
+    pub(crate) fn have_backlog(&self, most: usize) -> bool {
+        self.untaken >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
+    }
+
     /// Whether so much more may wait for somebody to take it.
     pub(crate) fn may_wait(&self, bytes: usize) -> bool {
         bytes <= self.untaken_max.saturating_sub(self.untaken)
     }
+}
+
+/// Whether a peer gets no more, where one has `own` of what all together have `used`: a share of the memory, or as much as is
+/// left if all peers together have more than the rest. A peer that has little is served nevertheless, so that all get on, until
+/// they together have a share beyond the memory. From then on a peer gets something that has nothing, and from two shares on
+/// nobody does.
+fn are_beyond(used: usize, own: usize, most: usize) -> bool {
+    let share = most / REPLIES_SHARE;
+    let left = most.saturating_sub(used);
+    let beyond = used.saturating_sub(most);
+    own > left.max(REPLIES_MIN).min(share) || (own > 0 && beyond >= share) || beyond >= 2 * share
 }
 
 #[cfg(test)]
@@ -170,7 +193,25 @@ mod tests {
     }
 
     #[test]
-    fn however_many_peers_keep_little_all_keep_no_more_than_a_share_beyond_the_memory() {
-        assert!(is_too_much(0, 5_000_000));
+    fn a_share_beyond_the_memory_only_peers_that_keep_nothing_get_on() {
+        assert!(is_too_much(1, 5_000_000));
+        assert!(!is_too_much(0, 5_000_000));
+    }
+
+    #[test]
+    fn however_many_peers_keep_little_all_keep_no_more_than_two_shares_beyond_the_memory() {
+        assert!(!is_too_much(0, 5_999_999));
+        assert!(is_too_much(0, 6_000_000));
+    }
+
+    #[test]
+    fn requests_that_are_served_hold_up_new_ones_and_not_those_that_were_taken() {
+        let mut books = Books::default();
+        books.change_served(0, 2 * MOST / SERVED_BYTES);
+        assert!(books.serve_too_much(0, MOST));
+        assert!(
+            !books.keep_too_much(REPLIES_MIN, MOST),
+            "they end when they are answered"
+        );
     }
 }

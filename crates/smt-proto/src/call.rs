@@ -11,7 +11,6 @@
 use smt_wire::{Kind, MessageId};
 
 use crate::incoming::Incoming;
-use crate::limits::NEED_ACK_TRIES;
 use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::time::Time;
@@ -110,10 +109,10 @@ impl LiveCall {
         self.members.is_some()
     }
 
-    /// Whether it is a bundle of replies alone, of which the peer was asked as often as of a reply.
-    pub(crate) fn is_kept_in_vain(&self) -> bool {
+    /// Whether it is a bundle of replies alone, which is given up like a reply.
+    pub(crate) fn is_bundle_of_replies(&self) -> bool {
         let members = self.members.as_deref();
-        members.is_some_and(|members| !members.has_others) && self.question.asked > NEED_ACK_TRIES
+        members.is_some_and(|members| !members.has_others)
     }
 
     /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.

@@ -75,6 +75,9 @@ pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) const REST_AFTER: Duration = Duration::from_secs(1);
 /// Questions after which a replier forgets: after about 12 s, of a short reply 20 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
+/// The same where replies take more than a share beyond the memory, and of questions that brought no progress, though the
+/// caller be there: after 126 ms, more than a round trip across a continent, of a short reply 5.5 s.
+pub(crate) const NEED_ACK_TRIES_PRESSED: u32 = 6;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless its sender asks
 /// about it meanwhile.
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
@@ -154,11 +157,16 @@ pub(crate) const OLDEST_SHARE: u32 = 50;
 pub(crate) const CONTROL_QUEUED: usize = 4_096;
 /// Share of `memory_max` that the unacknowledged replies of one session may have before no more of its requests are taken.
 pub(crate) const REPLIES_SHARE: usize = 4;
+/// Bytes of untaken messages, as a share of `memory_max`, behind which a short body has memory of its own. Before them each may
+/// hold the bundle of 17.5 KB that it came in: of messages that are counted as 72 B at least, a quarter of `memory_max`.
+pub(crate) const BACKLOG_SHARE: usize = 1_024;
+/// And in bytes, whatever the share: what some thousand short messages are that wait for a moment. They hold 64 MB at most.
+pub(crate) const BACKLOG_MAX: usize = 256 * 1_024;
 /// Bytes that a request which is worked on, or whose reply is kept, takes beside its body: its entry, twice while a table
 /// grows, the table's index, and what a reply needs that leaves alone.
 pub(crate) const SERVED_BYTES: usize = 512;
-/// Bytes that they may have although other sessions have all, but for a last [`REPLIES_SHARE`] beyond it: what leaves
-/// without a grant.
+/// Bytes that they may have although other sessions have all, as long as all have no more than one [`REPLIES_SHARE`] beyond it:
+/// what leaves without a grant.
 pub(crate) const REPLIES_MIN: usize = 60_000;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;

@@ -30,6 +30,7 @@ pub(crate) use commands::CallKind;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use smt_carrier::Path;
 use smt_record::{
     ControlWindow, IdAllocator, IdLayout, IdWindow, IndexBits, OpenKeys, Padding, SealKeys, Side,
@@ -37,7 +38,7 @@ use smt_record::{
 use smt_wire::{Geometry, MessageId, SessionIndex};
 
 use crate::acks::PendingAcks;
-use crate::bodies::Bodies;
+use crate::bodies::{self, Bodies};
 use crate::books::Books;
 use crate::call::Call;
 use crate::config::Config;
@@ -117,6 +118,16 @@ impl Shared {
     pub(crate) fn came_unasked(&mut self, bytes: u32) {
         if self.grants.pulling().is_some() {
             self.unasked = self.unasked.saturating_add(bytes);
+        }
+    }
+
+    /// A body of a peer's message as it goes to the application. A short one holds the block or the bundle that it came
+    /// in (`bodies`), which others share that may be gone long before: behind a backlog it has memory of its own.
+    pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
+        let has_backlog = self.books.have_backlog(self.config.memory_max);
+        match has_backlog && body.len() <= bodies::SHORT {
+            true => Bytes::copy_from_slice(&body),
+            false => body,
         }
     }
 

@@ -197,7 +197,7 @@ impl Session {
     pub(super) fn is_served_too_much(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
         let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
-        shared.books.keep_too_much(taken, most)
+        shared.books.serve_too_much(taken, most)
     }
 
     /// Tells the books how many requests are served.

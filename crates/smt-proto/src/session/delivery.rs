@@ -108,7 +108,7 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         shared.events.push_back(Event::Request {
             rpc: self.rpc(id),
-            body,
+            body: shared.body_to_wait(body),
             deadline,
         });
     }
@@ -122,6 +122,7 @@ impl Session {
         self.control.ack(crate::acks::ack_of(id, self.shift()));
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
+        let body = shared.body_to_wait(body);
         shared.events.push_back(Event::OneWay { rpc, body });
     }
 }

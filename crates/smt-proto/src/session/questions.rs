@@ -9,8 +9,8 @@ use smt_wire::{MessageId, PacketType};
 use super::{Session, Shared};
 use crate::call::Call;
 use crate::limits::{
-    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, QUESTIONS_UNTIL_UNGRANTED,
-    REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
+    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, NEED_ACK_TRIES_PRESSED,
+    QUESTIONS_UNTIL_UNGRANTED, REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
 };
 use crate::served::{Served, ServedState};
 use crate::time::Time;
@@ -32,7 +32,9 @@ impl Session {
             self.queue_sendable(id);
             return false;
         }
-        if live.is_kept_in_vain() {
+        // This question counts already.
+        let (asked, in_vain) = (live.question.asked - 1, live.question.asked_in_vain - 1);
+        if live.is_bundle_of_replies() && is_kept_in_vain(asked, in_vain, shared) {
             self.give_up_bundle(now, id, shared);
             return false;
         }
@@ -96,7 +98,7 @@ impl Session {
         };
         let is_over = match state {
             ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
-            _ => question.asked >= NEED_ACK_TRIES,
+            _ => is_kept_in_vain(question.asked, question.asked_in_vain, shared),
         };
         if is_over {
             self.forget_served(id, shared);
@@ -143,4 +145,11 @@ impl Session {
             _ => {}
         }
     }
+}
+
+/// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since it was heard about it, or,
+/// where memory presses, so often without progress (SPEC §9.4, §10).
+fn is_kept_in_vain(asked: u32, asked_in_vain: u32, shared: &Shared) -> bool {
+    let presses = shared.books.replies_press(shared.config.memory_max);
+    asked >= NEED_ACK_TRIES || (presses && asked_in_vain >= NEED_ACK_TRIES_PRESSED)
 }

@@ -3,7 +3,7 @@
 //! replies have left: alone, or in bundles (SPEC §5.7, §9.4, §10).
 
 use smt_proto::Config;
-use smt_wire::{Body, Kind, List, MemberHeader, MessageId};
+use smt_wire::{Body, Kind, List, MemberHeader, MessageId, Resend};
 
 use super::support::rogue::Rogue;
 use super::support::{Answer, Verdict, World, body, ms};
@@ -105,4 +105,52 @@ fn requests_that_are_worked_on_count_at_what_they_take() {
         taken <= MEMORY / 4 / 512 + 2 * MEMBERS,
         "{taken} are worked on"
     );
+}
+
+#[test]
+fn peers_that_keep_their_replies_and_ask_for_them_keep_no_others_out() {
+    let mut config = Config::default();
+    config.memory_max = MEMORY;
+    let mut world = World::pair(Config::default(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 50_000)));
+    let mut rogues: Vec<Rogue> = (0..30)
+        .map(|_| Rogue::client(world.connect(0, 1).unwrap().1))
+        .collect();
+    let mut kept: Vec<Vec<MessageId>> = vec![Vec::new(); rogues.len()];
+    for _ in 0..12 {
+        for (rogue, kept) in rogues.iter_mut().zip(&mut kept) {
+            kept.push(rogue.message(&mut world, Kind::Request, b""));
+        }
+    }
+    let most = MEMORY + MEMORY / 2 + 51_000;
+    let memory = world.nodes[1].endpoint.replies_memory();
+    assert!((MEMORY + MEMORY / 4..=most).contains(&memory), "{memory}");
+    let (honest, _) = world.connect(0, 1).unwrap();
+    for _ in 0..20 {
+        let began = world.now;
+        let rpc = world.call(0, honest, body(2, 100));
+        // Those who keep replies ask for them meanwhile, and take as many more as they get.
+        for _ in 0..20 {
+            for (rogue, kept) in rogues.iter_mut().zip(&mut kept) {
+                let ranges: Vec<Resend> = kept.iter().rev().take(64).map(|id| whole(*id)).collect();
+                rogue.say(&mut world, &[Body::Resend(List::from(&ranges[..]))]);
+                kept.push(rogue.message(&mut world, Kind::Request, b""));
+            }
+            world.run_for(ms(100));
+        }
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 50_000)));
+        let took = world.now.since(began);
+        assert!(took <= ms(2_000), "a call took {took:?}");
+        let memory = world.nodes[1].endpoint.replies_memory();
+        assert!(memory <= most, "{memory} bytes of replies are kept");
+    }
+}
+
+/// All of a message.
+fn whole(id: MessageId) -> Resend {
+    Resend {
+        id,
+        offset: 0,
+        length: u32::MAX,
+    }
 }

@@ -6,6 +6,7 @@
 
 mod support;
 
+mod a_body_behind_a_backlog_holds_no_other;
 mod a_bundle_is_judged_by_its_members;
 mod a_call_can_be_given_up;
 mod a_client_that_acknowledges_nothing_gets_its_share;

@@ -212,6 +212,7 @@ impl Session {
             let window = &mut self.stripes[usize::from(parts.stripe)].window;
             window.mark_delivered(parts.counter);
             shared.statistics.messages_delivered += 1;
+            let body = shared.body_to_wait(body);
             shared.events.push_back(Event::OneWay { rpc, body });
             return;
         }
