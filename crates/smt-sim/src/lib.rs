@@ -14,6 +14,7 @@ pub mod crypto;
 pub mod datacenter;
 mod event_queue;
 mod fault;
+pub mod hostile;
 mod link;
 mod network;
 mod packet;
