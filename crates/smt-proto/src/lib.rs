@@ -53,6 +53,7 @@ mod pull;
 mod question;
 mod ranges;
 mod rate;
+mod rates;
 mod ready;
 mod record_set;
 mod resend_credit;

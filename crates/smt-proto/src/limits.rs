@@ -47,6 +47,9 @@ pub(crate) const ANSWERS_PER_SECOND: u32 = 1_000;
 /// COOKIEs a second: more than who spoofs addresses can cause with a gigabit a second, since nobody gets in without one
 /// meanwhile. Each is an HMAC.
 pub(crate) const COOKIES_PER_SECOND: u32 = 100_000;
+/// Those for one address (IPv4) or /64: a host that shows all of its cookies must not use up those of others. More than a
+/// host of many clients needs when all of them connect anew.
+pub(crate) const COOKIES_PER_ADDRESS: u32 = COOKIES_PER_SECOND / 8;
 /// Stateless answers waiting to be sent.
 pub(crate) const ANSWERS_QUEUED: usize = 64;
 

@@ -57,23 +57,26 @@ impl Shares {
     }
 
     /// Where one may be given up for a newcomer: in the network that has most, if that has more than the newcomer's would
-    /// have; else at the address that has most of the newcomer's network, if that has more than the newcomer would.
+    /// have, at the address that has most of it, unless none has more than one; else at the address that has most of the
+    /// newcomer's network, if that has more than the newcomer would.
     pub(crate) fn excess(&self, newcomer: IpAddr) -> Option<Excess> {
         if let Some((count, prefix)) = self.prefixes.last()
             && *count > self.of_prefix(newcomer) + 1
         {
-            return Some(Excess::Prefix(*prefix));
+            let address = self.address_of_most(*prefix, 2).map(Excess::Address);
+            return address.or(Some(Excess::Prefix(*prefix)));
         }
-        let prefix = prefix_of(newcomer);
         let own = self.of_address.get(&newcomer).copied().unwrap_or_default();
-        let least = (prefix, own + 2, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        let most = (
-            prefix,
-            usize::MAX,
-            IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)),
-        );
-        let (_, _, address) = self.addresses.range(least..=most).next_back()?;
-        Some(Excess::Address(*address))
+        let address = self.address_of_most(prefix_of(newcomer), own + 2);
+        address.map(Excess::Address)
+    }
+
+    /// The address that has most of a prefix, if that is so many at least.
+    fn address_of_most(&self, prefix: IpAddr, least: usize) -> Option<IpAddr> {
+        let from = (prefix, least, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let highest = IpAddr::V6(Ipv6Addr::from_bits(u128::MAX));
+        let mut theirs = self.addresses.range(from..=(prefix, usize::MAX, highest));
+        theirs.next_back().map(|(_, _, address)| *address)
     }
 
     fn change(&mut self, address: IpAddr, to: impl Fn(usize) -> usize) {
@@ -135,11 +138,18 @@ mod tests {
 
     #[test]
     fn the_network_that_has_most_gives_one_up() {
-        let shares = shares(&[("192.0.2.1", 2), ("2001:db8::1", 3), ("2001:db8::2", 2)]);
+        let shares = shares(&[("192.0.2.1", 1), ("2001:db8::1", 1), ("2001:db8::2", 1)]);
         let excess = shares.excess(ip("198.51.100.1"));
         assert_eq!(excess, Some(Excess::Prefix(ip("2001:db8::"))));
         assert!(excess.unwrap().has(ip("2001:db8::2")));
         assert!(!excess.unwrap().has(ip("2001:db8:0:1::2")));
+    }
+
+    #[test]
+    fn of_that_network_the_address_that_has_most_does() {
+        let shares = shares(&[("192.0.2.1", 2), ("2001:db8::1", 3), ("2001:db8::2", 2)]);
+        let excess = shares.excess(ip("198.51.100.1"));
+        assert_eq!(excess, Some(Excess::Address(ip("2001:db8::1"))));
     }
 
     #[test]

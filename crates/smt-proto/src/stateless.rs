@@ -13,9 +13,11 @@ use smt_wire::{Cookie, Reset, SessionIndex, Unavailable, VersionAnswer};
 use crate::error::Unavailability;
 use crate::handshake::{MacPurpose, TokenMac};
 use crate::limits::{
-    ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS, COOKIES_PER_SECOND,
+    ANSWERS_PER_SECOND, ANSWERS_QUEUED, COOKIE_KEY_LIFE_SECS, COOKIE_LIFE_SECS,
+    COOKIES_PER_ADDRESS, COOKIES_PER_SECOND,
 };
 use crate::rate::Rate;
+use crate::rates::Rates;
 use crate::table::Salt;
 use crate::time::Time;
 
@@ -26,6 +28,7 @@ pub(crate) struct Stateless {
     boot: u32,
     mac: Arc<dyn TokenMac>,
     cookies: Rate,
+    cookies_by_address: Rates,
     resets: Rate,
     versions: Rate,
     refusals: Rate,
@@ -34,11 +37,13 @@ pub(crate) struct Stateless {
 
 impl Stateless {
     pub(crate) fn new((version, boot): (u8, u32), mac: Arc<dyn TokenMac>) -> Self {
+        let salt = table_salt(&*mac);
         Self {
             version,
             boot,
             mac,
             cookies: Rate::new(COOKIES_PER_SECOND),
+            cookies_by_address: Rates::new(COOKIES_PER_ADDRESS, salt),
             resets: Rate::new(ANSWERS_PER_SECOND),
             versions: Rate::new(ANSWERS_PER_SECOND),
             refusals: Rate::new(ANSWERS_PER_SECOND),
@@ -48,7 +53,8 @@ impl Stateless {
 
     /// Asks a client to show that it receives at its address. Whether it was queued.
     pub(crate) fn cookie(&mut self, now: Time, path: Path, client: SessionIndex) -> bool {
-        if !self.cookies.take(now) {
+        let address = path.remote.ip();
+        if !self.cookies_by_address.take(now, address) || !self.cookies.take(now) {
             return false;
         }
         let time = now.as_secs();
@@ -109,8 +115,7 @@ impl Stateless {
 
     /// What tables are hashed with: known to nobody else.
     pub(crate) fn table_salt(&self) -> Salt {
-        let [a, b, c, d, ..] = self.mac.mac(MacPurpose::Tables, &[]);
-        Salt(u32::from_be_bytes([a, b, c, d]))
+        table_salt(&*self.mac)
     }
 
     /// Tells which version this endpoint speaks, if that is not longer than the question.
@@ -188,6 +193,11 @@ pub(crate) fn is_equal(ours: &[u8], theirs: &[u8]) -> bool {
             .zip(theirs)
             .fold(0, |difference, (a, b)| difference | (a ^ b))
             == 0
+}
+
+fn table_salt(mac: &dyn TokenMac) -> Salt {
+    let [a, b, c, d, ..] = mac.mac(MacPurpose::Tables, &[]);
+    Salt(u32::from_be_bytes([a, b, c, d]))
 }
 
 fn octets(address: IpAddr) -> [u8; 16] {

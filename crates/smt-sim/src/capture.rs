@@ -115,7 +115,7 @@ impl Tap for CaptureTap {
         let is_seen = match capture.view {
             View::Sent => true,
             View::Arrived | View::Between(_) => false,
-            View::Host(host) => packet.from == host,
+            View::Host(host) => packet.from.cable() == host,
         };
         if is_seen {
             capture.take(now, packet);
@@ -127,7 +127,7 @@ impl Tap for CaptureTap {
         let is_seen = match capture.view {
             View::Sent | View::Between(_) => false,
             View::Arrived => true,
-            View::Host(host) => packet.to == host,
+            View::Host(host) => packet.to.cable() == host,
         };
         if is_seen {
             capture.take(now, packet);

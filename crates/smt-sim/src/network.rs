@@ -200,7 +200,7 @@ impl Network {
 
     /// A host puts a packet on its cable.
     pub fn send(&mut self, packet: Packet) {
-        let port = PortId(packet.from.0);
+        let port = PortId(packet.from.cable().0);
         let state = &mut self.ports[port.0 as usize];
         if packet.bytes.len() > state.link.payload_max {
             state.statistics.too_large += 1;
@@ -213,7 +213,7 @@ impl Network {
 
     /// Puts a packet into the network as if a host's cable had carried it.
     pub fn inject(&mut self, packet: Packet, after: u64) {
-        if let Some(port) = self.ports.get(packet.from.0 as usize) {
+        if let Some(port) = self.ports.get(packet.from.cable().0 as usize) {
             let (at, to) = (self.now.as_nanos() + after, port.to);
             self.delay(packet, Time::from_nanos(at), to);
         }

@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use bytes::Bytes;
 use smt_wire::{PacketType, parse};
 
-/// A host's number, from 0.
+/// A host's number, from 0, and one of its sockets: the number alone is the first one.
+///
+/// The highest byte says which socket: two bits of the network, six of the port ([`Self::socket`]).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostId(pub u32);
 
@@ -37,26 +39,52 @@ impl Packet {
 }
 
 impl HostId {
+    /// Another socket of this host. Each network has an address for each host: what is in one /24 of a network is in one of
+    /// every network. A host's packets take its one cable, from whichever socket they are.
+    ///
+    /// # Panics
+    /// If the network is above 3, or the port above 63.
+    #[must_use]
+    pub fn socket(self, network: u8, port: u8) -> Self {
+        assert!(
+            network < NETWORKS && port < PORTS,
+            "there is no such socket"
+        );
+        Self(u32::from(network * PORTS + port) << SOCKET_SHIFT | self.cable().0)
+    }
+
+    /// The host alone, whichever socket was meant.
+    #[must_use]
+    pub fn cable(self) -> Self {
+        Self(self.0 & HOST_MASK)
+    }
+
     /// Its UDP address.
     pub fn address(self) -> SocketAddr {
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::from(self.ip())), PORT)
+        let port = PORT + u16::from(self.socket_number() % PORTS);
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::from(self.ip())), port)
     }
 
     /// Its IPv4 address.
     pub(crate) fn ip(self) -> [u8; 4] {
         let [_, b, c, d] = self.0.to_be_bytes();
-        [10, b, c, d]
+        [FIRST_NETWORK + self.socket_number() / PORTS, b, c, d]
     }
 
     /// Whose address this is. `None` if it is none of ours.
     pub fn of(address: SocketAddr) -> Option<Self> {
-        match address.ip() {
-            IpAddr::V4(ip) if ip.octets()[0] == 10 && address.port() == PORT => {
-                let [_, b, c, d] = ip.octets();
-                Some(Self(u32::from_be_bytes([0, b, c, d])))
-            }
-            _ => None,
-        }
+        let IpAddr::V4(ip) = address.ip() else {
+            return None;
+        };
+        let [network, b, c, d] = ip.octets();
+        let network = network.checked_sub(FIRST_NETWORK)?;
+        let port = u8::try_from(address.port().checked_sub(PORT)?).ok()?;
+        let host = Self(u32::from_be_bytes([0, b, c, d]));
+        (network < NETWORKS && port < PORTS).then(|| host.socket(network, port))
+    }
+
+    fn socket_number(self) -> u8 {
+        (self.0 >> SOCKET_SHIFT) as u8
     }
 }
 
@@ -81,8 +109,17 @@ pub fn wire_len(payload: usize) -> u64 {
 pub const FRAME_OVERHEAD: u64 = 8 + 14 + 20 + 8 + 4 + 12;
 /// The shortest frame of 64 bytes, with preamble and gap.
 const FRAME_MIN: u64 = 84;
-/// Of all hosts.
+/// Of the first socket of all hosts.
 const PORT: u16 = 17_379;
+/// Ports of an address.
+const PORTS: u8 = 64;
+/// Networks, of which every host has an address.
+const NETWORKS: u8 = 4;
+/// The highest byte of the addresses of the first network.
+const FIRST_NETWORK: u8 = 10;
+/// Where the socket stands in a [`HostId`], above the host.
+const SOCKET_SHIFT: u32 = 24;
+const HOST_MASK: u32 = (1 << SOCKET_SHIFT) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -94,7 +131,23 @@ mod tests {
             assert_eq!(HostId::of(HostId(host).address()), Some(HostId(host)));
         }
         assert_eq!(HostId::of("192.0.2.1:17379".parse().unwrap()), None);
-        assert_eq!(HostId::of("10.0.0.1:17380".parse().unwrap()), None);
+        assert_eq!(HostId::of("10.0.0.1:17378".parse().unwrap()), None);
+        assert_eq!(HostId::of("10.0.0.1:17443".parse().unwrap()), None);
+        assert_eq!(HostId::of("14.0.0.1:17379".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_host_has_sockets_of_several_networks_and_ports() {
+        let host = HostId(70_000);
+        assert_eq!(host.socket(0, 0), host);
+        let socket = host.socket(3, 63);
+        assert_eq!(socket.address(), "13.1.17.112:17442".parse().unwrap());
+        assert_eq!(HostId::of(socket.address()), Some(socket));
+        assert_eq!(socket.cable(), host);
+        assert_eq!(
+            socket.socket(0, 5).address(),
+            "10.1.17.112:17384".parse().unwrap()
+        );
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl<A: Application> SmtHost<A> {
         }
     }
 
-    /// Its number.
+    /// Its number, and which socket.
     pub fn id(&self) -> HostId {
         self.id
     }
@@ -69,7 +69,7 @@ impl<A: Application> SmtHost<A> {
 
 impl<A: Application> Host for SmtHost<A> {
     fn receive(&mut self, now: Time, packet: &Packet) {
-        if !self.is_up {
+        if !self.is_up || packet.to != self.id {
             return;
         }
         let now = self.clock.at(now);
@@ -134,6 +134,7 @@ fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
     let to = HostId::of(transmit.path.remote)?;
     let entropy = entropy(id, to, &bytes);
     Some(Burst {
+        from: id,
         to,
         bytes,
         segment_size: transmit.segment_size,

@@ -106,6 +106,7 @@ mod tests {
 
     fn burst(segments: usize) -> Option<Burst> {
         Some(Burst {
+            from: HostId(1),
             to: HostId(0),
             bytes: Bytes::from(vec![0; segments * 10]),
             segment_size: 10,

@@ -86,7 +86,7 @@ impl Switch {
 
     /// Where a packet leaves. `None`: nobody has this address.
     pub(crate) fn route(&mut self, packet: &Packet) -> Option<PortId> {
-        let route = self.routes.get(packet.to.0 as usize)?;
+        let route = self.routes.get(packet.to.cable().0 as usize)?;
         if route.count == 1 {
             return Some(route.first);
         }

@@ -26,6 +26,8 @@ pub trait Host {
 /// Packets of equal size (the last may be shorter) to one host.
 #[derive(Clone, Debug)]
 pub struct Burst {
+    /// The host's socket.
+    pub from: HostId,
     /// To whom.
     pub to: HostId,
     /// Their UDP payloads, one after the other.
@@ -161,7 +163,7 @@ impl<H: Host> World<H> {
                 return true;
             };
             let is_granted = burst.priority <= GRANTED_MAX;
-            self.send(host, burst);
+            self.send(burst);
             if is_granted {
                 return false;
             }
@@ -174,7 +176,7 @@ impl<H: Host> World<H> {
         let (host, now) = (HostId(at as u32), self.network.now());
         while !is_silent && self.network.queued_at(host) < CABLE_QUEUE {
             match self.hosts[at].transmit(now) {
-                Some(burst) => self.send(host, burst),
+                Some(burst) => self.send(burst),
                 None => is_silent = true,
             }
         }
@@ -194,14 +196,14 @@ impl<H: Host> World<H> {
         }
     }
 
-    fn send(&mut self, from: HostId, mut burst: Burst) {
+    fn send(&mut self, mut burst: Burst) {
         while !burst.bytes.is_empty() {
             let bytes = match burst.bytes.len() > burst.segment_size {
                 true => burst.bytes.split_to(burst.segment_size),
                 false => std::mem::take(&mut burst.bytes),
             };
             self.network.send(Packet {
-                from,
+                from: burst.from,
                 to: burst.to,
                 bytes,
                 priority: burst.priority,

@@ -364,9 +364,8 @@ impl Endpoint {
         self.advance_accept(now, index, packet, length);
     }
 
-    /// Makes room for a client that has shown a cookie: the oldest handshake of the network that has most is forgotten, or of
-    /// the address that has most of this network, if that is more. So a few cannot keep all others out. Whether there is
-    /// room now.
+    /// Makes room for a client that has shown a cookie: the oldest handshake of those who have more than their share is
+    /// forgotten. So a few cannot keep all others out. Whether there is room now.
     fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
         let Some(excess) = self.accept_shares.excess(newcomer) else {
             return false;

@@ -213,6 +213,25 @@ fn cookies_count_as_what_an_address_gets_before_it_is_validated() {
     }
 }
 
+/// Else one host could keep its neighbours out, who need a cookie as it does.
+#[test]
+fn an_address_that_asks_for_all_cookies_leaves_others_theirs() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::new(vec![Config::default(), config]);
+    let mut is_answered = |remote: [u8; 4], source: u64| {
+        let bytes = first_flight(source, &[1], 9_000);
+        answer_to(&mut world, SocketAddr::from((remote, 7)), &bytes) > 0
+    };
+    // All that leave in an instant are 10,000.
+    let asked = 1..=12_000;
+    let greedy = asked.filter(|source| is_answered([198, 51, 100, 1], *source));
+    assert_eq!(greedy.count(), 1_250);
+    let others = (2..=101).filter(|last| is_answered([198, 51, 100, *last], 5));
+    let others = others.count();
+    assert!(others >= 95, "{others} of 100 others");
+}
+
 /// Bytes that the server answers to a datagram.
 fn answer_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> usize {
     let (now, node) = (world.now, &mut world.nodes[1]);

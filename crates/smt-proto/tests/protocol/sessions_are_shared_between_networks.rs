@@ -11,12 +11,19 @@ use super::support::node::address_of;
 use super::support::rogue::Rogue;
 use super::support::{World, body, ms};
 
-/// A server, node 1, with room for so many sessions, of which node 0 has all; and node 2.
+/// A server, node 1, with room for so many sessions, of which node 0 has all; node 2; and node 3, which is in the network of
+/// node 0.
 fn taken_by_one(sessions_max: usize) -> (World, Vec<SessionIndex>) {
     let mut server = Config::default();
     server.accept = true;
     server.sessions_max = sessions_max;
-    let mut world = World::new(vec![Config::default(), server, Config::default()]);
+    let mut world = World::new(vec![
+        Config::default(),
+        server,
+        Config::default(),
+        Config::default(),
+    ]);
+    world.nodes[3].address.set_ip([192, 0, 2, 77].into());
     let taken = (0..sessions_max).map(|_| world.connect(0, 1).unwrap().0);
     let taken = taken.collect();
     (world, taken)
@@ -69,6 +76,22 @@ fn the_session_that_has_been_unused_for_longest_is_closed() {
     }
     world.connect(2, 1).unwrap();
     assert_eq!(displaced(&mut world), [taken[3]]);
+}
+
+/// Although the host that has most has used all of its own more lately.
+#[test]
+fn who_has_few_in_the_network_that_has_most_keeps_them() {
+    let (mut world, taken) = taken_by_one(6);
+    let (session, _) = world.connect(3, 1).unwrap();
+    let first = displaced(&mut world);
+    for used in taken.iter().filter(|session| !first.contains(session)) {
+        let rpc = world.call(0, *used, body(1, 10));
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
+    }
+    world.connect(2, 1).unwrap();
+    assert_eq!((first.len(), displaced(&mut world).len()), (1, 1));
+    let rpc = world.call(3, session, body(1, 10));
+    assert_eq!(world.outcome(3, rpc), Ok(body(1, 10)));
 }
 
 /// Anybody can send in any name.

@@ -220,6 +220,7 @@ impl StreamHost {
         let lane = u64::from(index % u32::from(self.lanes));
         let pair = u64::from(self.id.0) << 32 | u64::from(to.0);
         Burst {
+            from: self.id,
             to,
             segment_size: bytes.len(),
             bytes,

@@ -119,7 +119,7 @@ impl World {
     }
 
     pub fn begin_connect(&mut self, client: usize, server: usize) -> smt_proto::ConnectId {
-        let path = Path::to(address_of(server));
+        let path = Path::to(self.nodes[server].address);
         let deadline = Duration::from_secs(5);
         let endpoint = &mut self.nodes[client].endpoint;
         let id = endpoint.connect(self.now, path, "server", deadline);
@@ -236,7 +236,10 @@ impl World {
 
     /// Gives a datagram to its node now.
     pub fn hand_in(&mut self, datagram: &Datagram) {
-        let path = Path::between(address_of(datagram.from), address_of(datagram.to).ip());
+        // What is forged may come from where no node is.
+        let from = self.nodes.get(datagram.from);
+        let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
+        let path = Path::between(from, self.nodes[datagram.to].address.ip());
         let endpoint = &mut self.nodes[datagram.to].endpoint;
         if datagram.is_trimmed {
             endpoint.handle_trimmed(self.now, path, &datagram.bytes);
@@ -271,7 +274,8 @@ impl World {
             transmit.assert_valid();
             transmits += 1;
             assert!(transmits < 100_000, "poll_transmit spins");
-            let to = (0..self.nodes.len()).find(|to| address_of(*to) == transmit.path.remote);
+            let to =
+                (0..self.nodes.len()).find(|to| self.nodes[*to].address == transmit.path.remote);
             let to = to.expect("a known address");
             let node = &self.nodes[from];
             assert!(

@@ -167,6 +167,7 @@ fn any_bytes_are_survived() {
 
 fn burst(bytes: Vec<u8>) -> Burst {
     Burst {
+        from: HostId(0),
         to: HostId(1),
         segment_size: bytes.len(),
         bytes: bytes.into(),
