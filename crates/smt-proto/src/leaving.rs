@@ -170,6 +170,11 @@ impl Leaving {
         self.length
     }
 
+    /// Below this the peer has opened all records.
+    pub(crate) fn released(&self) -> u32 {
+        self.released
+    }
+
     /// Whether anything sealed in `epoch` or before may still be asked for.
     pub(crate) fn holds_epoch(&self, epoch: u32) -> bool {
         let first_unreleased = self.geometry.record_at(self.released.min(self.length - 1));

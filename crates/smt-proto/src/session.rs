@@ -234,6 +234,8 @@ pub(crate) struct Session {
     is_resting: bool,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
+    /// What held the previous epoch when it was last asked about.
+    epoch_held: keys::Held,
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,
     /// What is left of the current key is for those first.
@@ -337,6 +339,7 @@ impl Session {
             warmth: Warmth::Cold,
             is_resting: false,
             epoch_question: None,
+            epoch_held: keys::Held::default(),
             is_epoch_done: false,
             begun: keys::Begun::default(),
             old_epoch: None,

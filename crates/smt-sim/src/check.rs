@@ -2,11 +2,12 @@
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
 //! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
-//! `bounds` judges the rest by what the swarm's run has counted.
+//! `repetition` counts how often bytes leave; `bounds` judges the rest by what the swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;
 mod ledger;
+pub(crate) mod repetition;
 mod sealing;
 
 use std::fmt;
@@ -41,6 +42,8 @@ pub enum Checker {
     Provenance,
     /// Without messages there are no timers but those of idleness.
     Quiet,
+    /// What stays lost is repeated ever more rarely.
+    Repetition,
     /// No two plaintexts under one key and number, no control number twice.
     Sealing,
     /// An attacker who drops little ends no session.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use smt_proto::Time;
+use smt_wire::{DataHeader, PacketType, VERSION};
 
 use crate::adversary::Move;
 use crate::network::LinkRule;
@@ -34,8 +35,12 @@ pub enum FaultKind {
     Delay,
     /// Packets come twice.
     Duplicate,
+    /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and no more.
+    EndLoss,
     /// Packets that nobody sent.
     Forge,
+    /// Nothing gets through in one direction, and everything in the other.
+    HalfPartition,
     /// Packets are lost.
     Loss,
     /// A host's limits of memory, sessions and ids are small enough to be reached.
@@ -64,7 +69,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Adversary,
         Self::BurstLoss,
         Self::ClockDrift,
@@ -74,7 +79,9 @@ impl FaultKind {
         Self::CrashLosing,
         Self::Delay,
         Self::Duplicate,
+        Self::EndLoss,
         Self::Forge,
+        Self::HalfPartition,
         Self::Loss,
         Self::MemoryLimit,
         Self::OneTypeLoss,
@@ -99,19 +106,21 @@ pub struct LinkFault {
     pub from: Time,
     /// Until when.
     pub until: Time,
-    /// Between these two only, in both directions.
+    /// Between these two only, in both directions; of those kinds that have one direction, from the first to the second.
     pub pair: Option<(HostId, HostId)>,
     /// How often, in millionths of the packets.
     pub chance: u32,
-    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, or a packet type.
+    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, an offset, or a packet type.
     pub extent: u64,
 }
 
 impl LinkFault {
     /// Whether it is there now, between the hosts of this packet.
     fn concerns(&self, now: Time, packet: &Packet) -> bool {
+        let has_direction = matches!(self.kind, FaultKind::EndLoss | FaultKind::HalfPartition);
         let is_between = self.pair.is_none_or(|(a, b)| {
-            (a, b) == (packet.from, packet.to) || (b, a) == (packet.from, packet.to)
+            (a, b) == (packet.from, packet.to)
+                || (b, a) == (packet.from, packet.to) && !has_direction
         });
         self.from <= now && now < self.until && is_between
     }
@@ -120,7 +129,8 @@ impl LinkFault {
     fn cuts(&self, now: Time, packet: &Packet) -> bool {
         self.concerns(now, packet)
             && match self.kind {
-                FaultKind::Partition => true,
+                FaultKind::HalfPartition | FaultKind::Partition => true,
+                FaultKind::EndLoss => has_data_from(self.extent, &packet.bytes),
                 FaultKind::Shrink => packet.bytes.len() as u64 > self.extent,
                 _ => false,
             }
@@ -185,7 +195,9 @@ impl FaultyLinks {
             return false;
         }
         match fault.kind {
-            FaultKind::Shrink => packet.bytes.len() as u64 > fault.extent,
+            FaultKind::Shrink | FaultKind::HalfPartition | FaultKind::EndLoss => {
+                fault.cuts(now, packet)
+            }
             FaultKind::OneTypeLoss => {
                 let mut packets = packets_of(&packet.bytes);
                 packets.any(|(of, _)| of as u64 == fault.extent) && self.random.chance(fault.chance)
@@ -298,6 +310,13 @@ impl FaultyLinks {
     }
 }
 
+/// Whether a datagram has DATA from this offset on.
+fn has_data_from(offset: u64, datagram: &[u8]) -> bool {
+    let data = packets_of(datagram).filter(|(of, _)| *of == PacketType::Data);
+    let mut headers = data.filter_map(|(_, bytes)| DataHeader::of_trimmed(VERSION, bytes).ok());
+    headers.any(|header| u64::from(header.offset) >= offset)
+}
+
 enum Fate {
     Lost,
     Goes(Packet, u64),
@@ -323,7 +342,7 @@ const PAST: usize = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_wire::{PacketType, SessionIndex, Unavailable};
+    use smt_wire::{MessageId, SessionIndex, Unavailable};
 
     fn packet(number: u8) -> Packet {
         Packet {
@@ -391,7 +410,7 @@ mod tests {
                 destination: SessionIndex(1),
                 code: 1,
             };
-            unavailable.emit(smt_wire::VERSION, place.try_into().unwrap());
+            unavailable.emit(VERSION, place.try_into().unwrap());
         }
         let two = Packet {
             bytes: Bytes::from(bytes),
@@ -412,6 +431,54 @@ mod tests {
             out.len() == 1
         };
         assert!(!passes(PacketType::Unavailable) && passes(PacketType::Reset));
+    }
+
+    /// DATA of this offset.
+    fn data(offset: u32) -> Packet {
+        let header = DataHeader {
+            epoch: 0,
+            retransmit: false,
+            session: SessionIndex(1),
+            id: MessageId(2),
+            message_length: 10_000,
+            offset,
+        };
+        let mut bytes = [0; DataHeader::LEN + 1];
+        if let Some(place) = bytes.first_chunk_mut() {
+            header.emit(VERSION, place);
+        }
+        Packet {
+            bytes: Bytes::copy_from_slice(&bytes),
+            ..packet(0)
+        }
+    }
+
+    #[test]
+    fn one_direction_is_lost_or_the_ends_of_messages_in_it() {
+        let passes = |kind, packet: &Packet| {
+            let fault = LinkFault {
+                kind,
+                from: Time::default(),
+                until: Time::from_nanos(1),
+                pair: Some((HostId(0), HostId(1))),
+                chance: 1_000_000,
+                extent: 1_200,
+            };
+            let mut links = FaultyLinks::new(vec![fault], Random::new(7), Rc::default());
+            let mut out = Vec::new();
+            links.pass(Time::default(), packet.clone(), &mut out);
+            out.len() == 1
+        };
+        let back = |packet: Packet| Packet {
+            from: packet.to,
+            to: packet.from,
+            ..packet
+        };
+        let kind = FaultKind::HalfPartition;
+        assert!(!passes(kind, &packet(1)) && passes(kind, &back(packet(1))));
+        let kind = FaultKind::EndLoss;
+        assert!(passes(kind, &packet(1)) && passes(kind, &data(1_199)));
+        assert!(!passes(kind, &data(1_200)) && passes(kind, &back(data(1_200))));
     }
 
     #[test]

@@ -116,6 +116,11 @@ fn link_detail(fault: &LinkFault) -> String {
     let later = time_span::display(Duration::from_nanos(extent));
     match fault.kind {
         FaultKind::Partition => String::new(),
+        FaultKind::HalfPartition => "nothing passes from the first to the second".to_owned(),
+        FaultKind::EndLoss => match fault.pair {
+            Some(_) => format!("DATA from offset {extent} on, from the first to the second"),
+            None => format!("DATA from offset {extent} on"),
+        },
         FaultKind::Shrink => format!("nothing above {extent} B passes"),
         FaultKind::BurstLoss => format!("{share} begin a gap of up to {extent}"),
         FaultKind::OneTypeLoss => format!("{share} of type {}", packet_type(extent)),

@@ -89,10 +89,19 @@ impl Session {
         let Some(mut question) = self.epoch_question.filter(|question| question.due <= now) else {
             return;
         };
-        let holders: Vec<MessageId> = self.holders_of(previous).collect();
+        let (holders, released): (Vec<MessageId>, Vec<u32>) = self.holders_of(previous).unzip();
         let is_waited_for = self.seal.wants_update() || !self.parked.is_empty();
         if !holders.is_empty() && is_waited_for {
-            question.ask(now, self.patience.interval() * HURRY_INTERVALS);
+            let held = Held::by(&released);
+            if self.epoch_held != held {
+                self.epoch_held = held;
+                question.asked_in_vain = 0;
+            }
+            let longest = match question.asked_in_vain < HURRIES {
+                true => self.patience.interval() * HURRY_INTERVALS,
+                false => RESEND_INTERVAL_MAX,
+            };
+            question.ask(now, longest);
             self.hurry(&holders);
         } else if !holders.is_empty() {
             question.progressed(now, self.patience.interval());
@@ -160,11 +169,11 @@ impl Session {
         self.key_request = Some((epoch, question));
     }
 
-    /// Messages that may still have to repeat a record of `epoch` or before.
-    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = MessageId> {
+    /// Messages that may still have to repeat a record of `epoch` or before, and below what offset they need not.
+    fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, u32)> {
         self.leavings()
             .filter(move |(_, leaving)| leaving.holds_epoch(epoch))
-            .map(|(id, _)| id)
+            .map(|(id, leaving)| (id, leaving.released()))
     }
 
     /// Messages of which something may have been sealed.
@@ -185,7 +194,7 @@ impl Session {
     }
 
     /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
-    /// questions have backed off to. All others would wait for their key.
+    /// questions have backed off to. All others would wait for their key. That is a question with a back-off of its own.
     fn hurry(&mut self, holders: &[MessageId]) {
         for id in holders.iter().copied() {
             match self.calls.get(id.0) {
@@ -195,6 +204,28 @@ impl Session {
                 }
                 _ => self.control.id(PacketType::NeedAck, id),
             }
+        }
+    }
+}
+
+/// Messages that hold up an epoch are asked about at least this often, in resend intervals...
+const HURRY_INTERVALS: u32 = 8;
+/// ...until so many questions have changed nothing: what stays lost is repeated ever more rarely (SPEC §9.3).
+const HURRIES: u32 = 8;
+
+/// What holds an epoch: while it stays the same, asking about it has changed nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Held {
+    messages: usize,
+    /// Bytes of them that the peer has opened.
+    released: u64,
+}
+
+impl Held {
+    fn by(released: &[u32]) -> Self {
+        Self {
+            messages: released.len(),
+            released: released.iter().copied().map(u64::from).sum(),
         }
     }
 }
@@ -237,9 +268,6 @@ impl Begun {
         u64::from(self.records) + u64::from(records) <= left
     }
 }
-
-/// Messages that hold up an epoch are asked about at least this often, in resend intervals.
-const HURRY_INTERVALS: u32 = 8;
 
 #[cfg(test)]
 mod tests {

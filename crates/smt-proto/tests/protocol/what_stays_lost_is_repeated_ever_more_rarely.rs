@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use smt_record::KeyLimits;
 use smt_wire::PacketType;
 
 use super::support::configs::ethernet;
@@ -29,6 +30,11 @@ fn repeated_per_byte(
     world.is_recording = true;
     begin(&mut world, session);
     world.run_for(Duration::from_secs(8));
+    data_per_byte(&world)
+}
+
+/// DATA bytes that have left, for each byte of the message.
+fn data_per_byte(world: &World) -> usize {
     let data = world.sent.iter().filter(|sent| sent.data().is_some());
     data.map(|sent| sent.bytes.len()).sum::<usize>() / LENGTH
 }
@@ -56,6 +62,39 @@ fn a_reply_whose_end_stays_lost_is_repeated_ever_more_rarely() {
 #[test]
 fn a_reply_that_stays_lost_is_repeated_ever_more_rarely() {
     let repeated = repeated_per_byte(data_from(1, 0), call);
+    assert!(repeated <= QUESTIONS_MAX, "{repeated} times");
+}
+
+#[test]
+fn a_reply_that_stays_lost_and_holds_an_epoch_is_repeated_ever_more_rarely() {
+    let mut client = ethernet();
+    client.key_limits = KeyLimits::new(4_096, 24, 1 << 20).unwrap();
+    let (mut world, session, _) = World::connected_with(client, ethernet());
+    world.nodes[1].application = Box::new(|request| {
+        let length = if request.len() == 100 { LENGTH } else { 10 };
+        Answer::Reply(body(2, length))
+    });
+    // NEED_ACK and BUSY would show that the request has arrived, and let go of it.
+    world.rule = Box::new(move |datagram, _| {
+        let is_long = |data: smt_wire::Data<'_>| data.header.message_length > 1_000;
+        let is_lost = datagram.data().is_some_and(is_long)
+            || datagram.has(PacketType::NeedAck)
+            || datagram.has(PacketType::Busy);
+        match datagram.from == 1 && is_lost {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    world.is_recording = true;
+    call(&mut world, session);
+    // The request is of the first epoch, which so cannot end; these want a third.
+    for _ in 0..60 {
+        let rpc = world.call(0, session, body(3, 10));
+        assert_eq!(world.outcome(0, rpc), Ok(body(2, 10)));
+    }
+    world.run_for(Duration::from_secs(8));
+    assert_eq!(world.nodes[0].endpoint.statistics().key_updates, 1);
+    let repeated = data_per_byte(&world);
     assert!(repeated <= QUESTIONS_MAX, "{repeated} times");
 }
 

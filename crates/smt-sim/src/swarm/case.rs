@@ -156,7 +156,7 @@ impl Case {
         };
         case.draw_plan(&mut random);
         let mut kinds = FaultKind::ALL.to_vec();
-        kinds.retain(|kind| *kind != FaultKind::ShutDown);
+        kinds.retain(|kind| !DRAWN_APART.contains(kind));
         let faults = random.between(0, 5);
         let grave = if faults == 1 { GRAVE_ALONE } else { GRAVE };
         for _ in 0..faults {
@@ -197,8 +197,9 @@ impl Case {
         if random.chance(250_000) {
             case.draw_limit(&mut random);
         }
+        case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
         case.host_faults.sort_by_key(|fault| fault.at);
-        case.allow_for_long_epochs();
+        case.allow_for_long_waits();
         case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
@@ -208,7 +209,7 @@ impl Case {
     #[must_use]
     pub fn attacked(mut self) -> Self {
         self.has_adversary = true;
-        self.allow_for_long_epochs();
+        self.allow_for_long_waits();
         self.allow_for_lost_confirms();
         self.allow_for_adversary();
         self
@@ -223,8 +224,10 @@ impl Case {
         };
         let hosts = self.hosts();
         for fault in &self.link_faults {
-            let is_of_confirms =
-                fault.kind == FaultKind::OneTypeLoss && fault.extent == PacketType::Confirm as u64;
+            let is_of_confirms = match fault.kind {
+                FaultKind::OneTypeLoss => fault.extent == PacketType::Confirm as u64,
+                kind => kind == FaultKind::HalfPartition,
+            };
             if is_of_confirms && fault.until >= fault.from + least {
                 self.may_end.add_either(fault.pair, hosts);
             }
@@ -238,7 +241,8 @@ impl Case {
         }
         let hosts = self.hosts();
         for fault in &self.link_faults {
-            let is_partition = fault.kind == FaultKind::Partition;
+            let is_partition =
+                matches!(fault.kind, FaultKind::HalfPartition | FaultKind::Partition);
             if is_partition && fault.until >= fault.from + LONG_IF_ATTACKED {
                 self.may_end.add_either(fault.pair, hosts);
             }
@@ -250,11 +254,13 @@ impl Case {
         }
     }
 
-    /// Messages that hold an epoch wait for seconds where there is little memory, and for as long as an attacker stays. Hosts
-    /// ask thousands of times meanwhile: more than a key of few control packets has, and without any a session falls silent
-    /// and dies (SPEC §7.3). A real key lasts two thousand times as long.
-    fn allow_for_long_epochs(&mut self) {
-        if !(self.has_small_memory || self.has_adversary) {
+    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are lost, and for as long as an
+    /// attacker stays. Hosts ask thousands of times meanwhile: more than a key of few control packets has, and without any a
+    /// session falls silent and dies (SPEC §7.3). A real key lasts two thousand times as long.
+    fn allow_for_long_waits(&mut self) {
+        let mut faults = self.link_faults.iter();
+        let ends_are_lost = faults.any(|fault| fault.kind == FaultKind::EndLoss);
+        if !(self.has_small_memory || self.has_adversary || ends_are_lost) {
             return;
         }
         for config in &mut self.configs {
@@ -262,6 +268,13 @@ impl Case {
             config.key_limits = KeyLimits::new(65_536, limits.update_at(), limits.failed_opens())
                 .expect("these are within the limits of limits");
         }
+    }
+
+    /// Hosts that have less memory for messages than production has.
+    pub(super) fn small_memories(&self) -> impl Iterator<Item = HostId> + '_ {
+        let hosts = (0..).map(HostId).zip(&self.configs);
+        let small = hosts.filter(|(_, config)| config.memory_max < Config::default().memory_max);
+        small.map(|(host, _)| host)
     }
 
     /// How many hosts there are.
@@ -319,6 +332,15 @@ impl Case {
         for config in &mut self.configs {
             if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
                 config.memory_max = random.between(4, 16) as usize * 1_000_000;
+            }
+        }
+    }
+
+    /// What is lost for long in one direction, or of messages' ends.
+    fn draw_one_sided(&mut self, random: &mut Random) {
+        for kind in [FaultKind::HalfPartition, FaultKind::EndLoss] {
+            if random.chance(80_000) {
+                self.draw_fault(kind, GRAVE, random);
             }
         }
     }
@@ -400,6 +422,14 @@ const MEMORY: u64 = 0x3E30;
 const PRESSURE: u64 = 0x9E55;
 /// Keeps what is drawn of hosts that shut down apart from the rest.
 const SHUT_DOWN: u64 = 0x5D0F;
+/// Keeps what is lost in one direction, or of a message's end, apart from the rest.
+const ONE_SIDED: u64 = 0x051D;
+/// Faults that have generators of their own.
+const DRAWN_APART: [FaultKind; 3] = [
+    FaultKind::EndLoss,
+    FaultKind::HalfPartition,
+    FaultKind::ShutDown,
+];
 /// Keeps what is drawn of a host's limit apart from the rest.
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.

@@ -19,6 +19,7 @@ use super::player::Player;
 use super::trace::{Trace, TraceTap};
 use crate::adversary::{Adversary, Spoofed};
 use crate::check::bounds::MemoryBound;
+use crate::check::repetition::{Repetition, RepetitionTap};
 use crate::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
 use crate::fault::{FaultKind, FaultyLinks, Strikes};
 use crate::network::{Network, Tap};
@@ -77,6 +78,7 @@ struct Run<'a> {
     /// What an attacker has sent in the bystander's name.
     spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
+    repetition: Rc<RefCell<Repetition>>,
     random: Random,
     failures: Vec<Failure>,
     steps: u64,
@@ -106,6 +108,8 @@ impl<'a> Run<'a> {
             network.set_rule(Box::new(links));
         }
         network.add_tap(Box::new(TraceTap(Rc::clone(&trace))));
+        let repetition = Rc::new(RefCell::new(Repetition::new(case.small_memories())));
+        network.add_tap(Box::new(RepetitionTap(Rc::clone(&repetition))));
         observers
             .tap
             .into_iter()
@@ -118,6 +122,7 @@ impl<'a> Run<'a> {
             strikes,
             spoofed,
             trace,
+            repetition,
             random,
             failures: Vec::new(),
             steps: 0,
@@ -227,6 +232,7 @@ impl<'a> Run<'a> {
                 let absences = &mut self.absences[id.0 as usize];
                 *absences -= 1;
                 let is_up = *absences == 0;
+                self.repetition.borrow_mut().was_away(id);
                 self.world.change(id, |host, _| host.is_up = is_up);
                 return;
             }
@@ -270,6 +276,7 @@ impl<'a> Run<'a> {
 
     fn heal(&mut self) {
         for id in (0..self.case.hosts()).map(HostId) {
+            self.repetition.borrow_mut().was_away(id);
             self.world.change(id, |host, _| {
                 host.is_up = true;
                 host.socket.heal();
@@ -371,7 +378,10 @@ impl<'a> Run<'a> {
     }
 
     fn is_well(&self) -> bool {
-        self.failures.is_empty() && self.ledger.failures().is_empty() && self.seals().is_well()
+        self.failures.is_empty()
+            && self.ledger.failures().is_empty()
+            && self.seals().is_well()
+            && self.repetition.borrow().failure().is_none()
     }
 
     fn seals(&self) -> MutexGuard<'_, SealBook> {
@@ -400,6 +410,8 @@ impl<'a> Run<'a> {
 
     fn verdict(mut self) -> Verdict {
         self.failures.extend_from_slice(self.ledger.failures());
+        self.failures
+            .extend(self.repetition.borrow().failure().cloned());
         let of_seals = self.seals().failures().to_vec();
         self.failures.extend(of_seals);
         let events = Events::of(self.world.hosts());

@@ -28,6 +28,8 @@ impl Case {
             }
             K::Reorder | K::Delay => self.link_fault(kind, 400_000, micros(5_000), random),
             K::Partition => self.partition(grave, random),
+            K::HalfPartition => self.half_partition(random),
+            K::EndLoss => self.end_loss(random),
             K::Shrink => {
                 let extent = random.between(1_200, 1_471);
                 self.link_fault(kind, 0, extent, random);
@@ -112,6 +114,44 @@ impl Case {
             pair,
             chance: 1_000_000,
             extent: 0,
+        });
+    }
+
+    /// One host does not hear another, which hears it. Where that takes CONFIRMs for long, sessions may end.
+    fn half_partition(&mut self, random: &mut Random) {
+        let from = self.moment(random);
+        let time = match random.chance(500_000) {
+            true => Duration::from_millis(random.between(1, 5_000)),
+            false => nearly_silent(random),
+        };
+        let until = from + time;
+        self.heals = self.heals.max(until);
+        let (deaf, heard) = self.two_hosts(random);
+        self.link_faults.push(LinkFault {
+            kind: FaultKind::HalfPartition,
+            from,
+            until,
+            pair: Some((heard, deaf)),
+            chance: 1_000_000,
+            extent: 0,
+        });
+    }
+
+    /// Messages begin and do not end for a while, but for the short ones. Nobody falls silent by that.
+    fn end_loss(&mut self, random: &mut Random) {
+        let from = self.moment(random);
+        let until = from + Duration::from_millis(random.between(100, 5_000));
+        self.heals = self.heals.max(until);
+        let pair = random.chance(700_000).then(|| self.two_hosts(random));
+        // Record 0 leaves in a packet at offset 0, and so does all that fits that packet.
+        let extent = *random.pick(&[1, 1, 1_200, 20_000]);
+        self.link_faults.push(LinkFault {
+            kind: FaultKind::EndLoss,
+            from,
+            until,
+            pair,
+            chance: 1_000_000,
+            extent,
         });
     }
 
