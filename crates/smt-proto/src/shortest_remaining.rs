@@ -68,10 +68,18 @@ impl GrantPolicy for ShortestRemainingFirst {
         };
         let mut places = std::mem::take(&mut self.places);
         places.clear();
-        places.extend(of_class(false));
+        // While nobody else wants grants, messages that their senders limit share the budget like others: on a path with a
+        // long round trip they can use more than a least window.
+        let are_all_limited = of_class(false).next().is_none();
+        places.extend(of_class(are_all_limited));
         places.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
-        let share = self.grant_places(&places, budget, decisions);
-        self.grant_sender_limited(of_class(true), decisions);
+        let share = if are_all_limited {
+            self.grant_places(&places, budget.of_sender_limited(), decisions)
+        } else {
+            let share = self.grant_places(&places, budget, decisions);
+            self.grant_sender_limited(of_class(true), decisions);
+            share
+        };
         let oldest = messages.iter().min_by_key(|message| message.order);
         let mut placed = places.iter().chain(of_class(true));
         if oldest.is_some_and(|oldest| placed.any(|message| message.order == oldest.order)) {
@@ -118,7 +126,7 @@ impl ShortestRemainingFirst {
         share
     }
 
-    /// A message that its sender limits can use no more than a least window, which is beside the budget.
+    /// A message that its sender limits has a least window while others want grants, beside the budget.
     fn grant_sender_limited<'a>(
         &self,
         messages: impl Iterator<Item = &'a Grantable>,
@@ -210,6 +218,7 @@ mod tests {
         let budget = GrantBudget {
             limit: LIMIT,
             outstanding: 0,
+            sender_limited: 0,
         };
         policy.grant(Time::default(), messages, budget, &mut decisions);
         decisions
@@ -345,6 +354,7 @@ mod tests {
         let used_up = GrantBudget {
             limit: 80_000,
             outstanding: 80_000,
+            sender_limited: 0,
         };
         let mut on_its_way = message(1, 1_000_000, 2_499, 1);
         on_its_way.granted = 10_000;
