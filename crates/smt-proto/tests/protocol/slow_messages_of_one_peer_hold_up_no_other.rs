@@ -93,3 +93,39 @@ fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
         );
     }
 }
+
+/// Twelve messages that come slowly have fewer bytes left than the oldest, all the time.
+#[test]
+fn the_oldest_is_not_starved_although_all_come_slowly() {
+    let (mut world, sessions) = World::star(5);
+    world.rate = 0;
+    world.rule = Box::new(slowly(2_000, |node| node > 0));
+    world.send_one_way(1, sessions[0], body(1, 8_000_000));
+    world.run_for(ms(1));
+    for number in 0..12 {
+        let client = 2 + number % 4;
+        world.send_one_way(client, sessions[client - 1], body(number as u64, 2_500_000));
+    }
+    world.is_recording = true;
+    world.run_for(ms(200));
+    let before = world.sent.len();
+    world.run_for(ms(1_000));
+    // The ends of what each message has sent, summed up.
+    let sent = |datagrams: &[Datagram], is_oldest: bool| -> u32 {
+        let mut ends: BTreeMap<(usize, MessageId), u32> = BTreeMap::new();
+        for datagram in datagrams.iter().filter(|sent| sent.from > 0) {
+            if let Some(data) = datagram
+                .data()
+                .filter(|_| is_oldest == (datagram.from == 1))
+            {
+                let end = ends.entry((datagram.from, data.header.id)).or_default();
+                *end = (*end).max(data.header.offset + data.payload.len() as u32);
+            }
+        }
+        ends.values().sum()
+    };
+    let [oldest, others] = [true, false]
+        .map(|is_oldest| sent(&world.sent, is_oldest) - sent(&world.sent[..before], is_oldest));
+    let (least, most) = (others / 25, others / 15);
+    assert!((least..=most).contains(&oldest), "{oldest} beside {others}");
+}
