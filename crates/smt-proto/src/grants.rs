@@ -107,6 +107,12 @@ impl Entry {
         }
     }
 
+    /// Another policy decides: a pace tells nothing of a sender.
+    fn forget_usage(&mut self) {
+        self.usage = None;
+        self.message.is_sender_limited = false;
+    }
+
     /// When it shows that it is limited by its sender, if it is not known yet.
     fn measured(&self) -> Option<(Time, RpcId)> {
         let usage = self.usage.filter(Usage::is_permitted);
@@ -125,12 +131,11 @@ impl Grants {
             .collect();
         self.seats.clear(pulling);
         for mut entry in entries {
-            // A pace tells nothing of a sender.
-            entry.usage = None;
-            entry.message.is_sender_limited = false;
+            entry.forget_usage();
             self.seats.sit(&mut entry);
             self.put_in(entry);
         }
+        self.passed_over.values_mut().for_each(Entry::forget_usage);
         self.is_dirty = true;
     }
 

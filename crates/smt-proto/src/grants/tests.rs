@@ -477,3 +477,17 @@ fn another_message_takes_over_and_has_all_of_the_budget_at_the_next_decision() {
     let least = (1, HALF + GRANT_WINDOW_MIN);
     assert_eq!(decide(&mut grants), [(9, FREE + LIMIT), least]);
 }
+
+#[test]
+fn who_was_passed_over_and_comes_back_under_a_policy_that_pulls_is_in_the_budget() {
+    let mut grants = limited(1);
+    grants.pass_over(rpc(0));
+    grants.set_pulling(Some(Pulling {
+        window: 100_000,
+        order: PullOrder::RoundRobin,
+    }));
+    let granted = FREE + GRANT_WINDOW_MIN;
+    update_at(40, &mut grants, rpc(0), (1_000_000, HALF + 1, granted));
+    assert_eq!(grants.outstanding, u64::from(granted - HALF - 1));
+    assert_eq!(grants.outstanding_limited, 0);
+}
