@@ -25,7 +25,7 @@ pub struct Grantable {
     /// Age: messages that began earlier have a smaller number.
     pub order: u64,
     /// Whether its sender has lately not used a least window (32,812 bytes) in a resend interval, although it could.
-    /// What such a message is granted is not in the budget.
+    /// What such a message is granted is in no budget while another one wants grants.
     pub is_sender_limited: bool,
 }
 
@@ -48,6 +48,8 @@ pub struct GrantBudget {
     /// What is granted and has not arrived; of messages that a policy no longer looks at, too, but not of those that are
     /// limited by their senders.
     pub outstanding: u64,
+    /// The same of those that are limited by their senders.
+    pub sender_limited: u64,
 }
 
 impl GrantBudget {
@@ -55,6 +57,15 @@ impl GrantBudget {
     #[must_use]
     pub fn left(&self) -> u32 {
         u64::from(self.limit).saturating_sub(self.outstanding) as u32
+    }
+
+    /// The same budget for messages that are limited by their senders: what these hold is part of it.
+    pub(crate) fn of_sender_limited(self) -> Self {
+        Self {
+            outstanding: self.outstanding + self.sender_limited,
+            sender_limited: 0,
+            ..self
+        }
     }
 }
 

@@ -38,8 +38,9 @@ pub(crate) struct Grants {
     seats: Seats,
     /// Messages that do not use what they were granted, until more of them comes.
     passed_over: BTreeMap<RpcId, Entry>,
-    /// Bytes granted and not arrived, of all messages but those that are limited by their senders.
+    /// Bytes granted and not arrived, of all messages but those that are limited by their senders; and of those.
     outstanding: u64,
+    outstanding_limited: u64,
     /// When it shows whether a message uses what it was granted.
     measured: BTreeSet<(Time, RpcId)>,
     order: u64,
@@ -64,11 +65,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// What it takes of the budget.
+    /// Bytes granted and not arrived.
     fn outstanding(&self) -> u64 {
-        if self.message.is_sender_limited {
-            return 0;
-        }
         let from = self.message.arrived.max(self.free);
         u64::from(self.message.granted.saturating_sub(from))
     }
@@ -109,6 +107,12 @@ impl Entry {
         }
     }
 
+    /// Another policy decides: a pace tells nothing of a sender.
+    fn forget_usage(&mut self) {
+        self.usage = None;
+        self.message.is_sender_limited = false;
+    }
+
     /// When it shows that it is limited by its sender, if it is not known yet.
     fn measured(&self) -> Option<(Time, RpcId)> {
         let usage = self.usage.filter(Usage::is_permitted);
@@ -127,12 +131,11 @@ impl Grants {
             .collect();
         self.seats.clear(pulling);
         for mut entry in entries {
-            // A pace tells nothing of a sender.
-            entry.usage = None;
-            entry.message.is_sender_limited = false;
+            entry.forget_usage();
             self.seats.sit(&mut entry);
             self.put_in(entry);
         }
+        self.passed_over.values_mut().for_each(Entry::forget_usage);
         self.is_dirty = true;
     }
 
@@ -226,7 +229,7 @@ impl Grants {
     fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
         let entry = self.messages.remove(&rpc)?;
         self.is_dirty = true;
-        self.outstanding -= entry.outstanding();
+        *self.outstanding_of(&entry) -= entry.outstanding();
         if let Some(measured) = entry.measured() {
             self.measured.remove(&measured);
         }
@@ -242,7 +245,7 @@ impl Grants {
     fn put_in(&mut self, entry: Entry) {
         let (message, rank) = (entry.message, entry.by_left());
         self.is_dirty = true;
-        self.outstanding += entry.outstanding();
+        *self.outstanding_of(&entry) += entry.outstanding();
         self.measured.extend(entry.measured());
         if entry.needs_grants() {
             self.by_left.insert(rank, message);
@@ -257,6 +260,14 @@ impl Grants {
         match entry.message.is_sender_limited {
             false => &mut self.by_session,
             true => &mut self.sender_limited,
+        }
+    }
+
+    /// The sum that it is in.
+    fn outstanding_of(&mut self, entry: &Entry) -> &mut u64 {
+        match entry.message.is_sender_limited {
+            false => &mut self.outstanding,
+            true => &mut self.outstanding_limited,
         }
     }
 
@@ -280,6 +291,7 @@ impl Grants {
         let budget = GrantBudget {
             limit,
             outstanding: self.outstanding,
+            sender_limited: self.outstanding_limited,
         };
         if is_full {
             shown.extend(self.one_at_a_time(now, helps));

@@ -137,8 +137,8 @@ pub(crate) const TRIMMED_COST: u32 = 95;
 pub(crate) const UNOPENED_MAX: usize = 1_024;
 /// Ids of one session that are asked about because record 0 was cut, a second: 12 MB of answers.
 pub(crate) const UNOPENED_PER_SECOND: u32 = 10_000;
-/// Least window of a message that is granted more: two full records, so that one is always on its way. A
-/// sender that sends less than that in [`USAGE_INTERVAL`] can use no more.
+/// Least window of a message that is granted more: two full records, so that one is always on its way. A sender that sends
+/// less than that in [`USAGE_INTERVAL`] has no more while others want grants.
 pub(crate) const GRANT_WINDOW_MIN: u32 = 2 * 16_406;
 /// Time in which a sender uses at least [`GRANT_WINDOW_MIN`] of what it may send, or is limited by itself: 6.5 MB/s, which
 /// is a twentieth of the slowest link of a datacenter (1 Gb/s). As long as the least resend interval.

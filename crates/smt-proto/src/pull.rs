@@ -148,6 +148,7 @@ mod tests {
     const BUDGET: GrantBudget = GrantBudget {
         limit: 512 * 1_024,
         outstanding: 0,
+        sender_limited: 0,
     };
     const USED_UP: GrantBudget = GrantBudget {
         outstanding: 512 * 1_024,

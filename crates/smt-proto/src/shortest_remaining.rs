@@ -68,16 +68,26 @@ impl GrantPolicy for ShortestRemainingFirst {
         };
         let mut places = std::mem::take(&mut self.places);
         places.clear();
-        places.extend(of_class(false));
+        // While nobody else wants grants, messages that their senders limit share the budget like others: on a path with a
+        // long round trip they can use more than a least window.
+        let are_all_limited = of_class(false).next().is_none();
+        places.extend(of_class(are_all_limited));
         places.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
-        let share = self.grant_places(&places, budget, decisions);
-        self.grant_sender_limited(of_class(true), decisions);
+        let share = if are_all_limited {
+            self.grant_places(&places, budget.of_sender_limited(), decisions)
+        } else {
+            let share = self.grant_places(&places, budget, decisions);
+            self.grant_sender_limited(of_class(true), decisions);
+            share
+        };
         let oldest = messages.iter().min_by_key(|message| message.order);
         let mut placed = places.iter().chain(of_class(true));
         if oldest.is_some_and(|oldest| placed.any(|message| message.order == oldest.order)) {
             // It has its own share, and is owed nothing.
             self.owed = 0;
         } else if let Some(oldest) = oldest {
+            let is_beside = oldest.is_sender_limited && !are_all_limited;
+            let share = if is_beside { self.least() } else { share };
             self.grant_oldest(oldest, share, decisions);
         }
         self.places = places;
@@ -107,7 +117,7 @@ impl ShortestRemainingFirst {
         for (rank, message) in places.iter().enumerate() {
             if let Some(end) = share.end_of(message) {
                 share.take(message, end);
-                self.owed += u64::from(end - message.granted) * u64::from(OLDEST_SHARE);
+                self.owe_oldest(end - message.granted);
                 decisions.push(Granted {
                     rpc: message.rpc,
                     end,
@@ -118,25 +128,38 @@ impl ShortestRemainingFirst {
         share
     }
 
-    /// A message that its sender limits can use no more than a least window, which is beside the budget.
+    /// A message that its sender limits has a least window while others want grants, beside the budget.
     fn grant_sender_limited<'a>(
-        &self,
+        &mut self,
         messages: impl Iterator<Item = &'a Grantable>,
         decisions: &mut Vec<Granted>,
     ) {
+        let share = self.least();
+        for message in messages {
+            if let Some(end) = share.end_of(message) {
+                self.owe_oldest(end - message.granted);
+                decisions.push(Granted {
+                    rpc: message.rpc,
+                    end,
+                    priority: 0,
+                });
+            }
+        }
+    }
+
+    /// A least window and no part of the budget.
+    fn least(&self) -> Share {
         let least = *self.window.start();
-        let share = Share {
+        Share {
             least,
             window: least,
             left: 0,
-        };
-        decisions.extend(messages.filter_map(|message| {
-            Some(Granted {
-                rpc: message.rpc,
-                end: share.end_of(message)?,
-                priority: 0,
-            })
-        }));
+        }
+    }
+
+    /// So many bytes are granted to another message than the oldest.
+    fn owe_oldest(&mut self, bytes: u32) {
+        self.owed += u64::from(bytes) * u64::from(OLDEST_SHARE);
     }
 
     /// The oldest message has a small part of what all others are granted.
@@ -210,6 +233,7 @@ mod tests {
         let budget = GrantBudget {
             limit: LIMIT,
             outstanding: 0,
+            sender_limited: 0,
         };
         policy.grant(Time::default(), messages, budget, &mut decisions);
         decisions
@@ -300,6 +324,43 @@ mod tests {
         );
     }
 
+    /// Eight that their senders limit, and an older one with more bytes left; of the budget another one has all.
+    fn nine_limited_and_another() -> Vec<Grantable> {
+        let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
+        let mut another = message(50, 1_000_000, 0, 50);
+        another.granted = 1_000_000 - 1;
+        messages.insert(0, another);
+        messages.push(message(99, 50_000_000, 0, 0));
+        for message in &mut messages {
+            message.is_sender_limited = message.order != another.order;
+        }
+        messages
+    }
+
+    #[test]
+    fn the_oldest_has_its_share_of_what_messages_get_that_their_senders_limit() {
+        let limited = nine_limited_and_another();
+        for messages in [&limited[..], &limited[1..]] {
+            let mut policy = ShortestRemainingFirst::default();
+            let (oldest, others) = rounds(&mut policy, messages, 100);
+            let share = others * u64::from(OLDEST_SHARE) / 1_000;
+            let window = u64::from(GRANT_WINDOW_MIN);
+            assert!(
+                (share - window..=share + window).contains(&oldest),
+                "{oldest} beside {others}"
+            );
+        }
+    }
+
+    #[test]
+    fn beside_another_an_oldest_one_that_its_sender_limits_has_a_least_window() {
+        let messages = nine_limited_and_another();
+        let mut policy = ShortestRemainingFirst::default();
+        let mut grants = (0..100).flat_map(|_| decide(&mut policy, &messages));
+        let oldest = grants.find(|granted| granted.rpc == messages[9].rpc);
+        assert_eq!(oldest.map(|granted| granted.end), Some(GRANT_WINDOW_MIN));
+    }
+
     #[test]
     fn nor_does_it_save_up_while_it_has_enough_on_its_way() {
         let mut policy = ShortestRemainingFirst::default();
@@ -345,6 +406,7 @@ mod tests {
         let used_up = GrantBudget {
             limit: 80_000,
             outstanding: 80_000,
+            sender_limited: 0,
         };
         let mut on_its_way = message(1, 1_000_000, 2_499, 1);
         on_its_way.granted = 10_000;

@@ -203,6 +203,7 @@ const LIMIT: u32 = INCOMING_MAX;
 const PLENTY: GrantBudget = GrantBudget {
     limit: LIMIT,
     outstanding: 0,
+    sender_limited: 0,
 };
 /// What each message may send without a grant.
 const FREE: u32 = 60_000;
@@ -437,4 +438,56 @@ fn on_a_path_with_a_longer_round_trip_a_window_that_comes_at_once_is_used() {
         (1_000_000, granted, granted + 16_406),
     );
     assert_eq!(decide(&mut grants), [(1, granted + LIMIT)]);
+}
+
+/// What has arrived of messages that their senders limit: of each a record is on its way.
+const HALF: u32 = FREE + 16_406;
+
+/// So many messages of one session that their senders limit, and no others.
+fn limited(count: u64) -> Grants {
+    let mut grants = stalled(10);
+    for id in 0..10 {
+        let granted = FREE + GRANT_WINDOW_MIN;
+        update_at(20, &mut grants, rpc(id), (1_000_000, HALF, granted));
+    }
+    (count..10).for_each(|id| grants.remove(rpc(id)));
+    grants
+}
+
+#[test]
+fn messages_that_their_senders_limit_share_the_budget_while_nobody_else_wants_grants() {
+    let mut grants = limited(3);
+    let end = HALF + LIMIT / 3;
+    assert_eq!(decide(&mut grants), [(0, end), (1, end), (2, end)]);
+}
+
+#[test]
+fn what_messages_hold_that_their_senders_limit_is_part_of_the_budget_that_they_share() {
+    let mut grants = limited(3);
+    update_at(20, &mut grants, rpc(0), (1_000_000, HALF, HALF + LIMIT));
+    let end = HALF + GRANT_WINDOW_MIN;
+    assert_eq!(decide(&mut grants), [(1, end), (2, end)]);
+}
+
+#[test]
+fn another_message_takes_over_and_has_all_of_the_budget_at_the_next_decision() {
+    let mut grants = limited(2);
+    update_at(20, &mut grants, rpc(0), (1_000_000, HALF, HALF + LIMIT));
+    update_at(20, &mut grants, rpc_of(2, 9), (8_000_000, FREE, FREE));
+    let least = (1, HALF + GRANT_WINDOW_MIN);
+    assert_eq!(decide(&mut grants), [(9, FREE + LIMIT), least]);
+}
+
+#[test]
+fn who_was_passed_over_and_comes_back_under_a_policy_that_pulls_is_in_the_budget() {
+    let mut grants = limited(1);
+    grants.pass_over(rpc(0));
+    grants.set_pulling(Some(Pulling {
+        window: 100_000,
+        order: PullOrder::RoundRobin,
+    }));
+    let granted = FREE + GRANT_WINDOW_MIN;
+    update_at(40, &mut grants, rpc(0), (1_000_000, HALF + 1, granted));
+    assert_eq!(grants.outstanding, u64::from(granted - HALF - 1));
+    assert_eq!(grants.outstanding_limited, 0);
 }

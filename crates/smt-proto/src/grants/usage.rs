@@ -2,8 +2,12 @@
 //! How fast a message uses what its sender may send (SPEC §9.2).
 //!
 //! A sender that may send a least window, and sends less than that in [`USAGE_INTERVAL`], is limited by itself and not by
-//! grants: its message is *sender-limited*. A least window is all that such a message can use. It needs no place among
-//! the messages that are granted at once, and no part of the budget.
+//! grants: its message is *sender-limited*. Beside others it has a least window, but no place among the messages that are
+//! granted at once, and no part of the budget. While nobody else wants grants it is treated like others, since on a path
+//! with a long round trip it can use more than a least window.
+//!
+//! What it was granted before it keeps, and no budget of others counts that: a single slow message would leave them least
+//! windows until it has used it. The bound is the memory for messages, in which promises count (`books`).
 //!
 //! The interval is the same for all: the resend interval of a session grows with what comes late, so a peer could stretch
 //! it. A sender on a path with a longer round trip is recognised by a least window that comes at once, since a measurement
