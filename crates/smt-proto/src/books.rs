@@ -170,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn nothing_begins_where_all_memory_is_used_to_the_byte() {
+        let mut books = Books::default();
+        books.set_untaken(MOST - 1);
+        assert!(books.may_begin(1, MOST) && !books.may_begin(2, MOST));
+        books.set_untaken(MOST);
+        assert!(!books.may_begin(0, MOST));
+    }
+
+    #[test]
     fn however_many_peers_keep_little_all_keep_no_more_than_a_share_beyond_the_memory() {
         assert!(is_too_much(0, 5_000_000));
     }
