@@ -193,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn nothing_begins_where_all_memory_is_used_to_the_byte() {
+        let mut books = Books::default();
+        books.set_untaken(MOST - 1);
+        assert!(books.may_begin(1, MOST) && !books.may_begin(2, MOST));
+        books.set_untaken(MOST);
+        assert!(!books.may_begin(0, MOST));
+    }
+
+    #[test]
     fn a_share_beyond_the_memory_only_peers_that_keep_nothing_get_on() {
         assert!(is_too_much(1, 5_000_000));
         assert!(!is_too_much(0, 5_000_000));

@@ -64,3 +64,58 @@ impl EpochKeys {
         self.control.rest();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+
+    use super::*;
+    use crate::aws_lc::AwsLc;
+    use crate::key_schedule::Side;
+    use crate::suite::Suite;
+    use crate::testing::secrets;
+
+    const SUITE: Suite = Suite::Aes128Gcm;
+
+    fn maker() -> CipherMaker {
+        CipherMaker {
+            suite: SUITE,
+            provider: Arc::new(AwsLc),
+            log: None,
+        }
+    }
+
+    /// Tags of nothing: they tell keys apart.
+    fn tags(keys: &EpochKeys, secrets: &DirectionSecrets) -> [[u8; 16]; 2] {
+        let (data, control) = (
+            keys.data(&maker(), secrets),
+            keys.control(&maker(), secrets),
+        );
+        [data, control].map(|aead| aead.seal(1, b"", &mut []))
+    }
+
+    #[test]
+    fn one_cipher_alone_makes_an_epoch_warm() {
+        let secrets = secrets(SUITE, Side::Client);
+        let [mut data, mut control] = [0; 2].map(EpochKeys::new);
+        data.data(&maker(), &secrets);
+        control.control(&maker(), &secrets);
+        for keys in [&mut data, &mut control] {
+            assert!(keys.is_warm());
+            keys.cool();
+            assert!(!keys.is_warm());
+        }
+    }
+
+    #[test]
+    fn keys_that_rest_are_made_anew_and_keys_that_cool_are_kept() {
+        let [client, server] = [Side::Client, Side::Server].map(|side| secrets(SUITE, side));
+        let mut keys = EpochKeys::new(0);
+        let tags_of_client = tags(&keys, &client);
+        keys.cool();
+        assert_eq!(tags(&keys, &server), tags_of_client);
+        keys.rest();
+        assert_eq!(tags(&keys, &server), tags(&EpochKeys::new(0), &server));
+        assert_ne!(tags(&keys, &server), tags_of_client);
+    }
+}

@@ -119,6 +119,15 @@ mod tests {
         }
 
         #[test]
+        fn limits_are_those_that_were_given_or_else_the_highest() {
+            let all =
+                |limits: KeyLimits| [limits.records(), limits.update_at(), limits.failed_opens()];
+            assert_eq!(all(KeyLimits::new(100, 70, 50).unwrap()), [100, 70, 50]);
+            let default = [1 << 23, 3 << 21, 1 << 35];
+            assert_eq!(all(KeyLimits::default()), default);
+        }
+
+        #[test]
         fn values_past_a_border_are_refused() {
             use KeyLimitsError::{FailedOpens, Records, UpdateAt};
             assert_eq!(KeyLimits::new(15, 10, 16), Err(Records(15)));

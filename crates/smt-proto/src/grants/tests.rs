@@ -276,6 +276,16 @@ fn who_was_granted_all_is_waited_for() {
     assert_eq!(turn(&mut grants, 4), Some(2));
 }
 
+/// Else each of several would have a part, and none would be whole.
+#[test]
+fn who_was_granted_a_part_keeps_its_turn_though_a_shorter_one_begins() {
+    let mut grants = four_of_two_sessions();
+    assert_eq!(turn(&mut grants, 0), Some(1));
+    update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 200_000);
+    update(&mut grants, rpc_of(2, 5), 100_000, 1_000, FREE);
+    assert_eq!(turn(&mut grants, 1), Some(1));
+}
+
 #[test]
 fn but_not_for_ever_and_then_another_session_gets_on() {
     let mut grants = four_of_two_sessions();

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 
 use smt_carrier::Path;
 use smt_proto::Config;
-use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex};
+use smt_wire::{Cookie, FlightBody, Handshake, Packet, PacketType, SessionIndex};
 
+use super::support::forge::flipped;
 use super::support::node::address_of;
 use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
 
@@ -155,6 +156,65 @@ fn but_no_cookie_or_a_forged_one_is_not() {
     }
 }
 
+/// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the first.
+#[test]
+fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    let mut is_lost = false;
+    world.rule = Box::new(move |datagram, injected| {
+        let packets = datagram.packets();
+        let Some(Packet::Handshake(packet)) = packets.first() else {
+            return Verdict::Deliver;
+        };
+        if packet.flight != 3 || is_lost {
+            return Verdict::Deliver;
+        }
+        is_lost = true;
+        let cookie = Cookie {
+            destination: packet.source,
+            cookie: b"a forged cookie of 24 byt",
+        };
+        let mut bytes = vec![0; 100];
+        let length = cookie.emit(1, &mut bytes);
+        bytes.truncate(length);
+        injected.push(Datagram {
+            from: 1,
+            to: 0,
+            bytes,
+            ..datagram.clone()
+        });
+        Verdict::Drop
+    });
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    let sources = flights(&world).map(|packet| packet.source);
+    assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
+}
+
+#[test]
+fn a_forged_cookie_is_replaced_by_the_genuine_one() {
+    let mut config = server();
+    config.accepts_without_cookie = 0;
+    let mut world = World::pair(Config::default(), config);
+    let mut is_forged = false;
+    world.rule = Box::new(move |datagram, injected| {
+        if datagram.has(PacketType::Cookie) && !is_forged {
+            is_forged = true;
+            injected.push(Datagram {
+                bytes: flipped(&datagram.bytes, datagram.bytes.len() - 1),
+                ..datagram.clone()
+            });
+        }
+        Verdict::Deliver
+    });
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    let sources = flights(&world).map(|packet| packet.source);
+    assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
+}
+
 /// Anybody may invent addresses: the places that they take are not those of clients with a cookie.
 #[test]
 fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
@@ -193,6 +253,21 @@ fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
         hand_to_server(&mut world, "192.0.2.9:9".parse().unwrap(), &flight);
     }
     assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 3);
+}
+
+#[test]
+fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.refuses = true;
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    world.is_recording = true;
+    world.begin_connect(0, 1);
+    let flight = world.sent[0].bytes.clone();
+    for _ in 0..100 {
+        hand_to_server(&mut world, "192.0.2.9:9".parse().unwrap(), &flight);
+    }
+    assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 1);
 }
 
 /// Some lengths leave nothing of what an address may get: there the COOKIE answers between the flights are too much.

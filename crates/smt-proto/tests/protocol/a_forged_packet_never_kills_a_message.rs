@@ -8,7 +8,8 @@ use super::support::configs::ethernet;
 use super::support::forge::{
     EPOCH, ID, MESSAGE_LENGTH, OFFSET, PAYLOAD, flipped, set_u32, set_u64,
 };
-use super::support::{Datagram, Verdict, World, body, ms};
+use super::support::node::replies_of_asked_length;
+use super::support::{Datagram, Verdict, World, body, ms, us};
 
 type Forge = fn(&Datagram) -> Vec<u8>;
 
@@ -277,5 +278,39 @@ fn a_request_that_is_damaged_for_half_a_minute() {
         world.run_for(ms(30_000));
         is_over.set(true);
         assert!(world.outcome(0, rpc) == Ok(request), "{size} bytes");
+    }
+}
+
+/// Bytes alone are no progress: anybody may have sent them.
+#[test]
+fn nor_passes_for_a_sign_of_life_of_a_dead_peer() {
+    for dead in [0, 1] {
+        let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+        world.nodes[1].application = replies_of_asked_length();
+        world.is_recording = true;
+        let request = match dead {
+            0 => body(1, 5_000_000),
+            _ => 5_000_000_u32.to_be_bytes().to_vec().into(),
+        };
+        world.call(0, session, request);
+        world.run_for(us(60));
+        let other = &world.nodes[1 - dead].endpoint;
+        assert!(other.memory() > 0);
+        world.rule = Box::new(move |datagram, _| match datagram.from == dead {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        });
+        world.run_for(ms(1));
+        let mut sent = world.sent.iter().rev().filter(|sent| sent.from == dead);
+        let last = sent.find(|sent| sent.data().is_some()).unwrap();
+        let forged = Datagram {
+            bytes: flipped(&last.bytes, PAYLOAD),
+            ..last.clone()
+        };
+        for _ in 0..26 {
+            world.hand_in(&forged);
+            world.run_for(ms(100));
+        }
+        assert_eq!(world.nodes[1 - dead].endpoint.sessions_len(), 0, "{dead}");
     }
 }

@@ -279,6 +279,17 @@ fn by_asking_about_ids_beyond_its_window() {
     }
 }
 
+#[test]
+fn by_asking_about_the_id_that_its_peer_uses_next() {
+    let (mut world, _, at_server) = World::connected();
+    world.is_recording = true;
+    let mut rogue = Rogue::client(at_server);
+    let ids = [layout().id(0, Side::Server, 0).unwrap()];
+    rogue.say(&mut world, &[Body::NeedAck(List::from(&ids[..]))]);
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+    assert!(world.sent.is_empty(), "{}", world.trace());
+}
+
 /// An answer to each would be traffic for nothing.
 #[test]
 fn by_asking_about_ids_that_it_has_not_used() {

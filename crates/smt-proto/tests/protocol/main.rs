@@ -28,6 +28,7 @@ mod ciphers_tables_are_kept_for_few_sessions;
 mod control_packets_are_authentic;
 mod control_packets_of_each_stripe_are_numbered_apart;
 mod datagram_sizes_are_discovered;
+mod flights_are_taken_in_turn;
 mod grants_let_short_messages_overtake;
 mod keys_are_renewed_under_load;
 mod memory_is_bounded;

@@ -105,6 +105,19 @@ mod plaintext {
         assert!(next.data.is_plaintext() && next.control.is_plaintext());
         assert!(!secrets().is_plaintext());
     }
+
+    #[test]
+    fn one_secret_of_the_four_is_enough() {
+        let with = |place: fn(&mut SessionSecrets) -> &mut Secret| {
+            let mut secrets = secrets();
+            *place(&mut secrets) = Secret::plaintext();
+            secrets.is_plaintext()
+        };
+        assert!(with(|secrets| &mut secrets.client.data));
+        assert!(with(|secrets| &mut secrets.client.control));
+        assert!(with(|secrets| &mut secrets.server.data));
+        assert!(with(|secrets| &mut secrets.server.control));
+    }
 }
 
 mod debug {

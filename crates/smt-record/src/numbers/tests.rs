@@ -27,6 +27,16 @@ mod index_bits {
             .collect();
         assert_eq!(accepted, (8..=17).collect::<alloc::vec::Vec<u8>>());
     }
+
+    #[test]
+    fn the_bits_are_those_that_were_given_and_the_id_has_the_others() {
+        for given in 8..=17 {
+            assert_eq!(
+                (bits(given).bits(), bits(given).id_bits()),
+                (given, 64 - given)
+            );
+        }
+    }
 }
 
 mod sequence {

@@ -33,7 +33,9 @@ mod rest {
     fn changes_no_key_of_this_epoch_nor_of_the_one_before() {
         let mut keys = open_keys(Suite::Aes128Gcm);
         let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
+        assert!(keys.is_warm());
         keys.rest();
+        assert!(!keys.is_warm());
         assert_eq!(tags(&mut keys, 0), first);
         keys.rest();
         keys.opened(1);
@@ -204,6 +206,29 @@ mod take_update_request {
             Some(1),
             "the peer's update is still heard"
         );
+    }
+
+    #[test]
+    fn the_keys_of_the_next_and_the_previous_epoch_have_integrity_limits_of_their_own() {
+        let mut keys = open_keys(Suite::ChaCha20Poly1305);
+        keys.integrity_limit = 30;
+        fail(&mut keys, 1, 29);
+        assert_eq!(epoch_of(&mut keys, 1), Some(1));
+        fail(&mut keys, 1, 1);
+        assert_eq!(epoch_of(&mut keys, 1), None, "the next epoch's");
+        assert!(keys.control(1).is_none());
+        assert_eq!(epoch_of(&mut keys, 0), Some(0));
+
+        let mut keys = open_keys(Suite::ChaCha20Poly1305);
+        keys.integrity_limit = 30;
+        let _ = epoch_of(&mut keys, 1);
+        keys.opened(1);
+        fail(&mut keys, 0, 29);
+        assert_eq!(epoch_of(&mut keys, 0), Some(0));
+        fail(&mut keys, 0, 1);
+        assert_eq!(epoch_of(&mut keys, 0), None, "the previous epoch's");
+        assert!(keys.control(0).is_none());
+        assert_eq!(epoch_of(&mut keys, 1), Some(1));
     }
 }
 

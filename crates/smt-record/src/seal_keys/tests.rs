@@ -94,7 +94,9 @@ mod rest {
     fn changes_no_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
         let before = (tag(keys.data(0).unwrap()), tag(keys.control()));
+        assert!(keys.is_warm());
         keys.rest();
+        assert!(!keys.is_warm());
         assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control())), before);
         keys.rest();
         keys.update();
@@ -157,6 +159,18 @@ mod update {
         assert_eq!(keys.previous(), Some(1));
     }
 
+    /// A number that began again would seal under keys that were in use before.
+    #[test]
+    fn the_last_epoch_is_followed_by_none() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        keys.current = EpochKeys::new(u32::MAX - 1);
+        assert!(keys.can_update());
+        keys.update();
+        keys.finish_previous();
+        assert_eq!(keys.epoch(), u32::MAX);
+        assert!(!keys.can_update());
+    }
+
     #[test]
     #[should_panic(expected = "not finished")]
     fn a_second_update_too_early_panics() {
@@ -175,6 +189,7 @@ mod count_record {
         for sealed in 1..=16 {
             assert_eq!(keys.count_record(), Ok(()));
             assert_eq!(keys.wants_update(), sealed >= 12, "{sealed}");
+            assert_eq!(keys.records_left(), 16 - sealed);
         }
         let used_up = Err(KeyUsedUp {
             epoch: 0,
@@ -191,6 +206,7 @@ mod count_record {
         );
         keys.update();
         assert!(!keys.wants_update());
+        assert_eq!(keys.records_left(), 16);
         assert_eq!(keys.count_record(), Ok(()));
     }
 

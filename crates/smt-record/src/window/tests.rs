@@ -166,8 +166,42 @@ mod is_delivered {
     }
 }
 
+mod rest {
+    use super::*;
+
+    fn memory(window: &IdWindow) -> [bool; 2] {
+        [&window.seen, &window.delivered].map(|bits| bits.words.is_some())
+    }
+
+    #[test]
+    fn a_window_without_gaps_or_deliveries_takes_no_memory() {
+        let mut window = window();
+        assert_eq!(memory(&window), [false, false]);
+        window.mark_seen(1).unwrap();
+        window.rest();
+        assert_eq!(memory(&window), [true, false], "a gap is remembered");
+        window.mark_seen(0).unwrap();
+        window.mark_delivered(1);
+        window.rest();
+        assert_eq!(memory(&window), [false, true], "and a delivery");
+    }
+}
+
 mod new {
     use super::*;
+
+    #[test]
+    fn a_window_takes_a_bit_of_each_ring_for_an_id() {
+        for w in [64, 4_096, 65_536] {
+            let mut window = IdWindow::new(w, LAYOUT, Side::Client, 3);
+            window.mark_seen(u64::from(w) - 1).unwrap();
+            window.mark_delivered(u64::from(w) - 1);
+            for bits in [&window.seen, &window.delivered] {
+                let words = bits.words.as_ref().unwrap();
+                assert_eq!(words.len() * 64, w as usize);
+            }
+        }
+    }
 
     #[test]
     #[should_panic(expected = "choose a power of two")]

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A flight that is not the next one costs nothing, and an answer is as long as an address may get (SPEC §6.1, §6.2).
+
+use std::collections::BTreeSet;
+
+use smt_carrier::Path;
+use smt_proto::{Config, ConnectError, Event};
+use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
+
+use super::support::node::address_of;
+use super::support::{Datagram, Exchanges, Node, Verdict, World, body};
+
+fn server() -> Config {
+    let mut config = Config::default();
+    config.accept = true;
+    config
+}
+
+fn handshake(datagram: &Datagram) -> Option<Handshake<'_>> {
+    match datagram.packets().first() {
+        Some(Packet::Handshake(handshake)) => Some(*handshake),
+        _ => None,
+    }
+}
+
+/// How often the client has begun.
+fn attempts(world: &World) -> usize {
+    let of_client = world.sent.iter().filter(|sent| sent.from == 0);
+    let sources = of_client.filter_map(|sent| Some(handshake(sent)?.source.0));
+    sources.collect::<BTreeSet<u64>>().len()
+}
+
+/// All of a flight of this number, which is none, in the place of the packet.
+fn out_of_turn(datagram: &Datagram, flight: u8) -> Datagram {
+    let forged = Handshake {
+        flight,
+        fragment: b"forged",
+        flight_length: 6,
+        offset: 0,
+        ..handshake(datagram).unwrap()
+    };
+    let mut bytes = vec![0; 1_200];
+    let length = forged.emit(1, 1_200, &mut bytes);
+    bytes.truncate(length);
+    Datagram {
+        bytes,
+        ..datagram.clone()
+    }
+}
+
+/// Before each packet of either side comes a whole flight that is not awaited.
+#[test]
+fn one_that_is_not_awaited_is_dropped_by_either_side() {
+    for flight in 1..=7 {
+        let mut world = World::pair(Config::default(), server());
+        world.rule = Box::new(move |datagram, injected| {
+            if let Some(genuine) = handshake(datagram)
+                && genuine.flight != flight
+            {
+                injected.push(out_of_turn(datagram, flight));
+            }
+            Verdict::Deliver
+        });
+        world.is_recording = true;
+        let (session, _) = world.connect(0, 1).unwrap();
+        assert_eq!(attempts(&world), 1, "in spite of flight {flight}");
+        let server = world.nodes[1].endpoint.statistics();
+        assert_eq!(server.handshakes_failed, 0, "flight {flight}");
+        let rpc = world.call(0, session, body(1, 10));
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
+    }
+}
+
+/// An alert counts from the server alone that the client has heard before: the index of another cannot be told from a
+/// forger's.
+#[test]
+fn an_alert_under_another_index_or_number_than_the_servers_next_is_dropped() {
+    for (shift, flight) in [(7, 4), (0, 6)] {
+        forged_alert_costs_nothing(shift, flight);
+    }
+}
+
+/// It comes in the place of the first CONFIRM.
+fn forged_alert_costs_nothing(shift: u64, flight: u8) {
+    let mut world = World::pair(Config::default(), server());
+    let mut of_server = None;
+    world.rule = Box::new(move |datagram, injected| {
+        if datagram.from == 1
+            && let Some(packet) = handshake(datagram)
+        {
+            of_server = Some((packet.destination, packet.source));
+        }
+        if datagram.from == 1
+            && datagram.has(PacketType::Confirm)
+            && let Some((destination, source)) = of_server.take()
+        {
+            let alert = FlightBody {
+                params: &[],
+                key_exchange: b"alert",
+            };
+            let mut fragment = vec![0; alert.flight_len()];
+            alert.emit(&mut fragment);
+            let forged = Handshake {
+                destination,
+                source: SessionIndex(source.0 + shift),
+                flight,
+                cookie: &[],
+                flight_length: fragment.len() as u32,
+                offset: 0,
+                fragment: &fragment,
+            };
+            let mut bytes = vec![0; 1_200];
+            forged.emit(1, 1_200, &mut bytes);
+            injected.push(Datagram {
+                bytes,
+                ..datagram.clone()
+            });
+            return Verdict::Drop;
+        }
+        Verdict::Deliver
+    });
+    world.is_recording = true;
+    world.connect(0, 1).unwrap();
+    assert_eq!(attempts(&world), 1, "flight {flight}");
+}
+
+/// Else the server would wait, and its log would not say why.
+#[test]
+fn a_client_that_refuses_its_server_sends_it_the_alert() {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(0);
+    exchanges.refuses = true;
+    world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
+    world.is_recording = true;
+    world.connect(0, 1).unwrap_err();
+    let flights = world.sent.iter().filter_map(handshake);
+    let alert = flights.filter(|packet| packet.flight == 3);
+    assert!(alert.count() > 0);
+    assert!(world.nodes[1].endpoint.statistics().handshakes_failed > 0);
+}
+
+/// Whoever speaks this version too is silent for another reason.
+#[test]
+fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
+    for (versions, is_reason) in [(&[1, 2][..], false), (&[2, 3], true)] {
+        let mut world = World::pair(Config::default(), server());
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        world.begin_connect(0, 1);
+        let answer = VersionAnswer { versions };
+        let mut bytes = vec![0; answer.packet_len()];
+        answer.emit(&mut bytes);
+        world.hand_in(&Datagram {
+            at: world.now,
+            from: 1,
+            to: 0,
+            bytes,
+            is_trimmed: false,
+        });
+        let error = world.wait(0, |event| match event {
+            Event::ConnectFailed { error, .. } => Some(error.clone()),
+            _ => None,
+        });
+        let is_version = matches!(error, ConnectError::Version { .. });
+        assert_eq!(is_version, is_reason, "{error}");
+    }
+}
+
+/// What the server sends at once for a flight 1 of one datagram of so many bytes.
+fn answer(filler: usize, length: usize) -> Vec<u8> {
+    let mut world = World::pair(Config::default(), server());
+    let mut exchanges = Exchanges::new(1 << 32);
+    exchanges.filler[1] = filler;
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    world.is_recording = true;
+    world.begin_connect(0, 1);
+    let mut bytes = vec![0; length];
+    handshake(&world.sent[0])
+        .unwrap()
+        .emit(1, length, &mut bytes);
+    let (now, node) = (world.now, &mut world.nodes[1]);
+    let path = Path::between(address_of(0), address_of(1).ip());
+    node.endpoint.handle_datagram(now, path, &bytes);
+    let mut answer = Vec::new();
+    while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
+        answer.extend_from_slice(&node.buffer);
+    }
+    answer
+}
+
+#[test]
+fn an_answer_of_three_times_what_came_is_sent_at_once_and_a_longer_one_is_not() {
+    for filler in 3_350..3_356 {
+        let whole = answer(filler, 1_400).len();
+        let enough = whole.div_ceil(3);
+        assert!((1_210..1_400).contains(&enough), "{whole}");
+        assert_eq!(answer(filler, enough).len(), whole);
+        assert!(answer(filler, enough - 1).len() < 100, "a cookie");
+    }
+}
