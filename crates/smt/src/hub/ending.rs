@@ -26,8 +26,11 @@ impl Hub {
     fn release(&self) {
         // Whoever receives may want the state meanwhile: one lock after the other.
         let socket = self.lock().release();
-        // A copy of the process has the same socket as the original, who goes on receiving.
-        if let Some(socket) = socket.filter(|_| self.process.is_this()) {
+        if !self.process.is_this() {
+            // The original has the same socket and goes on receiving; what its leader has locked stays locked here.
+            return;
+        }
+        if let Some(socket) = socket {
             socket.stop_receiving();
         }
         // Of a carrier that is no socket a leader looks up every 250 ms.
