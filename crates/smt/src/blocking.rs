@@ -94,7 +94,8 @@ impl Client {
     }
 
     /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
-    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`.
+    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
+    /// to take what is left to be sent.
     pub fn close(&self) {
         self.guard.hub().shut_down(CloseCode::Done);
     }
@@ -149,7 +150,8 @@ impl Server {
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
     /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
     /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
-    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is given 100 ms
+    /// more to take what is left to be sent.
     pub fn shutdown(&self, limit: Duration) {
         shut_down(std::slice::from_ref(self), limit);
     }
