@@ -403,6 +403,7 @@ fn what_came_before_a_connect_says_nothing_of_its_server() {
 #[test]
 fn what_is_no_answer_delays_none() {
     let mut world = World::pair(Config::default(), server());
+    let began = world.now;
     world.begin_connect(0, 1);
     world.hand_in(&Datagram {
         is_trimmed: false,
@@ -414,6 +415,9 @@ fn what_is_no_answer_delays_none() {
     world.wait(0, |event| {
         matches!(event, Event::Connected { .. }).then_some(())
     });
+    // Before any flight is repeated.
+    let took = world.now.since(began);
+    assert!(took < ms(1), "{took:?}");
 }
 
 #[test]
