@@ -265,9 +265,10 @@ impl Endpoint {
         session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
-    /// Whether a peer has left so many replies unacknowledged that it gets no more: its further requests are not taken, and
-    /// those that were taken already SHOULD wait for their answers, which would be kept too (SPEC §10). It ends with
-    /// acknowledgements, which come by [`Self::handle_datagram`], or with the session.
+    /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers together have: its
+    /// further requests are not taken, and those that were taken already SHOULD wait for their answers, which would be kept
+    /// too (SPEC §10). It ends with acknowledgements, which come by [`Self::handle_datagram`], or with sessions: its own, or
+    /// others that keep much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {
         let session = self.sessions.get(session.0);
