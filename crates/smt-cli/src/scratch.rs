@@ -14,7 +14,7 @@ use smt::certificates::{CertificatePlan, IssuedCertificate};
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
 
-/// The directory; removed on drop, and by Ctrl-C and SIGTERM, which end the process.
+/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with exit code 130.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,

@@ -155,3 +155,28 @@ fn so_does_a_polled_one() {
     }));
     assert_eq!(reply(&mut client, "after"), "after");
 }
+
+/// The original's threads lead: they have what is received into.
+#[test]
+fn a_copy_that_shuts_down_waits_for_no_thread_of_the_original() {
+    let echo = Echo::new();
+    let client = echo
+        .client()
+        .connect_blocking(echo.server.local_address())
+        .unwrap();
+    let accepting = client.clone();
+    let acceptor = std::thread::spawn(move || accepting.accept().is_none());
+    assert_eq!(client.call("before").wait().unwrap(), "before");
+    assert!(in_a_copy(|| {
+        echo.server.shutdown(Duration::ZERO);
+        echo.server.accept().is_none()
+    }));
+    assert!(in_a_copy(|| {
+        client.close();
+        let error = client.call("copied").wait().unwrap_err();
+        error.to_string().contains("copy (fork)")
+    }));
+    assert_eq!(client.call("after").wait().unwrap(), "after");
+    client.close();
+    assert!(acceptor.join().unwrap());
+}

@@ -45,8 +45,6 @@ pub(crate) struct Connect {
     has_answered: bool,
     /// The registered key of the last attempt in which nothing but the server's CONFIRM was missing.
     unproven_key: Option<Vec<u8>>,
-    /// Something has come from the server's address that no SMT server sends.
-    has_foreign: bool,
     pub(crate) timer: Option<Time>,
 }
 
@@ -106,7 +104,6 @@ impl Connect {
             last_failure: None,
             has_answered: false,
             unproven_key: None,
-            has_foreign: false,
             timer: None,
         })
     }
@@ -223,11 +220,6 @@ impl Connect {
         }
     }
 
-    /// Something came from the server's address that no SMT server sends: a hint for the error message only.
-    pub(crate) fn handle_foreign(&mut self) {
-        self.has_foreign = true;
-    }
-
     /// The host of the server reports that nobody listens there. The first report may be about what was sent
     /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
@@ -258,7 +250,9 @@ impl Connect {
         self.refuse_attempt(ConnectError::Unavailable(why))
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Time) -> Progress {
+    /// Does what is due; `foreign` is when something has last come from the server's address that no SMT server sends: a
+    /// hint for the error message only.
+    pub(crate) fn handle_timeout(&mut self, now: Time, foreign: Option<Time>) -> Progress {
         if now >= self.deadline {
             let after = self.deadline.since(self.began);
             let flight = self.attempt.flight.number.saturating_sub(1);
@@ -266,7 +260,7 @@ impl Connect {
                 (Some(failure), _) => failure,
                 (None, Some(key_name)) => ConnectError::Unproven { after, key_name },
                 (None, None) if self.has_answered => ConnectError::Unfinished { after, flight },
-                (None, None) if self.has_foreign => ConnectError::NotSmt(after),
+                (None, None) if foreign >= Some(self.began) => ConnectError::NotSmt(after),
                 (None, None) => ConnectError::NoAnswer(after),
             });
         }

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::connect::Connect;
 use crate::cuts::Cuts;
 use crate::event::{ConnectId, Event, RpcId};
+use crate::foreign::Foreign;
 use crate::grant_policy::GrantPolicy;
 use crate::grants::Grants;
 use crate::handshake::{KeyExchangeProvider, TokenMac};
@@ -53,6 +54,8 @@ pub struct Endpoint {
     accepts: Table<Accept>,
     /// Attempts to connect, by the index of the present attempt.
     connect_of: BTreeMap<SessionIndex, ConnectId>,
+    /// What their servers' addresses have sent that no SMT server does.
+    foreign: Foreign,
     /// Handshakes of clients, by where they are and the index they chose.
     accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,
     /// Handshakes in progress, by address, and those of clients without a cookie.
@@ -141,6 +144,7 @@ impl Endpoint {
             connects: Table::new(salt),
             accepts: Table::new(salt),
             connect_of: BTreeMap::new(),
+            foreign: Foreign::default(),
             accept_of: BTreeMap::new(),
             accept_shares: Shares::default(),
             accepts_without_cookie: 0,
@@ -261,9 +265,10 @@ impl Endpoint {
         session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
-    /// Whether a peer has left so many replies unacknowledged that it gets no more: its further requests are not taken, and
-    /// those that were taken already SHOULD wait for their answers, which would be kept too (SPEC §10). It ends with
-    /// acknowledgements, which come by [`Self::handle_datagram`], or with the session.
+    /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers together have: its
+    /// further requests are not taken, and those that were taken already SHOULD wait for their answers, which would be kept
+    /// too (SPEC §10). It ends with acknowledgements, which come by [`Self::handle_datagram`], or with sessions: its own, or
+    /// others that keep much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {
         let session = self.sessions.get(session.0);

@@ -38,6 +38,7 @@ mod endpoint;
 mod error;
 mod event;
 mod flight;
+mod foreign;
 mod grant_policy;
 mod grants;
 pub mod handshake;

@@ -18,7 +18,7 @@ use smt_proto::{CloseCode, Time};
 
 pub(crate) use driver::spawn_driver;
 
-use crate::core::Core;
+use crate::core::{Core, SEND_AGAIN};
 use crate::error::{Error, Phase};
 use crate::hub::Guard;
 use crate::message::Request;
@@ -79,7 +79,8 @@ impl Client {
     }
 
     /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
-    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`.
+    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
+    /// to take what is left to be sent.
     pub async fn close(&self) {
         shut_down(&self.guard, CloseCode::Done).await;
     }
@@ -112,8 +113,10 @@ impl Server {
         Self { guard }
     }
 
-    /// The next request or one-way message; `None` once the server is shut down. Requests of a client that has left a
-    /// quarter of [`crate::Config::memory_max`] of replies unacknowledged wait until it has not.
+    /// The next request or one-way message; `None` once the server is shut down. Requests of a client wait while it leaves
+    /// more of its replies unacknowledged than a quarter of [`crate::Config::memory_max`], or than what those of all clients
+    /// leave of that memory, if this is less. A client with at most 60,000 bytes of them waits only while those of all
+    /// clients together have five quarters of the memory: then all do.
     pub async fn accept(&self) -> Option<Request> {
         accept(&self.guard).await
     }
@@ -133,7 +136,8 @@ impl Server {
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
     /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
     /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
-    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is given 100 ms
+    /// more to take what is left to be sent.
     pub async fn shutdown(&self, limit: Duration) {
         shut_down_all(std::slice::from_ref(self), limit).await;
     }
@@ -244,7 +248,13 @@ impl Future for Sending {
 
 /// Ends the endpoint, and waits until its driver has let go of the socket.
 async fn shut_down(guard: &Guard, code: CloseCode) {
-    guard.hub().shut_down(code);
+    let hub = guard.hub();
+    hub.begin_shutdown(code);
+    // The driver sends, too; but its runtime may run no tasks at the moment.
+    while !hub.has_sent_the_rest() {
+        tokio::time::sleep(SEND_AGAIN).await;
+    }
+    hub.release();
     let is_released = polled(guard, |core, _, waker| core.poll_released(waker));
     // A runtime that runs no tasks at the moment holds nobody up: it lets go when it runs again.
     let _ = tokio::time::timeout(RELEASED_WITHIN, is_released).await;

@@ -94,7 +94,8 @@ impl Client {
     }
 
     /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
-    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`.
+    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
+    /// to take what is left to be sent.
     pub fn close(&self) {
         self.guard.hub().shut_down(CloseCode::Done);
     }
@@ -127,8 +128,10 @@ impl Server {
         Self { guard }
     }
 
-    /// The next request or one-way message; `None` once the server is shut down. Requests of a client that has left a
-    /// quarter of [`crate::Config::memory_max`] of replies unacknowledged wait until it has not.
+    /// The next request or one-way message; `None` once the server is shut down. Requests of a client wait while it leaves
+    /// more of its replies unacknowledged than a quarter of [`crate::Config::memory_max`], or than what those of all clients
+    /// leave of that memory, if this is less. A client with at most 60,000 bytes of them waits only while those of all
+    /// clients together have five quarters of the memory: then all do.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
         accept(&self.guard)
@@ -149,7 +152,8 @@ impl Server {
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
     /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
     /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
-    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`].
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is given 100 ms
+    /// more to take what is left to be sent.
     pub fn shutdown(&self, limit: Duration) {
         shut_down(std::slice::from_ref(self), limit);
     }

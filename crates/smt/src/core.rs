@@ -28,7 +28,10 @@ use crate::outcomes::Outcomes;
 use crate::state_lock::StateLock;
 use crate::target::Target;
 
-use ending::{Releases, Socket};
+#[cfg(feature = "tokio")]
+use ending::Releases;
+pub(crate) use ending::SENT_WITHIN;
+use ending::{Closing, Socket};
 
 /// What an endpoint's lock protects.
 pub(crate) struct Core {
@@ -61,9 +64,12 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
+    /// How its sessions are to be closed, once they are.
+    closing: Option<Closing>,
     /// Why nobody could receive an answer any more.
     is_left: Option<ConnectError>,
     /// Whoever waits until the task that drives has let go of the socket.
+    #[cfg(feature = "tokio")]
     releases: Releases,
     /// When it was last changed.
     changed: Time,
@@ -96,7 +102,9 @@ impl Core {
             next_ticket: 0,
             finishers: Vec::new(),
             is_closed: false,
+            closing: None,
             is_left: None,
+            #[cfg(feature = "tokio")]
             releases: Releases::default(),
             changed: Time::default(),
         }
@@ -144,7 +152,7 @@ impl Core {
     /// Sends what is to be sent and tells what has happened; `clock` is that by which it is `now`.
     pub(crate) fn turn(&mut self, now: Time, clock: impl FnOnce() -> Time) {
         match self.corked_until {
-            None => self.flush(now),
+            None => self.send_all(now),
             Some(until) if until <= now => {
                 self.flush(now);
                 // Whoever has corked will run again: until then a flush now and then will do. From here: where sending takes
@@ -204,7 +212,8 @@ impl Core {
             .chain(alarm)
             .min()
             .map(|due| due.since(now));
-        match (self.unsent.is_some(), timer) {
+        let has_more = self.unsent.is_some() || !self.has_closed(now);
+        match (has_more, timer) {
             (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),
             (false, timer) => timer,
         }
@@ -358,6 +367,14 @@ impl Core {
         Poll::Ready(begun)
     }
 
+    /// Sends what is to be sent, and CLOSE behind it if sessions are to close.
+    fn send_all(&mut self, now: Time) {
+        self.flush(now);
+        if self.close_behind_the_rest(now) {
+            self.flush(now);
+        }
+    }
+
     fn flush(&mut self, now: Time) {
         if let Some((transmit, from)) = self.unsent.take()
             && !self.send(transmit, from)
@@ -472,7 +489,7 @@ const CORKED_MAX: Duration = Duration::from_micros(50);
 /// So late are the protocol's timers at most because something comes all the time.
 const PUT_OFF: Duration = Duration::from_millis(1);
 /// A full socket is tried again after this time.
-const SEND_AGAIN: Duration = Duration::from_millis(1);
+pub(crate) const SEND_AGAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests;

@@ -287,7 +287,10 @@ impl Drop for Guard {
             core.close();
             core.close_sessions(now, CloseCode::Done);
         });
-        self.hub.wake_driver();
+        match self.hub.driver {
+            Some(_) => self.hub.wake_driver(),
+            None => self.hub.send_the_rest(),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::builder::address::resolve;
 use crate::builder::basis::Basis;
 use crate::builder::seat::{bound, connected};
 use crate::clock::Clock;
+use crate::core::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
 use crate::shards::Shards;
 use crate::state_lock::StateLock;
@@ -387,6 +388,18 @@ impl Endpoint {
         }
     }
 
+    /// Sends all, and waits until `end` at most for the socket to have room.
+    fn send_until(&mut self, end: Time) {
+        loop {
+            let now = self.clock.now();
+            self.send_all(now);
+            if self.unsent.is_none() || now >= end {
+                return;
+            }
+            std::thread::sleep(SEND_AGAIN);
+        }
+    }
+
     fn set_timer(&mut self, now: Time) -> io::Result<()> {
         if !self.process.is_this() {
             // The timer is the original's too.
@@ -421,13 +434,13 @@ fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
     Ok(descriptor)
 }
 
-/// What has gathered leaves, as far as it may, then all sessions close.
+/// What has gathered leaves, as far as it may, then all sessions close. A socket that is full is waited for, 100 ms at most.
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let now = self.clock.now();
-        self.send_all(now);
+        let end = self.clock.now() + SENT_WITHIN;
+        self.send_until(end);
         self.endpoint.close_all(CloseCode::Done);
-        self.send_all(now);
+        self.send_until(end);
     }
 }
 
@@ -450,5 +463,3 @@ impl std::fmt::Debug for Endpoint {
 const GATHERED_MAX: Duration = Duration::from_millis(1);
 /// Batches received in one turn: the rest keeps the descriptor readable.
 const BATCHES_PER_TURN: usize = 64;
-/// A full socket is tried again after this time.
-const SEND_AGAIN: Duration = Duration::from_millis(1);

@@ -59,9 +59,9 @@ impl Cancellation {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open(&self, path: &Path) -> Result<Output, Failure> {
-        let mut state = lock(&self.0);
+        // A FIFO is open when somebody reads it: meanwhile a signal needs the state.
         let output = Output::open(path)?;
-        state.new_file = output.new_file();
+        lock(&self.0).new_file = output.new_file();
         Ok(output)
     }
 

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,6 +74,49 @@ fn one_that_is_interrupted_before_it_is_connected_leaves_nothing_behind() {
     let (status, _) = end(call, Signal::INT);
     assert_eq!(status, Some(130));
     assert!(!Path::new(&out).exists());
+}
+
+/// Whether a process catches the signal and its first thread sleeps, as the system says.
+fn waits_and_catches(process: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let field = |name: &str| {
+        let mut lines = status.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap()
+            .trim()
+    };
+    let caught = u64::from_str_radix(field("SigCgt:"), 16).unwrap();
+    field("State:").starts_with('S') && caught >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// Opening a FIFO blocks until somebody reads it.
+#[test]
+fn one_that_waits_for_a_reader_of_its_output_ends_at_once() {
+    let files = Files::new();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (out, address) = (fifo(&files), silent.local_addr().unwrap().to_string());
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let mut call = start_call(&files, &address, &["--out", &out]);
+        eventually("it waits", || waits_and_catches(call.id(), signal));
+        kill_process(Pid::from_child(&call), signal).unwrap();
+        let mut status = None;
+        eventually("it has ended", || {
+            status = call.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(status.unwrap().code(), Some(code));
+    }
+    assert!(Path::new(&out).exists());
+}
+
+/// Waits until something holds, as long as the machine takes; a minute is never.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

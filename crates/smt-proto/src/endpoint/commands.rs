@@ -45,6 +45,7 @@ impl Endpoint {
         let connect = Connect::new(now, (id, path), (server_name, deadline), first, &maker)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
+        self.foreign.begin(path.remote);
         self.connects.insert(id.0, connect);
         self.settle_connect(id);
         Ok(id)

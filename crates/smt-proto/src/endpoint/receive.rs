@@ -56,18 +56,11 @@ impl Endpoint {
                         }
                         _ => {}
                     }
-                    self.note_foreign(path.remote);
+                    self.foreign.note(now, path.remote);
                     return;
                 }
             }
         }
-    }
-
-    /// What somebody has sent is nothing that an SMT server sends: whoever connects to that address may be told.
-    fn note_foreign(&mut self, remote: SocketAddr) {
-        let connects = self.connects.iter_mut();
-        let connects = connects.filter(|(_, connect)| connect.path.remote == remote);
-        connects.for_each(|(_, connect)| connect.handle_foreign());
     }
 
     /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can tell: by a DSCP
@@ -305,7 +298,7 @@ impl Endpoint {
             self.shared.statistics.packets_alien += 1;
             if self.connect_at(path, packet.source).is_some() {
                 // This side's own flight: what is there sends back what it gets.
-                self.note_foreign(path.remote);
+                self.foreign.note(now, path.remote);
             }
             return;
         }

@@ -130,6 +130,7 @@ impl Endpoint {
             return;
         };
         self.connect_of.remove(&connect.index());
+        self.foreign.end(connect.path.remote);
         self.move_timer(Sender::Connect(id), connect.timer, None);
     }
 
@@ -171,7 +172,8 @@ impl Endpoint {
             return;
         };
         connect.timer = None;
-        let progress = connect.handle_timeout(now);
+        let foreign = self.foreign.last(connect.path.remote);
+        let progress = connect.handle_timeout(now, foreign);
         self.progress(now, id, progress);
     }
 

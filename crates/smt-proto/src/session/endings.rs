@@ -27,6 +27,8 @@ impl Session {
             self.used(now);
             let answer = match served.state {
                 ServedState::Receiving { incoming, .. } => {
+                    // The rest of it may have been asked for: this is the answer.
+                    self.heard(now);
                     self.forget_incoming(id, &incoming, shared);
                     // The id of an incomplete bundle is not marked yet.
                     let window = &mut self.stripes[usize::from(parts.stripe)].window;

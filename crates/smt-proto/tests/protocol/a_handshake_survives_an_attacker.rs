@@ -370,10 +370,40 @@ fn somebody_else_there() {
     }
 }
 
+/// Of two connects to one address the second begins when what is no answer has come.
+#[test]
+fn what_came_before_a_connect_says_nothing_of_its_server() {
+    let mut world = World::pair(Config::default(), server());
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let first = world.begin_connect(0, 1);
+    world.hand_in(&Datagram {
+        is_trimmed: false,
+        at: world.now,
+        from: 1,
+        to: 0,
+        bytes: b"HTTP/1.1 400 Bad Request".to_vec(),
+    });
+    world.run_for(ms(1));
+    let second = world.begin_connect(0, 1);
+    let after = Duration::from_secs(5);
+    let expected = [
+        (first, ConnectError::NotSmt(after)),
+        (second, ConnectError::NoAnswer(after)),
+    ];
+    for (id, expected) in expected {
+        let error = world.wait(0, |event| match event {
+            Event::ConnectFailed { connect, error } if *connect == id => Some(error.clone()),
+            _ => None,
+        });
+        assert_eq!(error, expected);
+    }
+}
+
 /// Whoever is there, an SMT server that answers besides is believed.
 #[test]
 fn what_is_no_answer_delays_none() {
     let mut world = World::pair(Config::default(), server());
+    let began = world.now;
     world.begin_connect(0, 1);
     world.hand_in(&Datagram {
         is_trimmed: false,
@@ -385,6 +415,9 @@ fn what_is_no_answer_delays_none() {
     world.wait(0, |event| {
         matches!(event, Event::Connected { .. }).then_some(())
     });
+    // Before any flight is repeated.
+    let took = world.now.since(began);
+    assert!(took < ms(1), "{took:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use smt_wire::{Body, Packet, PacketType, SessionIndex};
 
 use super::support::configs::ethernet;
 use super::support::node::replies_of_asked_length;
-use super::support::{Answer, Verdict, World, body, ms};
+use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 /// From now on nothing reaches `node` and nothing leaves it.
 fn silence(world: &mut World, node: usize) {
@@ -406,6 +406,38 @@ fn questions_of_a_peer_that_hears_nothing_are_no_answers() {
     assert!((ms(2_000)..ms(2_700)).contains(&took), "{took:?}");
     let pings = world.sent.iter().filter(|sent| sent.from == 1);
     assert!(pings.clone().any(|sent| sent.has(PacketType::Ping)));
+}
+
+/// The server asks for the rest of a request; its caller gives it up, and sleeps then.
+#[test]
+fn a_caller_that_gives_up_what_was_asked_for_owes_no_answer() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.run_for(ms(1_000));
+    let rpc = world.call(0, session, body(1, 5_000_000));
+    world.run_for(super::support::us(60));
+    assert!(world.nodes[1].endpoint.memory() > 0);
+    world.rule =
+        Box::new(
+            |datagram, _| match matches!(datagram.packets().first(), Some(Packet::Data(_))) {
+                true => Verdict::Drop,
+                false => Verdict::Deliver,
+            },
+        );
+    world.is_recording = true;
+    let end = world.now + ms(100);
+    let asks = |sent: &Datagram| sent.from == 1 && sent.has(PacketType::Resend);
+    while !world.sent.iter().any(asks) {
+        assert!(world.step(end), "it never asks");
+    }
+    let now = world.now;
+    assert!(world.nodes[0].endpoint.cancel(now, rpc));
+    world.run_for(super::support::us(100));
+    let voided = |sent: &Datagram| sent.from == 1 && sent.has(PacketType::Voided);
+    assert!(world.sent.iter().any(voided));
+    silence(&mut world, 0);
+    world.run_for(ms(10_000));
+    assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Ping)));
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1);
 }
 
 #[test]

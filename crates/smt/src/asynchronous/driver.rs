@@ -60,11 +60,11 @@ async fn drive(hub: &Hub, socket: &UdpSocket, inbox: Option<&UnixDatagram>) {
     let Some(signal) = hub.driver() else { return };
     loop {
         let idle = {
-            let core = hub.lock();
-            if core.is_over() {
+            let (core, now) = (hub.lock(), hub.now());
+            if core.is_over(now) {
                 return;
             }
-            core.idle_time(hub.now()).unwrap_or(IDLE_MAX)
+            core.idle_time(now).unwrap_or(IDLE_MAX)
         };
         tokio::select! {
             biased;

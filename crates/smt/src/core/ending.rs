@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use smt_io::UdpCarrier;
 use smt_proto::{CloseCode, ConnectError, Time};
@@ -28,10 +28,18 @@ impl Socket {
 }
 
 /// Whoever waits until the task that drives an endpoint has let go of its socket.
+#[cfg(feature = "tokio")]
 #[derive(Default)]
 pub(super) struct Releases {
     is_released: bool,
     waiting: Vec<Waker>,
+}
+
+/// All sessions are to close, behind what was given before.
+pub(super) struct Closing {
+    code: CloseCode,
+    /// A socket that has no room until then gets no more.
+    until: Time,
 }
 
 impl Core {
@@ -43,11 +51,34 @@ impl Core {
         self.arrivals.wake_all();
     }
 
-    /// All sessions close, behind what was given before and may leave: a reply, for example.
+    /// All sessions close, behind what was given before and may leave: a reply, for example. While the socket has no room
+    /// for it they wait, until [`Core::has_closed`]; whoever closes them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
         self.corked_until = None;
-        self.flush(now);
-        self.endpoint.close_all(code);
+        self.closing.get_or_insert(Closing {
+            code,
+            until: now + SENT_WITHIN,
+        });
+        self.send_all(now);
+    }
+
+    /// Closes the sessions that are to close, as soon as all that goes before has left or it is too late for it. Whether
+    /// there may be something to send now.
+    pub(super) fn close_behind_the_rest(&mut self, now: Time) -> bool {
+        let has_left = self.unsent.is_none();
+        let closing = self.closing.as_ref();
+        let Some(closing) = closing.filter(|closing| has_left || closing.until <= now) else {
+            return false;
+        };
+        self.endpoint.close_all(closing.code);
+        true
+    }
+
+    /// Whether nothing of the sessions that close is left to be sent, or it is too late for it.
+    pub(crate) fn has_closed(&self, now: Time) -> bool {
+        let is_late = |closing: &Closing| closing.until <= now;
+        let has_left = self.unsent.is_none() && self.endpoint.sessions_len() == 0;
+        has_left || self.closing.as_ref().is_none_or(is_late)
     }
 
     /// The endpoint is shut down: its handles are of no use any more.
@@ -61,6 +92,11 @@ impl Core {
     pub(crate) fn abandon(&mut self, now: Time) {
         self.close_sessions(now, CloseCode::Done);
         self.leave(ConnectError::Undriven);
+    }
+
+    /// The task that drove has let go of the socket.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn tell_released(&mut self) {
         self.releases.is_released = true;
         self.releases.waiting.drain(..).for_each(Waker::wake);
     }
@@ -101,8 +137,8 @@ impl Core {
 
     /// Whether it was closed and nothing is left to be done for it.
     #[cfg(feature = "tokio")]
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_closed && self.endpoint.sessions_len() == 0 && self.unsent.is_none()
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.is_closed && self.has_closed(now)
     }
 
     /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket, in which a thread may
@@ -133,3 +169,6 @@ impl Core {
         self.target.iter_mut().for_each(Target::wake_all);
     }
 }
+
+/// A full socket has so long to take what is left when sessions close.
+pub(crate) const SENT_WITHIN: Duration = Duration::from_millis(100);

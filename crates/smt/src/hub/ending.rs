@@ -6,28 +6,54 @@ use std::sync::PoisonError;
 use smt_proto::CloseCode;
 
 use super::Hub;
+use crate::core::SEND_AGAIN;
 
 impl Hub {
     /// Closes all sessions and the carrier. Threads that receive have left it when this returns; a task that drives leaves
     /// it when it runs next.
     pub(crate) fn shut_down(&self, code: CloseCode) {
-        self.change(|core, now| core.shut_down(now, code));
-        self.wake_driver();
+        self.begin_shutdown(code);
+        self.send_the_rest();
         self.release();
     }
 
-    /// What drove it is gone.
+    /// Begins to close all sessions: that is over when [`Hub::has_sent_the_rest`], and [`Hub::release`] closes the carrier.
+    pub(crate) fn begin_shutdown(&self, code: CloseCode) {
+        self.change(|core, now| core.shut_down(now, code));
+        self.wake_driver();
+    }
+
+    /// Waits until what the end of the sessions brings about has left; not for long if the socket has no room.
+    pub(super) fn send_the_rest(&self) {
+        while !self.has_sent_the_rest() {
+            std::thread::sleep(SEND_AGAIN);
+        }
+    }
+
+    /// Whether what the end of the sessions brings about has left now, or it is too late for it.
+    pub(crate) fn has_sent_the_rest(&self) -> bool {
+        self.change(|_, _| ());
+        self.lock().has_closed(self.now())
+    }
+
+    /// What drove it is gone: its runtime has ended, and waiting here for a full socket holds up none of its tasks.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&self) {
         self.change(|core, now| core.abandon(now));
+        self.send_the_rest();
+        self.lock().tell_released();
         self.release();
     }
 
-    fn release(&self) {
+    /// Lets go of what carries.
+    pub(crate) fn release(&self) {
         // Whoever receives may want the state meanwhile: one lock after the other.
         let socket = self.lock().release();
-        // A copy of the process has the same socket as the original, who goes on receiving.
-        if let Some(socket) = socket.filter(|_| self.process.is_this()) {
+        if !self.process.is_this() {
+            // The original has the same socket and goes on receiving; what its leader has locked stays locked here.
+            return;
+        }
+        if let Some(socket) = socket {
             socket.stop_receiving();
         }
         // Of a carrier that is no socket a leader looks up every 250 ms.

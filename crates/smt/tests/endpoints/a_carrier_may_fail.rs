@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use smt::blocking;
+use smt::blocking::{Client, Server};
+use smt::{CallFailure, CloseCode, Error, ErrorKind, Request, SessionEnd};
 use smt_carrier::{Carrier, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_io::MemoryCarrier;
 
@@ -18,6 +19,9 @@ struct Faulty {
     is_broken: AtomicBool,
     panics_once: AtomicBool,
     receives: AtomicUsize,
+    /// It is full for so many sends.
+    full_for: AtomicUsize,
+    refused: AtomicUsize,
 }
 
 impl Faulty {
@@ -27,6 +31,8 @@ impl Faulty {
             is_broken: AtomicBool::new(false),
             panics_once: AtomicBool::new(false),
             receives: AtomicUsize::new(0),
+            full_for: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
         })
     }
 
@@ -38,6 +44,13 @@ impl Faulty {
 
 impl Carrier for Faulty {
     fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+        let less = |sends: usize| sends.checked_sub(1);
+        let full_for = &self.full_for;
+        let is_full = full_for.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        if is_full.is_ok() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(SendError::WouldBlock { bytes_sent: 0 });
+        }
         self.inner.send(transmit, bytes)
     }
 
@@ -64,7 +77,7 @@ impl Carrier for Faulty {
 }
 
 /// A client over a carrier with faults, and a server that echoes.
-fn pair() -> (blocking::Client, Arc<Faulty>, blocking::Server) {
+fn pair() -> (Client, Arc<Faulty>, Server) {
     let credentials = Credentials::new();
     let (near, far) = MemoryCarrier::pair();
     let (near, address) = (Faulty::new(near), far.local_address());
@@ -106,3 +119,62 @@ fn a_leader_s_panic_leaves_the_lead_to_others() {
     let _ = std::thread::spawn(move || calling.call("hi").wait()).join();
     assert!(client.call("hi").wait().is_ok());
 }
+
+type Caller = std::thread::JoinHandle<Result<bytes::Bytes, Error>>;
+
+/// A server over a carrier with faults, a request that it has, and its caller.
+fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
+    let credentials = Credentials::new();
+    let (near, far) = MemoryCarrier::pair();
+    let (address, far) = (far.local_address(), Faulty::new(far));
+    let carrier: Arc<dyn Carrier> = Arc::clone(&far) as Arc<dyn Carrier>;
+    let server = credentials.server().bind_over(carrier).unwrap();
+    let caller = std::thread::spawn(move || {
+        let client = credentials.client().connect_over(Arc::new(near), address);
+        client.unwrap().call("hi").wait()
+    });
+    let request = server.accept().unwrap();
+    (server, far, request, caller)
+}
+
+#[test]
+fn one_that_is_full_takes_replies_and_the_end_when_it_has_room() {
+    for is_dropped in [false, true] {
+        let (server, carrier, request, caller) = requested();
+        carrier.full_for.store(FULL_FOR, Ordering::Relaxed);
+        request.reply("done").unwrap();
+        match is_dropped {
+            true => drop(server),
+            false => server.shutdown(Duration::ZERO),
+        }
+        assert_eq!(caller.join().unwrap().unwrap(), "done");
+    }
+}
+
+/// The caller is told that the server shuts down: it does not take it for dead after two seconds.
+#[test]
+fn and_so_it_takes_what_closes_a_session() {
+    let (server, carrier, request, caller) = requested();
+    carrier.full_for.store(FULL_FOR, Ordering::Relaxed);
+    server.shutdown(Duration::ZERO);
+    let ErrorKind::Call(error) = caller.join().unwrap().unwrap_err().kind else {
+        panic!("it was called");
+    };
+    let end = SessionEnd::ClosedByPeer(CloseCode::ShuttingDown);
+    assert_eq!(error.reason, CallFailure::SessionEnded(end));
+    drop(request);
+}
+
+#[test]
+fn one_that_stays_full_holds_up_no_end_and_takes_no_core() {
+    let (server, carrier, request, caller) = requested();
+    carrier.full_for.store(usize::MAX, Ordering::Relaxed);
+    request.reply("lost").unwrap();
+    server.shutdown(Duration::ZERO);
+    let refused = carrier.refused.load(Ordering::Relaxed);
+    assert!((FULL_FOR..1_000).contains(&refused), "{refused}");
+    caller.join().unwrap().unwrap_err();
+}
+
+/// More than an end tries at once: it waits.
+const FULL_FOR: usize = 8;

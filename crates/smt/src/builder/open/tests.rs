@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use std::net::UdpSocket;
+#[cfg(feature = "tokio")]
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::*;
 use crate::{ErrorKind, ThrowAway};
+#[cfg(feature = "tokio")]
+use smt_carrier::{ReceiveError, Received, SendError, Transmit, Wait};
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
@@ -98,4 +102,113 @@ fn one_deadline_holds_for_all_addresses_and_shards() {
             .is_err()
     );
     assert!(began.elapsed() >= deadline && began.elapsed() < deadline * 2);
+}
+
+/// A socket that has no room if it is told so.
+#[cfg(feature = "tokio")]
+struct Full {
+    udp: Arc<UdpCarrier>,
+    is_full: AtomicBool,
+    refused: AtomicUsize,
+}
+
+#[cfg(feature = "tokio")]
+impl Carrier for Full {
+    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+        if self.is_full.load(Ordering::Relaxed) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(SendError::WouldBlock { bytes_sent: 0 });
+        }
+        self.udp.send(transmit, bytes)
+    }
+
+    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+        self.udp.receive(buffer, wait)
+    }
+
+    fn local_address(&self) -> SocketAddr {
+        self.udp.local_address()
+    }
+
+    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
+        self.udp.datagram_size_max(remote)
+    }
+
+    fn segments_max(&self) -> usize {
+        self.udp.segments_max()
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl Full {
+    /// Until it has refused more than an end tries at once, it has no room.
+    fn until_refused_often(self: Arc<Self>) -> impl Future<Output = ()> {
+        self.is_full.store(true, Ordering::Relaxed);
+        async move {
+            while self.refused.load(Ordering::Relaxed) < 8 {
+                tokio::task::yield_now().await;
+            }
+            self.is_full.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(feature = "tokio")]
+type Caller = std::thread::JoinHandle<Result<bytes::Bytes, crate::Error>>;
+
+/// A server of tasks over such a socket, a request that it has, and its caller.
+#[cfg(feature = "tokio")]
+async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
+    let authority = ThrowAway::new().unwrap();
+    let builder = Builder::new().identity(authority.server(&["server"]).unwrap());
+    let udp = builder.udp.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut seat = Seat::socket(udp);
+    let address = seat.carrier.local_address();
+    let full = Arc::new(Full {
+        udp: seat.udp.clone().unwrap(),
+        is_full: AtomicBool::new(false),
+        refused: AtomicUsize::new(0),
+    });
+    seat.carrier = Arc::clone(&full) as Arc<dyn Carrier>;
+    let basis = builder.basis(true).unwrap();
+    let server = builder.task_server(&basis, seat).unwrap();
+    let caller = std::thread::spawn(move || {
+        let client = Builder::new().trust(authority.trust().unwrap());
+        let client = client.server_name("server").connect_blocking(address);
+        client.unwrap().call("hi").wait()
+    });
+    let request = server.accept().await.unwrap();
+    (server, full, request, caller)
+}
+
+/// The runtime has one thread: that it has room again is another task's doing, which runs while the end waits.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn a_full_socket_takes_replies_before_the_end_while_other_tasks_run() {
+    for is_dropped in [false, true] {
+        let (server, full, request, caller) = requested().await;
+        let opening = tokio::spawn(full.until_refused_often());
+        request.reply("done").unwrap();
+        match is_dropped {
+            true => drop(server),
+            false => server.shutdown(Duration::ZERO).await,
+        }
+        let reply = tokio::task::spawn_blocking(|| caller.join().unwrap());
+        assert_eq!(reply.await.unwrap().unwrap(), "done");
+        opening.await.unwrap();
+    }
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn and_before_the_end_of_a_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (server, full, request, caller) = runtime.block_on(requested());
+    let elsewhere = tokio::runtime::Runtime::new().unwrap();
+    let opening = elsewhere.spawn(full.until_refused_often());
+    request.reply("done").unwrap();
+    drop(runtime);
+    assert_eq!(caller.join().unwrap().unwrap(), "done");
+    elsewhere.block_on(opening).unwrap();
+    drop(server);
 }

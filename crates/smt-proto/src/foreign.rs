@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What has come from where this side connects to, and is nothing that an SMT server sends: a hint for error messages.
+//!
+//! Anybody can send such, at any rate: each costs one look-up, however many connects there are.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::time::Time;
+
+/// The addresses of connects in progress, and when something foreign has last come from each.
+#[derive(Default)]
+pub(crate) struct Foreign(BTreeMap<SocketAddr, Place>);
+
+#[derive(Default)]
+struct Place {
+    connects: usize,
+    last: Option<Time>,
+}
+
+impl Foreign {
+    /// A connect to this address begins.
+    pub(crate) fn begin(&mut self, remote: SocketAddr) {
+        self.0.entry(remote).or_default().connects += 1;
+    }
+
+    /// A connect to this address is over.
+    pub(crate) fn end(&mut self, remote: SocketAddr) {
+        let Some(place) = self.0.get_mut(&remote) else {
+            return;
+        };
+        place.connects -= 1;
+        if place.connects == 0 {
+            self.0.remove(&remote);
+        }
+    }
+
+    /// Something foreign has come from there.
+    pub(crate) fn note(&mut self, now: Time, remote: SocketAddr) {
+        if let Some(place) = self.0.get_mut(&remote) {
+            place.last = Some(now);
+        }
+    }
+
+    /// When something foreign has last come from there.
+    pub(crate) fn last(&self, remote: SocketAddr) -> Option<Time> {
+        self.0.get(&remote)?.last
+    }
+}
