@@ -79,8 +79,8 @@ pub(crate) const REST_AFTER: Duration = Duration::from_secs(1);
 /// Questions after which a replier forgets: after about 12 s, of a short reply 20 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
 /// The same where replies take more than a share beyond the memory, and of questions that brought no progress, though the
-/// caller be there: after 126 ms, more than a round trip across a continent, of a short reply 5.5 s.
-pub(crate) const NEED_ACK_TRIES_PRESSED: u32 = 6;
+/// caller be there: after 6 s, longer than a path is out on which a session lives on, of a short reply 13 s.
+pub(crate) const NEED_ACK_TRIES_PRESSED: u32 = 14;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless its sender asks
 /// about it meanwhile.
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);

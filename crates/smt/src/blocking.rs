@@ -131,7 +131,7 @@ impl Server {
     /// The next request or one-way message; `None` once the server is shut down. Requests of a client wait while it leaves
     /// more of its replies unacknowledged than a quarter of [`crate::Config::memory_max`], or than what those of all clients
     /// leave of that memory, if this is less. A client with at most 60,000 bytes of them waits only while those of all
-    /// clients together have five quarters of the memory: then all do.
+    /// clients together have five quarters of the memory, and one with none of them while they have six.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
         accept(&self.guard)
