@@ -8,9 +8,12 @@
 //!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
 //! ```
 
+use std::time::Duration;
+
 use smt_wire::{Kind, MessageId};
 
 use crate::incoming::Incoming;
+use crate::limits::RESEND_INTERVAL_MAX;
 use crate::outgoing::Outgoing;
 use crate::question::Question;
 use crate::time::Time;
@@ -66,6 +69,24 @@ pub(crate) struct Members {
     pub(crate) replies: u32,
     /// Whether any is no reply.
     pub(crate) has_others: bool,
+    /// When the bundle may leave again because the peer asks about a member; `None` if it has not yet.
+    again: Option<Question>,
+}
+
+impl Members {
+    /// The peer asks about a member. Whether the bundle leaves again for it: at most once in an interval, which doubles,
+    /// however many members are asked about (SPEC §5.7).
+    pub(crate) fn leave_again(&mut self, now: Time, interval: Duration) -> bool {
+        match &mut self.again {
+            Some(again) if now < again.due => return false,
+            Some(again) => {
+                again.ask(now, RESEND_INTERVAL_MAX);
+            }
+            // Members that were lost with it are asked about at nearly the same time.
+            before => *before = Some(Question::new(now, interval / 2)),
+        }
+        true
+    }
 }
 
 /// What a header says of a message beside its length (SPEC §5.2, §5.7).

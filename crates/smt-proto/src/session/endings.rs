@@ -89,11 +89,19 @@ impl Session {
         }
     }
 
-    /// The peer has not seen a member, so it has not seen the bundle. Whether there was something to send again.
+    /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether that leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
+        let interval = self.patience.interval();
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
             return false;
         };
+        let mut members = live.members.as_deref_mut();
+        if members
+            .as_mut()
+            .is_some_and(|members| !members.leave_again(now, interval))
+        {
+            return false;
+        }
         let Some(outgoing) = live.outgoing.as_mut() else {
             return false;
         };

@@ -216,16 +216,16 @@ const HURRIES: u32 = 8;
 /// What holds an epoch: while it stays the same, asking about it has changed nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Held {
-    messages: usize,
-    /// Bytes of them that the peer has opened.
-    released: u64,
+    messages: u32,
+    /// Bytes of them that the peer has opened, modulo 2^32: it goes up.
+    released: u32,
 }
 
 impl Held {
     fn by(released: &[u32]) -> Self {
         Self {
-            messages: released.len(),
-            released: released.iter().copied().map(u64::from).sum(),
+            messages: u32::try_from(released.len()).unwrap_or(u32::MAX),
+            released: released.iter().copied().fold(0, u32::wrapping_add),
         }
     }
 }

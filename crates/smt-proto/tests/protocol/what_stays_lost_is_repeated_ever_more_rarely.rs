@@ -98,6 +98,33 @@ fn a_reply_that_stays_lost_and_holds_an_epoch_is_repeated_ever_more_rarely() {
     assert!(repeated <= QUESTIONS_MAX, "{repeated} times");
 }
 
+/// Each member is asked about by a schedule of its own.
+#[test]
+fn a_bundle_of_replies_that_stays_lost_is_repeated_ever_more_rarely() {
+    let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    for number in 0..20 {
+        world.call(0, session, body(number, 10));
+        world.run_for(ms(1));
+    }
+    world.rule = Box::new(|datagram, _| match data_from(1, 0)(datagram) {
+        true => Verdict::Drop,
+        false => Verdict::Deliver,
+    });
+    world.is_recording = true;
+    let requests = world.nodes[1].delivered.clone();
+    for (rpc, _) in requests {
+        let replied = world.nodes[1].endpoint.reply(world.now, rpc, body(2, 10));
+        replied.unwrap();
+    }
+    world.flush();
+    world.run_for(Duration::from_secs(8));
+    assert_eq!(world.nodes[1].endpoint.statistics().bundles_sent, 1);
+    let sent = world.sent.iter();
+    let repeated = sent.filter(|sent| data_from(1, 0)(sent)).count();
+    assert!(repeated <= QUESTIONS_MAX, "{repeated} times");
+}
+
 #[test]
 fn a_reply_whose_acknowledgement_stays_lost_is_repeated_never() {
     let repeated = repeated_per_byte(
