@@ -54,7 +54,7 @@ pub struct Endpoint {
     accepts: Table<Accept>,
     /// Attempts to connect, by the index of the present attempt.
     connect_of: BTreeMap<SessionIndex, ConnectId>,
-    /// What their servers' addresses have sent that no SMT server does.
+    /// Packets from the addresses of their servers that no SMT server sends.
     foreign: Foreign,
     /// Handshakes of clients, by where they are and the index they chose.
     accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,

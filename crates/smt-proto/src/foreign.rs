@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What has come from where this side connects to, and is nothing that an SMT server sends: a hint for error messages.
+//! Packets from where this side connects to that no SMT server sends: a hint for error messages.
 //!
 //! Anybody can send such, at any rate: each costs one look-up, however many connects there are.
 

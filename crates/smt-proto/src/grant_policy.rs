@@ -25,7 +25,7 @@ pub struct Grantable {
     /// Age: messages that began earlier have a smaller number.
     pub order: u64,
     /// Whether its sender has lately not used a least window (32,812 bytes) in a resend interval, although it could.
-    /// What such a message is granted is in no budget while another one wants grants.
+    /// Its grants are in no budget while another message wants some.
     pub is_sender_limited: bool,
 }
 

@@ -178,7 +178,7 @@ fn a_second_signal_ends_its_commands_with_it() {
     let caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(serving.next_words(), "begun\n");
     let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
-    // Of two signals that wait at once the lower number is told first.
+    // The lower number is told first of two signals that wait at once.
     for signal in [Signal::INT, Signal::TERM] {
         kill_process(process, signal).unwrap();
     }

@@ -450,10 +450,10 @@ fn on_a_path_with_a_longer_round_trip_a_window_that_comes_at_once_is_used() {
     assert_eq!(decide(&mut grants), [(1, granted + LIMIT)]);
 }
 
-/// What has arrived of messages that their senders limit: of each a record is on its way.
+/// Bytes that have arrived of messages that their senders limit: of each a record is on its way.
 const HALF: u32 = FREE + 16_406;
 
-/// So many messages of one session that their senders limit, and no others.
+/// Messages of one session, so many, that their senders limit, and no others.
 fn limited(count: u64) -> Grants {
     let mut grants = stalled(10);
     for id in 0..10 {
