@@ -4,7 +4,7 @@
 //! Applications report; the ledger believes only what follows from the messages' bytes and from who the peer
 //! of a session has proved to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use smt_proto::{Execution, OneWayOutcome};
@@ -81,6 +81,8 @@ pub enum Outcome {
     Replied(Bytes),
     /// None came.
     Failed(Execution),
+    /// None came, since its receiver keeps none any longer: it may have run.
+    Forgotten,
     /// The end of a one-way message.
     OneWay(OneWayOutcome),
 }
@@ -94,6 +96,8 @@ pub struct Ledger {
     failures: Vec<Failure>,
     /// Between these hosts sessions may end. Between others only an application ends a message without success.
     may_end: Pairs,
+    /// Hosts that may give up replies of which nothing gets through for long.
+    may_forget: BTreeSet<HostId>,
     /// How many were delivered, and how many ended well.
     delivered: u64,
     succeeded: u64,
@@ -125,7 +129,9 @@ impl Tiny {
                 self.void += 1;
                 self.failed += u32::from(!is_hindered);
             }
-            Outcome::Failed(Execution::MayHaveRun) => self.failed += u32::from(!is_hindered),
+            Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
+                self.failed += u32::from(!is_hindered);
+            }
             // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
         }
@@ -159,10 +165,11 @@ struct Entry {
 }
 
 impl Ledger {
-    /// Of a run in which sessions last but between some hosts.
-    pub fn new(may_end: Pairs) -> Self {
+    /// Of a run in which sessions last but between some hosts, and replies are kept but by some.
+    pub fn new(may_end: Pairs, may_forget: BTreeSet<HostId>) -> Self {
         Self {
             may_end,
+            may_forget,
             ..Self::default()
         }
     }
@@ -310,7 +317,9 @@ impl Ledger {
         let had_ended = std::mem::replace(&mut entry.has_ended, true);
         let mut problems = Vec::new();
         let is_given_up = sent.may_be_given_up && !is_early;
-        let is_hindered = is_given_up || self.may_end.contains(sent.from, sent.to);
+        let is_forgotten =
+            matches!(outcome, Outcome::Forgotten) && self.may_forget.contains(&sent.to);
+        let is_hindered = is_given_up || is_forgotten || self.may_end.contains(sent.from, sent.to);
         // Deliveries of tiny messages are not told apart, nor what their receivers have done with them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
@@ -340,7 +349,7 @@ impl Ledger {
                     problems.push((Checker::Content, "was not delivered but reported as such"));
                 }
             }
-            Outcome::Failed(Execution::MayHaveRun) => {
+            Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
                 if is_sure && !entry.was_dropped {
                     problems.push((Checker::Liveness, "failed though nothing hindered it"));
                 }

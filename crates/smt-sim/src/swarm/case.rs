@@ -4,6 +4,7 @@
 mod faults;
 mod plan;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -292,6 +293,15 @@ impl Case {
         of(HostFaultKind::Pause)
             .zip(of(HostFaultKind::Resume))
             .map(|(goes, returns)| (goes.host, returns.at.since(goes.at)))
+            .collect()
+    }
+
+    /// Hosts that may give up replies: those with little memory, if an attacker keeps back for seconds what they send (SPEC §10).
+    pub fn forgetful(&self) -> BTreeSet<HostId> {
+        let hosts = (0..self.hosts()).map(HostId);
+        let is_small = |host: &HostId| self.configs[host.0 as usize].memory_max <= SMALL_MEMORY_MAX;
+        hosts
+            .filter(|host| self.has_adversary && is_small(host))
             .collect()
     }
 

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
-    CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, SessionFacts, Time,
+    CallFailure, CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, SessionFacts,
+    Time,
 };
 use smt_wire::{AbortCode, SessionIndex};
 
@@ -429,7 +430,11 @@ impl Application for Player {
                 self.ended(now, rpc, Outcome::Replied(body));
             }
             Event::CallFailed { rpc, error } => {
-                self.ended(now, rpc, Outcome::Failed(error.execution));
+                let outcome = match error.reason {
+                    CallFailure::Forgotten => Outcome::Forgotten,
+                    _ => Outcome::Failed(error.execution),
+                };
+                self.ended(now, rpc, outcome);
             }
             Event::OneWayDone { rpc, outcome } => self.ended(now, rpc, Outcome::OneWay(outcome)),
             Event::SessionEnded { session, end } => {

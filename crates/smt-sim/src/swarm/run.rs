@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
             case,
             world: World::new(network, Vec::new()),
             maker: HostMaker::new(case, observers.key_log),
-            ledger: Ledger::new(case.may_end.clone()),
+            ledger: Ledger::new(case.may_end.clone(), case.forgetful()),
             strikes,
             spoofed,
             trace,

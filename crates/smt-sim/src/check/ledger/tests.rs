@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 const A: HostId = HostId(0);
@@ -39,7 +41,7 @@ fn at_b(body: Bytes) -> Received {
 fn lenient() -> Ledger {
     let mut may_end = Pairs::default();
     may_end.add(A, B);
-    Ledger::new(may_end)
+    Ledger::new(may_end, BTreeSet::new())
 }
 
 fn ended(number: u64, outcome: Outcome) -> Report {
@@ -163,10 +165,21 @@ fn a_failure_that_nothing_explains_is_caught() {
 fn one_between_other_hosts_explains_nothing() {
     let mut may_end = Pairs::default();
     may_end.add_all_of(HostId(2), 4);
-    let mut ledger = Ledger::new(may_end);
+    let mut ledger = Ledger::new(may_end, BTreeSet::new());
     ledger.take(Report::Sent(sent(7, 500)));
     ledger.take(ended(7, Outcome::Failed(Execution::MayHaveRun)));
     assert_eq!(ledger.failures()[0].checker, Checker::Liveness);
+}
+
+#[test]
+fn a_host_with_little_memory_beside_an_attacker_may_forget_a_reply_and_no_other() {
+    for (forgetful, failures) in [(1, 0), (2, 1)] {
+        let forgetful = BTreeSet::from([HostId(forgetful)]);
+        let mut ledger = Ledger::new(Pairs::default(), forgetful);
+        ledger.take(Report::Sent(sent(7, 500)));
+        ledger.take(ended(7, Outcome::Forgotten));
+        assert_eq!(ledger.failures().len(), failures);
+    }
 }
 
 #[test]
