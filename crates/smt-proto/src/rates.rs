@@ -15,7 +15,7 @@ use crate::time::Time;
 pub(crate) struct Rates {
     per_second: u32,
     salt: Salt,
-    /// None before the first is asked for.
+    /// Empty before the first is asked for.
     places: Vec<Rate>,
 }
 

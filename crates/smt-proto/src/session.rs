@@ -234,7 +234,7 @@ pub(crate) struct Session {
     is_resting: bool,
     /// EPOCH_DONE is owed or repeated.
     epoch_question: Option<Question>,
-    /// What held the previous epoch when it was last asked about.
+    /// Holders of the previous epoch when it was last asked about.
     epoch_held: keys::Held,
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,

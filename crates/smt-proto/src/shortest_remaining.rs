@@ -157,7 +157,7 @@ impl ShortestRemainingFirst {
         }
     }
 
-    /// So many bytes are granted to another message than the oldest.
+    /// Another message than the oldest is granted so many bytes.
     fn owe_oldest(&mut self, bytes: u32) {
         self.owed += u64::from(bytes) * u64::from(OLDEST_SHARE);
     }

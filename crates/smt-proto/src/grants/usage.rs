@@ -6,7 +6,7 @@
 //! granted at once, and no part of the budget. While nobody else wants grants it is treated like others, since on a path
 //! with a long round trip it can use more than a least window.
 //!
-//! What it was granted before it keeps, and no budget of others counts that: a single slow message would leave them least
+//! It keeps what it was granted before, and no budget of others counts that: a single slow message would leave them least
 //! windows until it has used it. The bound is the memory for messages, in which promises count (`books`).
 //!
 //! The interval is the same for all: the resend interval of a session grows with what comes late, so a peer could stretch

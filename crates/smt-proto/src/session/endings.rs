@@ -95,10 +95,8 @@ impl Session {
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
             return false;
         };
-        let mut members = live.members.as_deref_mut();
-        if members
-            .as_mut()
-            .is_some_and(|members| !members.leave_again(now, interval))
+        if let Some(members) = live.members.as_deref_mut()
+            && !members.leave_again(now, interval)
         {
             return false;
         }

@@ -213,7 +213,7 @@ const HURRY_INTERVALS: u32 = 8;
 /// ...until so many questions have changed nothing: what stays lost is repeated ever more rarely (SPEC §9.3).
 const HURRIES: u32 = 8;
 
-/// What holds an epoch: while it stays the same, asking about it has changed nothing.
+/// Holders of an epoch: while they stay the same, asking about it has changed nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Held {
     messages: u32,

@@ -33,7 +33,9 @@ impl Session {
             return false;
         }
         // This question counts already.
-        let (asked, in_vain) = (live.question.asked - 1, live.question.asked_in_vain - 1);
+        let before = |count: u32| count.saturating_sub(1);
+        let asked = before(live.question.asked);
+        let in_vain = before(live.question.asked_in_vain);
         if live.is_bundle_of_replies() && is_kept_in_vain(asked, in_vain, shared) {
             self.give_up_bundle(now, id, shared);
             return false;

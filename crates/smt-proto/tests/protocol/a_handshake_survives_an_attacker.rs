@@ -370,7 +370,7 @@ fn somebody_else_there() {
     }
 }
 
-/// Of two connects to one address the second begins when what is no answer has come.
+/// The second of two connects to one address begins when what is no answer has come.
 #[test]
 fn what_came_before_a_connect_says_nothing_of_its_server() {
     let mut world = World::pair(Config::default(), server());
