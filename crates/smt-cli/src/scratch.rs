@@ -62,8 +62,12 @@ impl Scratch {
         let path = scratch.path.clone();
         std::thread::spawn(move || {
             interrupt.wait();
-            // It is gone already if the process was about to end.
-            let _ = fs::remove_dir_all(path);
+            // What is written meanwhile keeps a directory from being removed. It is gone if the process was about to end.
+            let is_left = || {
+                let removed = fs::remove_dir_all(&path);
+                removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+            };
+            (0..REMOVALS_MAX).find(|_| !is_left());
             std::process::exit(EXIT_INTERRUPTED.into());
         });
         Ok(scratch)
@@ -114,5 +118,7 @@ impl Drop for Scratch {
     }
 }
 
+/// Tries to remove a directory into which this process still writes a few files.
+const REMOVALS_MAX: u32 = 1_000;
 /// So many processes of one number do not leave directories behind.
 const ATTEMPTS_MAX: u32 = 100;

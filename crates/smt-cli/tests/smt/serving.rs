@@ -178,13 +178,13 @@ fn a_second_signal_ends_its_commands_with_it() {
     let caller = command(&call).stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(serving.next_words(), "begun\n");
     let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
-    // The lower number is told first of two signals that wait at once.
+    // Two threads may take them, so either may be the second, whose number the exit code has.
     for signal in [Signal::INT, Signal::TERM] {
         kill_process(process, signal).unwrap();
     }
     // Its standard error ends when nobody writes to it any more: the commands have it too.
     let (status, _) = serving.wait();
-    assert_eq!(status.code(), Some(128 + 15));
+    assert!(matches!(status.code(), Some(130 | 143)), "{status}");
     // The caller need not find out by itself that nobody answers.
     let outcome = caller.wait_with_output().unwrap();
     let words = String::from_utf8(outcome.stderr).unwrap();
