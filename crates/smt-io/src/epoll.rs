@@ -52,6 +52,33 @@ impl Epoll {
         outcome_of(outcome).map(|_| ())
     }
 
+    /// Watches a descriptor of the set, or lets it rest: at rest it stays in the set, and tells of errors alone. A
+    /// descriptor that is ready when it is watched again is told of.
+    ///
+    /// # Errors
+    /// If it is not in the set.
+    pub fn set_watched(
+        &self,
+        descriptor: BorrowedFd<'_>,
+        token: Token,
+        on: bool,
+    ) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: if on { libc::EPOLLIN as u32 } else { 0 },
+            u64: token.0,
+        };
+        // SAFETY: `event` lives across the call.
+        let outcome = unsafe {
+            libc::epoll_ctl(
+                self.descriptor.as_raw_fd(),
+                libc::EPOLL_CTL_MOD,
+                descriptor.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        outcome_of(outcome).map(|_| ())
+    }
+
     /// Stops watching `descriptor`.
     ///
     /// # Errors
@@ -158,6 +185,31 @@ mod tests {
                 far.send(&[1]).unwrap();
             }
             assert_eq!(epoll.wait(&mut [Token(0); 2], None).unwrap(), 2);
+        }
+    }
+
+    mod set_watched {
+        use super::{AsFd, Duration, Epoll, Token, pair};
+
+        #[test]
+        fn descriptor_at_rest_is_told_of_when_it_is_watched_again() {
+            let (epoll, (far, end)) = (Epoll::new().unwrap(), pair());
+            epoll.add(end.as_fd(), Token(1)).unwrap();
+            epoll.set_watched(end.as_fd(), Token(1), false).unwrap();
+            far.send(&[1]).unwrap();
+            let ready = |epoll: &Epoll| {
+                let outcome = epoll.wait(&mut [Token(0)], Some(Duration::ZERO));
+                outcome.unwrap()
+            };
+            assert_eq!(ready(&epoll), 0);
+            epoll.set_watched(end.as_fd(), Token(1), true).unwrap();
+            assert_eq!(ready(&epoll), 1);
+        }
+
+        #[test]
+        fn unknown_descriptor_is_refused() {
+            let (epoll, (_far, end)) = (Epoll::new().unwrap(), pair());
+            assert!(epoll.set_watched(end.as_fd(), Token(1), true).is_err());
         }
     }
 

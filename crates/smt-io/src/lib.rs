@@ -6,6 +6,7 @@
 //!   losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
 //!   deadline wants attention, for event loops that are not ours.
+//! - [`SocketWatch`] is what a runtime polls for a socket, and can be turned off while somebody looks at it anyway.
 //! - [`Process`] tells whether a process is a copy of the one that opened something.
 //! - [`probe()`](probe()) tries out what this host offers.
 //!
@@ -18,6 +19,11 @@ mod probe;
 mod process;
 mod statistics;
 mod udp;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(not(target_os = "linux"))]
+#[path = "watch/portable.rs"]
+mod watch;
 
 #[cfg(target_os = "linux")]
 mod epoll;
@@ -31,6 +37,7 @@ pub use probe::{Probe, probe};
 pub use process::Process;
 pub use statistics::Statistics;
 pub use udp::{OpenError, UdpCarrier, UdpOptions};
+pub use watch::SocketWatch;
 
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};
