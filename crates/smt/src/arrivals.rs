@@ -24,11 +24,17 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Adds a message, and wakes whoever is first.
-    pub(crate) fn push(&mut self, arrival: Arrival) {
+    /// Adds a message. Returns whoever is first, to be woken.
+    #[must_use]
+    pub(crate) fn push(&mut self, arrival: Arrival) -> Option<Waker> {
         self.bytes += cost(&arrival);
         self.waiting.push_back(arrival);
-        self.wake_first();
+        self.leave_first()
+    }
+
+    /// How many wait and are not held back.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
@@ -82,32 +88,35 @@ impl Arrivals {
         self.acceptors.retain(|(other, _)| *other != ticket);
     }
 
-    /// Wakes whoever is first, if a message waits.
+    /// Whoever is first, if a message waits, to be woken.
     #[cfg(feature = "tokio")]
-    pub(crate) fn wake_for_waiting(&mut self) {
-        if !self.waiting.is_empty() {
-            self.wake_first();
+    #[must_use]
+    pub(crate) fn next_for_waiting(&mut self) -> Option<Waker> {
+        if self.waiting.is_empty() {
+            return None;
         }
+        self.leave_first()
     }
 
-    /// Wakes whoever is first, if a request was held back that need not wait any more.
-    pub(crate) fn wake_for_held_back(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) {
-        if !self.acceptors.is_empty() && self.held_back.is_ready(keeps_too_much) {
-            self.wake_first();
+    /// Whoever is first, if a request was held back that need not wait any more, to be woken.
+    #[must_use]
+    pub(crate) fn next_for_held_back(
+        &mut self,
+        keeps_too_much: impl Fn(SessionIndex) -> bool,
+    ) -> Option<Waker> {
+        if self.acceptors.is_empty() || !self.held_back.is_ready(keeps_too_much) {
+            return None;
         }
+        self.leave_first()
     }
 
-    /// Wakes all who wait.
-    pub(crate) fn wake_all(&mut self) {
-        for (_, acceptor) in self.acceptors.drain(..) {
-            acceptor.wake();
-        }
+    /// All who wait, to be woken.
+    pub(crate) fn leave_all(&mut self) -> impl Iterator<Item = Waker> {
+        self.acceptors.drain(..).map(|(_, acceptor)| acceptor)
     }
 
-    fn wake_first(&mut self) {
-        if let Some((_, acceptor)) = self.acceptors.pop_front() {
-            acceptor.wake();
-        }
+    fn leave_first(&mut self) -> Option<Waker> {
+        self.acceptors.pop_front().map(|(_, acceptor)| acceptor)
     }
 }
 

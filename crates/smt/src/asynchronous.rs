@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Client and server for tokio.
 //!
-//! One task per endpoint drives it (`driver`); handles are cheap to clone. Every future here may be dropped at
+//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`driver`); handles are cheap to clone. Every future here may be dropped at
 //! any time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
 
 mod driver;
+mod leading;
+mod spinners;
 
 use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
@@ -17,10 +19,12 @@ use bytes::Bytes;
 use smt_proto::{CloseCode, Time};
 
 pub(crate) use driver::spawn_driver;
+use leading::Leading;
+pub(crate) use spinners::workers;
 
 use crate::core::{Core, SEND_AGAIN};
 use crate::error::{Error, Phase};
-use crate::hub::Guard;
+use crate::hub::{Guard, Hub};
 use crate::message::Request;
 use crate::session::Session;
 use crate::shards::Shards;
@@ -190,20 +194,33 @@ impl IntoFuture for Call {
     type IntoFuture = Calling;
 
     fn into_future(self) -> Calling {
-        Calling(self.0)
+        Calling {
+            task: self.0,
+            leading: Leading::default(),
+        }
     }
 }
 
 /// A call in progress. Dropping it cancels the call.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Calling(Task);
+pub struct Calling {
+    task: Task,
+    leading: Leading,
+}
 
 impl Future for Calling {
     type Output = Result<Bytes, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        poll_task(&mut self.0, context)
+        let Self { task, leading } = &mut *self;
+        poll_task(task, leading, context)
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        self.leading.end(self.task.hub());
     }
 }
 
@@ -229,20 +246,33 @@ impl IntoFuture for Send {
     type IntoFuture = Sending;
 
     fn into_future(self) -> Sending {
-        Sending(self.0)
+        Sending {
+            task: self.0,
+            leading: Leading::default(),
+        }
     }
 }
 
 /// A one-way message in progress. Dropping it gives the message up.
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
-pub struct Sending(Task);
+pub struct Sending {
+    task: Task,
+    leading: Leading,
+}
 
 impl Future for Sending {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        poll_task(&mut self.0, context).map_ok(|_| ())
+        let Self { task, leading } = &mut *self;
+        poll_task(task, leading, context).map_ok(|_| ())
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.leading.end(self.task.hub());
     }
 }
 
@@ -260,11 +290,13 @@ async fn shut_down(guard: &Guard, code: CloseCode) {
     let _ = tokio::time::timeout(RELEASED_WITHIN, is_released).await;
 }
 
-fn poll_task(task: &mut Task, context: &mut Context<'_>) -> Poll<Result<Bytes, Error>> {
-    let guard = task.guard();
-    guard
-        .hub()
-        .change(|core, now| task.poll(core, now, context.waker()))
+fn poll_task(
+    task: &mut Task,
+    leading: &mut Leading,
+    context: &Context<'_>,
+) -> Poll<Result<Bytes, Error>> {
+    let hub = Arc::clone(task.hub());
+    leading.poll(&hub, context, |waker| task.poll(waker))
 }
 
 async fn accept(guard: &Arc<Guard>) -> Option<Request> {
@@ -286,19 +318,37 @@ struct AcceptPlace<'a> {
 impl Drop for AcceptPlace<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.guard.hub().lock().stop_accepting(ticket);
+            let hub = self.guard.hub();
+            hub.change(|core, _| core.stop_accepting(ticket));
         }
     }
 }
 
 /// A future of anything that waits in the core.
 async fn polled<T>(guard: &Guard, mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>) -> T {
+    let hub = guard.hub();
+    let mut led = Led {
+        hub,
+        leading: Leading::default(),
+    };
     std::future::poll_fn(|context| {
-        guard
-            .hub()
-            .change(|core, now| poll(core, now, context.waker()))
+        led.leading.poll(hub, context, |waker| {
+            hub.change(|core, now| poll(core, now, waker))
+        })
     })
     .await
+}
+
+/// A lead that ends with the future that has it.
+struct Led<'a> {
+    hub: &'a Hub,
+    leading: Leading,
+}
+
+impl Drop for Led<'_> {
+    fn drop(&mut self) {
+        self.leading.end(self.hub);
+    }
 }
 
 /// A driver lets go of the socket when its task runs next; this is long for it.

@@ -215,10 +215,8 @@ impl Call {
     /// # Errors
     /// There is no reply; [`Error::execution`] tells whether the request may have run.
     pub fn wait(mut self) -> Result<Bytes, Error> {
-        let guard = self.0.guard();
-        guard
-            .hub()
-            .block_on(|core, now, waker| self.0.poll(core, now, waker))
+        let hub = Arc::clone(self.0.hub());
+        hub.block_on(|core, now, waker| self.0.poll_in(core, now, waker))
     }
 }
 
@@ -243,10 +241,8 @@ impl Send {
     /// # Errors
     /// It was not delivered, or that is not known.
     pub fn wait(mut self) -> Result<(), Error> {
-        let guard = self.0.guard();
-        guard
-            .hub()
-            .block_on(|core, now, waker| self.0.poll(core, now, waker))
+        let hub = Arc::clone(self.0.hub());
+        hub.block_on(|core, now, waker| self.0.poll_in(core, now, waker))
             .map(|_| ())
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The state behind an endpoint's lock: the protocol, and whoever waits for it.
 //!
-//! Every change ends with [`Core::turn`]: what is to be sent is sent, and events wake those who wait.
-//! Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving (`hub`).
+//! Every change ends with [`Core::tell_all`]: events fill the slots of those who wait, and their wakers are collected
+//! ([`Core::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
+//! waking, which are done without the lock (`hub`).
 
 mod ending;
 
@@ -13,20 +14,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt};
-use smt_carrier::{Carrier, SendError, Transmit};
+use smt_carrier::{Carrier, SendError};
 use smt_io::UdpCarrier;
 use smt_proto::handshake::PeerIdentity;
 use smt_proto::{
     CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
-    Time, TransmitBuffer,
+    Time,
 };
-use smt_wire::SessionIndex;
+use smt_wire::{AbortCode, SessionIndex};
 
+use crate::answer_queue::Answer;
 use crate::arrivals::Arrivals;
+use crate::completion::{Completion, Completions};
+use crate::cork::Cork;
+use crate::error::ErrorKind;
 use crate::message::{Arrival, Peer};
-use crate::outcomes::Outcomes;
+use crate::outbox::{Batch, Outbox};
 use crate::state_lock::StateLock;
 use crate::target::Target;
+use crate::turn::Turn;
 
 #[cfg(feature = "tokio")]
 use ending::Releases;
@@ -36,20 +42,17 @@ use ending::{Closing, Socket};
 /// What an endpoint's lock protects.
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
-    /// Until the endpoint is shut down.
-    carrier: Option<Arc<dyn Carrier>>,
-    /// The same, if it is a socket; then what it has counted.
+    outbox: Outbox,
+    /// The carrier, if it is a socket; then what it has counted.
     socket: Socket,
-    has_dscp: bool,
-    transmit: TransmitBuffer,
-    /// What the socket had no room for: from this byte on.
-    unsent: Option<(Transmit, usize)>,
-    /// Until then what is to be sent waits for what else is about to be, by [`Core::cork`].
-    corked_until: Option<Time>,
-    /// Events told since [`Core::cork`].
-    told: usize,
-    calls: Outcomes<Result<Bytes, CallError>>,
-    one_ways: Outcomes<OneWayOutcome>,
+    pub(crate) cork: Cork,
+    turn: Arc<Turn>,
+    /// Whoever is to be woken once the lock is given back.
+    woken: Vec<Waker>,
+    calls: Completions<Result<Bytes, CallError>>,
+    one_ways: Completions<OneWayOutcome>,
+    /// Requests that were taken and are not answered yet.
+    unanswered: usize,
     /// A client's server.
     pub(crate) target: Option<Target>,
     /// Keeps others from the state file.
@@ -64,6 +67,10 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
+    /// The last of what was told was just taken, and whoever drives waits for that.
+    pub(crate) ends_turn: bool,
+    /// Until then the task that drives sleeps, unless it is woken.
+    sleeps_until: Option<Time>,
     /// How its sessions are to be closed, once they are.
     closing: Option<Closing>,
     /// Why nobody could receive an answer any more.
@@ -84,15 +91,14 @@ impl Core {
     ) -> Self {
         Self {
             endpoint,
-            carrier: Some(carrier),
+            outbox: Outbox::new(carrier, has_dscp),
             socket: Socket::of(udp),
-            has_dscp,
-            transmit: TransmitBuffer::default(),
-            unsent: None,
-            corked_until: None,
-            told: 0,
-            calls: Outcomes::new(),
-            one_ways: Outcomes::new(),
+            cork: Cork::default(),
+            turn: Arc::new(Turn::new()),
+            woken: Vec::new(),
+            calls: Completions::new(),
+            one_ways: Completions::new(),
+            unanswered: 0,
             target: None,
             state_lock: None,
             peers: HashMap::new(),
@@ -102,6 +108,8 @@ impl Core {
             next_ticket: 0,
             finishers: Vec::new(),
             is_closed: false,
+            ends_turn: false,
+            sleeps_until: None,
             closing: None,
             is_left: None,
             #[cfg(feature = "tokio")]
@@ -110,36 +118,9 @@ impl Core {
         }
     }
 
-    /// Lets messages gather, so that they leave together. Whoever calls this is about to wake those who may have
-    /// something to send, runs again as soon as they have run, and then calls [`Core::uncork`].
-    #[cfg(feature = "tokio")]
-    pub(crate) fn cork(&mut self, now: Time) {
-        self.corked_until = Some(now + CORKED_MAX);
-        self.told = 0;
-    }
-
-    /// Those who may have something to send are about to run: what was received until now took its time, and theirs begins.
-    /// Returns how many they are.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn gather(&mut self, now: Time) -> usize {
-        self.corked_until = self.corked_until.map(|_| now + CORKED_MAX);
-        self.told
-    }
-
-    /// Events told since [`Core::cork`]: so many may have something to send.
-    pub(crate) fn told(&self) -> usize {
-        self.told
-    }
-
-    /// Whether messages gather.
-    pub(crate) fn is_corked(&self) -> bool {
-        self.corked_until.is_some()
-    }
-
-    /// Sends what has gathered.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn uncork(&mut self) {
-        self.corked_until = None;
+    /// What was told of and not taken, and what has gathered.
+    pub(crate) fn turn(&self) -> &Arc<Turn> {
+        &self.turn
     }
 
     /// The time of a change for which the clock was read at `now`: another thread may have read it later and come first,
@@ -149,27 +130,95 @@ impl Core {
         self.changed
     }
 
-    /// Sends what is to be sent and tells what has happened; `clock` is that by which it is `now`.
-    pub(crate) fn turn(&mut self, now: Time, clock: impl FnOnce() -> Time) {
-        match self.corked_until {
-            None => self.send_all(now),
-            Some(until) if until <= now => {
-                self.flush(now);
-                // Whoever has corked will run again: until then a flush now and then will do. From here: where sending takes
-                // longer than that, since it wakes the peer, each message would leave by itself.
-                self.corked_until = Some(clock() + CORKED_MAX);
-            }
-            Some(_) => {}
-        }
+    /// Tells what has happened to those who wait for it: their slots are filled, and their wakers wait for
+    /// [`Core::take_woken`].
+    pub(crate) fn tell_all(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
         }
         let endpoint = &self.endpoint;
-        self.arrivals
-            .wake_for_held_back(|session| endpoint.keeps_too_much(session));
+        let acceptor = self
+            .arrivals
+            .next_for_held_back(|session| endpoint.keeps_too_much(session));
+        self.woken.extend(acceptor);
         if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
-            self.finishers.drain(..).for_each(Waker::wake);
+            self.woken.append(&mut self.finishers);
         }
+    }
+
+    /// Whether requests were taken that are not answered yet.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_unanswered(&self) -> bool {
+        self.unanswered > 0
+    }
+
+    /// Whether somebody is to be woken.
+    pub(crate) fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    /// Whoever is to be woken once the lock is given back.
+    pub(crate) fn take_woken(&mut self) -> Woken {
+        match self.woken.len() {
+            // One alone costs no memory.
+            0 | 1 => self.woken.pop().map_or(Woken::Nobody, Woken::One),
+            _ => Woken::Many(std::mem::take(&mut self.woken)),
+        }
+    }
+
+    /// Whether what is to be sent leaves now, and does not wait for what others are about to send.
+    pub(crate) fn sends_now(&self, now: Time) -> bool {
+        !self.cork.holds(now) || self.is_alone()
+    }
+
+    /// Whether nobody else is known who may have something to send soon.
+    fn is_alone(&self) -> bool {
+        let own = self.calls.len() + self.one_ways.len();
+        own <= 1 && self.unanswered == 0 && self.turn.untaken() == 0
+    }
+
+    /// Whether something is to be sent.
+    pub(crate) fn has_output(&self, now: Time) -> bool {
+        self.outbox.has_unsent() || self.endpoint.has_output(now)
+    }
+
+    /// The next datagrams to be sent. Whoever gets them sends them without the lock, and gives them back with
+    /// [`Core::put_back`].
+    pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
+        if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
+            return Some(batch);
+        }
+        // CLOSE leaves behind the rest, if sessions are to close.
+        let closes = self.close_behind_the_rest(now);
+        closes
+            .then(|| self.outbox.take(now, &mut self.endpoint))
+            .flatten()
+    }
+
+    /// What has become of a batch. Returns whether there may be room for the next one.
+    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+        self.outbox.put_back(batch, outcome)
+    }
+
+    /// The task that drives is about to sleep: until when, if nothing comes and nobody wakes it.
+    pub(crate) fn sleep(&mut self, now: Time, longest: Duration) -> Duration {
+        let idle = self
+            .idle_time(now)
+            .map_or(longest, |idle| idle.min(longest));
+        self.sleeps_until = Some(now + idle);
+        idle
+    }
+
+    /// Whether the task that drives sleeps for too long. It is to be woken then, once.
+    pub(crate) fn oversleeps(&mut self, now: Time) -> bool {
+        let Some(until) = self.sleeps_until else {
+            return false;
+        };
+        let is_late = self.idle_time(now).is_some_and(|idle| now + idle < until);
+        if is_late {
+            self.sleeps_until = None;
+        }
+        is_late
     }
 
     /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
@@ -186,7 +235,7 @@ impl Core {
         while let Some(alarm) = self.alarms.first_entry()
             && alarm.key().0 <= now
         {
-            alarm.remove().wake();
+            self.woken.push(alarm.remove());
         }
     }
 
@@ -212,7 +261,7 @@ impl Core {
             .chain(alarm)
             .min()
             .map(|due| due.since(now));
-        let has_more = self.unsent.is_some() || !self.has_closed(now);
+        let has_more = self.outbox.has_unsent() || !self.has_closed(now);
         match (has_more, timer) {
             (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),
             (false, timer) => timer,
@@ -247,26 +296,18 @@ impl Core {
         (session, body): (SessionIndex, &Bytes),
         deadline: Option<Duration>,
         waker: &Waker,
-    ) -> Poll<Result<RpcId, Refused>> {
+    ) -> Poll<Result<(RpcId, CallSlot), Refused>> {
         let begun = self.endpoint.call(now, session, body.clone(), deadline);
-        if let Ok(rpc) = begun {
-            self.calls.expect(rpc);
-        }
+        self.cork.add(body.len());
+        let begun = begun.map(|rpc| (rpc, self.calls.expect(rpc)));
         self.admit(begun, waker)
-    }
-
-    pub(crate) fn poll_call(
-        &mut self,
-        rpc: RpcId,
-        waker: &Waker,
-    ) -> Poll<Result<Bytes, CallError>> {
-        self.calls.poll(rpc, waker)
     }
 
     /// The caller has gone: the call is cancelled if it is in progress.
     pub(crate) fn forget_call(&mut self, now: Time, rpc: RpcId) {
-        if self.calls.forget(rpc) {
-            self.endpoint.cancel(now, rpc);
+        match self.calls.forget(rpc) {
+            true => drop(self.endpoint.cancel(now, rpc)),
+            false => self.untold(),
         }
     }
 
@@ -277,24 +318,50 @@ impl Core {
         (session, body): (SessionIndex, &Bytes),
         deadline: Option<Duration>,
         waker: &Waker,
-    ) -> Poll<Result<RpcId, Refused>> {
+    ) -> Poll<Result<(RpcId, OneWaySlot), Refused>> {
         let begun = self
             .endpoint
             .send_one_way(now, session, body.clone(), deadline);
-        if let Ok(rpc) = begun {
-            self.one_ways.expect(rpc);
-        }
+        self.cork.add(body.len());
+        let begun = begun.map(|rpc| (rpc, self.one_ways.expect(rpc)));
         self.admit(begun, waker)
     }
 
-    pub(crate) fn poll_one_way(&mut self, rpc: RpcId, waker: &Waker) -> Poll<OneWayOutcome> {
-        self.one_ways.poll(rpc, waker)
+    pub(crate) fn forget_one_way(&mut self, now: Time, rpc: RpcId) {
+        match self.one_ways.forget(rpc) {
+            true => drop(self.endpoint.cancel(now, rpc)),
+            false => self.untold(),
+        }
     }
 
-    pub(crate) fn forget_one_way(&mut self, now: Time, rpc: RpcId) {
-        if self.one_ways.forget(rpc) {
-            self.endpoint.cancel(now, rpc);
-        }
+    /// Nobody takes any more what was told.
+    fn untold(&mut self) {
+        // Whoever drives comes by in time: this is rare.
+        let _ = self.turn.take(1);
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// It needs no answer any more, or this one is too large for its caller, who is told that.
+    pub(crate) fn answer(&mut self, now: Time, answer: Answer) -> Result<(), ErrorKind> {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let outcome = match answer {
+            Answer::Reply(rpc, body) => {
+                self.cork.add(body.len());
+                let outcome = self.endpoint.reply(now, rpc, body);
+                if matches!(outcome, Err(Refused::TooLarge { .. })) {
+                    // It waits for its answer, so this cannot be refused.
+                    let _ = self.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
+                }
+                outcome
+            }
+            Answer::Abort(rpc, code) => self.endpoint.abort(now, rpc, code),
+        };
+        outcome.map_err(|refused| match self.why_shut_down() {
+            Some(why) => why.into(),
+            None => refused.into(),
+        })
     }
 
     /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's place.
@@ -309,8 +376,13 @@ impl Core {
         let endpoint = &self.endpoint;
         let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
         let keeps_too_much = |session| endpoint.keeps_too_much(session);
+        let waiting = self.arrivals.len();
         let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
+        let taken = waiting - self.arrivals.len();
         self.endpoint.set_untaken(self.arrivals.bytes());
+        let is_request = arrival.as_ref().is_some_and(|one| !one.is_one_way);
+        self.unanswered += usize::from(is_request);
+        self.ends_turn |= self.turn.take(taken);
         if arrival.is_some() || self.is_closed {
             ticket
                 .take()
@@ -326,7 +398,7 @@ impl Core {
     #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
         self.arrivals.leave(ticket);
-        self.arrivals.wake_for_waiting();
+        self.woken.extend(self.arrivals.next_for_waiting());
     }
 
     /// Ready when no request is in progress and all replies are acknowledged.
@@ -352,12 +424,8 @@ impl Core {
         self.peers.get(&session).cloned()
     }
 
-    fn admit(
-        &mut self,
-        begun: Result<RpcId, Refused>,
-        waker: &Waker,
-    ) -> Poll<Result<RpcId, Refused>> {
-        if begun == Err(Refused::Blocked) {
+    fn admit<T>(&mut self, begun: Result<T, Refused>, waker: &Waker) -> Poll<Result<T, Refused>> {
+        if matches!(begun, Err(Refused::Blocked)) {
             let is_known = self.admission.last();
             if is_known.is_none_or(|last| !last.will_wake(waker)) {
                 self.admission.push(waker.clone());
@@ -367,55 +435,14 @@ impl Core {
         Poll::Ready(begun)
     }
 
-    /// Sends what is to be sent, and CLOSE behind it if sessions are to close.
-    fn send_all(&mut self, now: Time) {
-        self.flush(now);
-        if self.close_behind_the_rest(now) {
-            self.flush(now);
-        }
-    }
-
-    fn flush(&mut self, now: Time) {
-        if let Some((transmit, from)) = self.unsent.take()
-            && !self.send(transmit, from)
-        {
-            return;
-        }
-        while let Some(mut transmit) = self.endpoint.poll_transmit(now, &mut self.transmit) {
-            if !self.has_dscp {
-                transmit.priority = 0;
-            }
-            if !self.send(transmit, 0) {
-                return;
-            }
-        }
-    }
-
-    /// Sends the buffer from a byte on. False: the socket has no room, the rest waits.
-    fn send(&mut self, transmit: Transmit, from: usize) -> bool {
-        let Some(carrier) = &self.carrier else {
-            return true;
-        };
-        match carrier.send(&transmit, &self.transmit[from..]) {
-            Err(SendError::WouldBlock { bytes_sent }) => {
-                self.unsent = Some((transmit, from + bytes_sent));
-                false
-            }
-            // A probe too large for this path, or a hint: the protocol asks again for what is missing.
-            Err(error) => {
-                tracing::trace!(%error, path = %transmit.path, "a batch was not sent whole");
-                true
-            }
-            Ok(()) => true,
-        }
-    }
-
     fn tell(&mut self, event: Event) {
-        self.told += 1;
         match event {
-            Event::Reply { rpc, body } => self.calls.finish(rpc, Ok(body)),
-            Event::CallFailed { rpc, error } => self.calls.finish(rpc, Err(error)),
-            Event::OneWayDone { rpc, outcome } => self.one_ways.finish(rpc, outcome),
+            Event::Reply { rpc, body } => self.end_call(rpc, Ok(body)),
+            Event::CallFailed { rpc, error } => self.end_call(rpc, Err(error)),
+            Event::OneWayDone { rpc, outcome } => {
+                let told = self.one_ways.finish(rpc, outcome);
+                self.note_told(told);
+            }
             Event::Request {
                 rpc,
                 body,
@@ -433,8 +460,21 @@ impl Core {
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
             Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),
-            Event::Unblocked(_) => self.admission.drain(..).for_each(Waker::wake),
+            Event::Unblocked(_) => self.woken.append(&mut self.admission),
             _ => {}
+        }
+    }
+
+    fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
+        let told = self.calls.finish(rpc, outcome);
+        self.note_told(told);
+    }
+
+    /// An outcome is in its slot, if there is one, and somebody may wait for it.
+    fn note_told(&mut self, told: Option<Option<Waker>>) {
+        if let Some(waker) = told {
+            self.turn.tell();
+            self.woken.extend(waker);
         }
     }
 
@@ -442,19 +482,22 @@ impl Core {
         let Some(peer) = self.peer(rpc.session) else {
             return;
         };
-        self.arrivals.push(Arrival {
+        let acceptor = self.arrivals.push(Arrival {
             rpc,
             body,
             deadline,
             peer,
             is_one_way,
         });
+        self.turn.tell();
+        self.woken.extend(acceptor);
         self.endpoint.set_untaken(self.arrivals.bytes());
     }
 
     fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
         if let Some(target) = &mut self.target {
-            target.finish(connect, result);
+            let waiting = target.finish(connect, result);
+            self.woken.extend(waiting);
         }
     }
 
@@ -472,6 +515,7 @@ impl Core {
             certificates,
             key_name,
             key_identity,
+            message_max: facts.message_max,
         };
         self.peers.insert(session, Arc::new(peer));
     }
@@ -480,12 +524,22 @@ impl Core {
         let peer = self.peers.remove(&session);
         tracing::debug!(%session, peer = peer.map(|peer| tracing::field::display(peer.address)), %end, "session ended");
         // Callers that waited for ids of this session find out by asking again.
-        self.admission.drain(..).for_each(Waker::wake);
+        self.woken.append(&mut self.admission);
     }
 }
 
-/// What is corked waits for tasks that are ready to run: so long, if the endpoint is used meanwhile.
-const CORKED_MAX: Duration = Duration::from_micros(50);
+/// The slot that a call's outcome comes to.
+pub(crate) type CallSlot = Arc<Completion<Result<Bytes, CallError>>>;
+/// The slot that a one-way message's outcome comes to.
+pub(crate) type OneWaySlot = Arc<Completion<OneWayOutcome>>;
+
+/// Whoever is to be woken without the lock: they will want it.
+pub(crate) enum Woken {
+    Nobody,
+    One(Waker),
+    Many(Vec<Waker>),
+}
+
 /// So late are the protocol's timers at most because something comes all the time.
 const PUT_OFF: Duration = Duration::from_millis(1);
 /// A full socket is tried again after this time.

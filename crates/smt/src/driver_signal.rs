@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Wakes the task that drives an endpoint, from any thread and without naming a runtime.
 
-use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
 #[cfg(feature = "tokio")]
 use std::task::{Context, Poll};
+
+use crate::sync::{Mutex, PoisonError};
 
 /// A signal with one listener; signals before it listens are kept as one.
 #[derive(Debug, Default)]

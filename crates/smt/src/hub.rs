@@ -1,40 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An open endpoint: its lock, its carrier, and who drives it.
+//! An open endpoint: its lock, its carrier, and who drives it. Whoever waits drives.
 //!
-//! *Threads* (`threads`): whoever waits drives. The first thread that waits leads: it receives for all, and
-//! serves the others; when it leaves, one of them leads on. So an unloaded call is one send and one receive, in
-//! the caller's thread. While nobody waits, the caretaker looks in now and then (`caretaker`).
-//! *Tasks*: one task of the runtime drives (`asynchronous::driver`), and callers wait for it.
+//! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the others; when it leaves,
+//! one of them leads on. So an unloaded call is one send and one receive, in the caller's thread. While nobody waits, the
+//! caretaker looks in now and then (`caretaker`).
+//!
+//! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one task of the runtime
+//! leads (`asynchronous::driver`), or a thread of the endpoint's own, and while nobody looks the runtime watches the
+//! socket. What several send who were told together leaves when the last of them has taken what it was told (`turn`).
+//!
+//! A change is made with the lock held; sending and waking come after, without it ([`Hub::change`]).
 
 mod caretaker;
 mod ending;
+#[cfg(feature = "tokio")]
+pub(crate) mod leader;
 mod threads;
+mod waking;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, ReceiveError, Received, Wait};
+use smt_carrier::{Carrier, ReceiveError, Received, SendError, Wait};
 use smt_io::Process;
-use smt_proto::{CloseCode, Refused, RpcId, Time};
+use smt_proto::{CloseCode, RpcId, Time};
 use smt_wire::AbortCode;
 
 use caretaker::take_care;
 use threads::Lead;
 
+use crate::answer_queue::{Answer, AnswerQueue};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::driver_signal::DriverSignal;
 use crate::error::{ErrorKind, OpenError};
+use crate::outbox::Batch;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
+use crate::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use crate::turn::Turn;
 
 /// An open endpoint.
 pub(crate) struct Hub {
     core: Mutex<Core>,
+    turn: Arc<Turn>,
+    answers: AnswerQueue,
     lead: Mutex<Lead>,
     local_address: SocketAddr,
     clock: Clock,
@@ -43,16 +57,20 @@ pub(crate) struct Hub {
     caretaker: OnceLock<Thread>,
     /// Where it was opened.
     process: Process,
-    /// Wakes the driving task; threads have no use for it.
+    /// Wakes whoever drives for tasks; threads have no use for it.
     driver: Option<DriverSignal>,
+    /// Tasks that are woken together run on several workers.
+    has_workers: bool,
 }
 
 /// What receiving needs; only the leader has it.
-struct Receiver {
+pub(crate) struct Receiver {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
     buffer: Vec<u8>,
     spin: Spin,
+    #[cfg(feature = "tokio")]
+    looks: leader::Looks,
 }
 
 /// What every handle of an endpoint shares: when the last one goes, the endpoint closes.
@@ -75,9 +93,14 @@ impl Hub {
             carrier: Some(carrier),
             buffer: vec![0; RECEIVE_BUFFER_BYTES],
             spin: Spin::new(drive.spin),
+            #[cfg(feature = "tokio")]
+            looks: leader::Looks::new(),
         };
+        let is_for_threads = drive.by == DriveBy::Threads;
         let hub = Arc::new(Self {
+            turn: Arc::clone(core.turn()),
             core: Mutex::new(core),
+            answers: AnswerQueue::new(),
             lead: Mutex::new(Lead::default()),
             local_address,
             clock: drive.clock,
@@ -85,9 +108,10 @@ impl Hub {
             receiver: Mutex::new(receiver),
             caretaker: OnceLock::new(),
             process: Process::this(),
-            driver: drive.is_task.then(DriverSignal::default),
+            driver: (!is_for_threads).then(DriverSignal::default),
+            has_workers: drive.by == DriveBy::Workers,
         });
-        if !drive.is_task {
+        if is_for_threads {
             let weak = Arc::downgrade(&hub);
             let caretaker = std::thread::Builder::new().spawn(move || take_care(&weak));
             let caretaker = caretaker.map_err(|reason| OpenError::System {
@@ -122,6 +146,18 @@ impl Hub {
             return self.lock_copy();
         }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, if nobody has it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        if !self.process.is_this() {
+            return Some(self.lock_copy());
+        }
+        match self.core.try_lock() {
+            Ok(core) => Some(core),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// The state in a copy of the process (`fork`): it is given up, since the keys are the original's.
@@ -161,24 +197,87 @@ impl Hub {
         change: impl FnOnce(&mut Core, Time) -> T,
         look: impl FnOnce(&Core, Time, T) -> U,
     ) -> U {
+        self.change_in(self.lock(), now, change, look)
+    }
+
+    /// The same for whoever has the lock.
+    fn change_in<'a, T, U>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        now: Time,
+        change: impl FnOnce(&mut Core, Time) -> T,
+        look: impl FnOnce(&Core, Time, T) -> U,
+    ) -> U {
         let _entered = self.span.enter();
-        let mut core = self.lock();
         let now = core.advance(now);
-        // The driving task sleeps until what was the next timer when it last looked; but not while it has corked.
-        let sleeps = self.driver.is_some() && !core.is_corked();
-        let before = if sleeps { core.idle_time(now) } else { None };
         let result = change(&mut core, now);
-        core.turn(now, || self.now());
-        let is_earlier = sleeps
-            && core
-                .idle_time(now)
-                .is_some_and(|after| before.is_none_or(|before| after < before));
+        let (core, now) = self.send(core, now);
         let seen = look(&core, now, result);
-        drop(core);
-        if is_earlier {
-            self.wake_driver();
-        }
+        self.unlock(core, now);
         seen
+    }
+
+    /// Tells what has happened, and sends what is to leave now; the lock is not held while the carrier sends.
+    fn send<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        mut now: Time,
+    ) -> (MutexGuard<'a, Core>, Time) {
+        for answer in self.answers.take() {
+            // A caller that has given up, or whose session has ended, needs none.
+            let _ = core.answer(now, answer);
+        }
+        core.tell_all();
+        if !core.sends_now(now) {
+            if core.has_output(now) {
+                self.turn.gather();
+            }
+            return (core, now);
+        }
+        while let Some(batch) = core.next_batch(now) {
+            drop(core);
+            let sending = Sending::new(self, batch);
+            let outcome = sending.send();
+            core = self.lock();
+            now = core.advance(self.now());
+            let has_room = sending.put_back(&mut core, outcome);
+            // Sending changes the core, too: what is told of is told before others may take the lock.
+            core.tell_all();
+            if !has_room {
+                break;
+            }
+        }
+        core.cork.has_sent(now);
+        (core, now)
+    }
+
+    /// Gives the lock back, and wakes whoever is to be woken.
+    fn unlock(&self, mut core: MutexGuard<'_, Core>, now: Time) {
+        let woken = core.take_woken();
+        let Some(driver) = &self.driver else {
+            drop(core);
+            self.wake(woken);
+            return;
+        };
+        let is_driver_woken = std::mem::take(&mut core.ends_turn) | core.oversleeps(now);
+        drop(core);
+        self.wake(woken);
+        if is_driver_woken {
+            driver.raise();
+        }
+        self.take_answers();
+    }
+
+    /// Takes answers that were left while somebody had the lock, unless somebody has it again: then it is that one who
+    /// finds them.
+    fn take_answers(&self) {
+        while !self.answers.is_empty() {
+            let Some(core) = self.try_lock() else { return };
+            let (mut core, _) = self.send(core, self.now());
+            let woken = core.take_woken();
+            drop(core);
+            self.wake(woken);
+        }
     }
 
     pub(crate) fn wake_driver(&self) {
@@ -192,25 +291,47 @@ impl Hub {
         self.driver.as_ref()
     }
 
-    pub(crate) fn reply(&self, rpc: RpcId, body: Bytes) -> Result<(), ErrorKind> {
-        self.change(|core, now| {
-            let outcome = core.endpoint.reply(now, rpc, body);
-            if matches!(outcome, Err(Refused::TooLarge { .. })) {
-                // It waits for its answer, so this cannot be refused.
-                let _ = core.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
-            }
-            outcome.map_err(|refused| match core.why_shut_down() {
-                Some(why) => why.into(),
-                None => refused.into(),
-            })
-        })
+    /// Somebody has taken what it was told.
+    pub(crate) fn taken(&self) {
+        if self.turn.take(1) {
+            self.wake_driver();
+        }
+    }
+
+    /// Replies to a request whose caller takes at most so many bytes. If a task finds the lock taken, the reply waits for
+    /// it, and not the task: then nothing is known yet of a caller that has given up.
+    pub(crate) fn reply(&self, rpc: RpcId, body: Bytes, limit: u32) -> Result<(), ErrorKind> {
+        let is_too_large = body.len() > limit as usize;
+        let reply = Answer::Reply(rpc, body);
+        match self.driver.is_some() && !is_too_large {
+            true => self.answer_or_queue(reply),
+            false => self.change(|core, now| core.answer(now, reply)),
+        }
     }
 
     /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.
     pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
-        self.change(|core, now| {
-            let _ = core.endpoint.abort(now, rpc, code);
-        });
+        let abort = Answer::Abort(rpc, code);
+        // What could be wrong with it is of no interest.
+        let _ = match self.driver {
+            Some(_) => self.answer_or_queue(abort),
+            None => self.change(|core, now| core.answer(now, abort)),
+        };
+    }
+
+    fn answer_or_queue(&self, answer: Answer) -> Result<(), ErrorKind> {
+        let Some(core) = self.try_lock() else {
+            return match self.answers.push(answer) {
+                Ok(()) => {
+                    self.take_answers();
+                    Ok(())
+                }
+                // The endpoint is shut down, and says so.
+                Err(answer) => self.change(|core, now| core.answer(now, answer)),
+            };
+        };
+        let answer = |core: &mut Core, now| core.answer(now, answer);
+        self.change_in(core, self.now(), answer, |_, _, outcome| outcome)
     }
 
     /// Whether a request's caller still waits for its reply.
@@ -220,25 +341,33 @@ impl Hub {
 
     /// Receives one batch without waiting; whether there was one.
     pub(crate) fn receive_now(&self) -> bool {
+        self.receive_one(&mut self.lock_receiver()).is_some()
+    }
+
+    fn lock_receiver(&self) -> MutexGuard<'_, Receiver> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Receives one batch without waiting; its bytes, if there was one.
+    fn receive_one(&self, receiver: &mut Receiver) -> Option<usize> {
         if !self.process.is_this() {
             // What comes to the socket is for the original.
-            return false;
+            return None;
         }
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
         let Receiver {
             carrier, buffer, ..
-        } = &mut *receiver;
-        let Some(carrier) = carrier else {
-            return false;
+        } = receiver;
+        let received = carrier.as_ref()?.receive(buffer, Wait::Never);
+        let bytes = match &received {
+            Ok(Some(received)) => Some(received.length),
+            Err(ReceiveError::Unreachable { .. }) => Some(0),
+            // A carrier that does not work any more never has anything.
+            Ok(None) | Err(_) => None,
         };
-        let received = carrier.receive(buffer, Wait::Never);
-        // A carrier that does not work any more never has nothing.
-        let is_some = matches!(
-            received,
-            Ok(Some(_)) | Err(ReceiveError::Unreachable { .. })
-        );
-        self.take_in(self.now(), received, buffer);
-        is_some
+        if bytes.is_some() || !matches!(received, Ok(None)) {
+            self.take_in(self.now(), received, buffer);
+        }
+        bytes
     }
 
     /// Takes what was received. Whether somebody was told of something.
@@ -251,7 +380,6 @@ impl Hub {
         let _entered = self.span.enter();
         let mut core = self.lock();
         let now = core.advance(now);
-        let told = core.told();
         let has_come = matches!(received, Ok(Some(_)));
         match received {
             Ok(None) => {}
@@ -266,8 +394,48 @@ impl Hub {
             Err(error) => tracing::trace!(?error, "receiving failed once"),
         }
         core.fire_timers(now, has_come);
-        core.turn(now, || self.now());
-        core.told() > told
+        core.tell_all();
+        let has_told = core.has_woken();
+        if self.driver.is_some() && self.turn.untaken() > 0 && !core.is_closed {
+            // Whoever was told runs soon, and the leader again after them.
+            core.cork.put_in(now);
+        }
+        let (core, now) = self.send(core, now);
+        self.unlock(core, now);
+        has_told
+    }
+}
+
+/// A batch on its way, which comes back also if the carrier panics: else nobody would send any more.
+struct Sending<'a> {
+    hub: &'a Hub,
+    batch: Option<Batch>,
+}
+
+impl<'a> Sending<'a> {
+    fn new(hub: &'a Hub, batch: Batch) -> Self {
+        Self {
+            hub,
+            batch: Some(batch),
+        }
+    }
+
+    fn send(&self) -> Result<(), SendError> {
+        self.batch.as_ref().map_or(Ok(()), Batch::send)
+    }
+
+    /// Whether there may be room for the next one.
+    fn put_back(mut self, core: &mut Core, outcome: Result<(), SendError>) -> bool {
+        let batch = self.batch.take();
+        batch.is_some_and(|batch| core.put_back(batch, outcome))
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if let Some(batch) = self.batch.take() {
+            self.hub.lock().put_back(batch, Ok(()));
+        }
     }
 }
 
@@ -305,8 +473,23 @@ impl std::fmt::Debug for Guard {
 /// How an endpoint is driven.
 pub(crate) struct Drive {
     pub(crate) clock: Clock,
-    pub(crate) is_task: bool,
+    pub(crate) by: DriveBy,
     pub(crate) spin: Duration,
     /// Named by the role: everything that is logged on the way stands in it.
     pub(crate) span: tracing::Span,
+}
+
+/// Who drives an endpoint.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(
+    not(feature = "tokio"),
+    expect(dead_code, reason = "without a runtime there are threads alone")
+)]
+pub(crate) enum DriveBy {
+    /// The threads that wait.
+    Threads,
+    /// The thread of a runtime that has one, which runs all tasks in turn.
+    OneWorker,
+    /// The threads of a runtime that has several.
+    Workers,
 }

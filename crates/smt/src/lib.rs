@@ -57,13 +57,16 @@
 
 #![forbid(unsafe_code)]
 
+mod answer_queue;
 mod arrivals;
 #[cfg(feature = "tokio")]
 mod asynchronous;
 pub mod blocking;
 mod builder;
 mod clock;
+mod completion;
 mod core;
+mod cork;
 mod driver_signal;
 mod durable;
 mod error;
@@ -71,7 +74,7 @@ mod held_back;
 mod hub;
 mod key_log;
 mod message;
-mod outcomes;
+mod outbox;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;
 #[cfg(target_os = "linux")]
@@ -81,8 +84,10 @@ mod shards;
 mod spin;
 mod state_lock;
 mod statistics;
+mod sync;
 mod target;
 mod task;
+mod turn;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::{Call, Calling, Client, Send, Sending, Server};

@@ -38,6 +38,8 @@ pub struct Peer {
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the sender, if the session has one.
     pub key_identity: Option<String>,
+    /// Application bytes of the largest message that it accepts.
+    pub(crate) message_max: u32,
 }
 
 /// A message that has come, before a handle is made of it.
@@ -70,7 +72,8 @@ impl Request {
         }
     }
 
-    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it. A caller that has just
+    /// given up may not be known of yet.
     /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
@@ -85,7 +88,8 @@ impl Request {
             ));
         }
         self.is_answered = true;
-        let outcome = self.guard.hub().reply(self.rpc, body.into());
+        let limit = self.peer.message_max;
+        let outcome = self.guard.hub().reply(self.rpc, body.into(), limit);
         outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 

@@ -5,10 +5,15 @@
 //! round trip; there they cost more CPU than spinning does, too (docs/PERF.md). Spinning yields the core between
 //! looks, so that a peer on the same core is not starved.
 //!
-//! 1. [`Spin::receive`] looks again and again for at most the bound, and then blocks.
-//! 2. What is spun in vain is at most what was spun with success before, and a sixteenth of all time: the
-//!    [`Allowance`] keeps the books. Without one a wait blocks at once.
-//! 3. After a long wait nothing is spun for, until one has been short: who is called now and then spins for nobody.
+//! 1. Whoever begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells whether it came in time
+//!    ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it ([`Spin::slept`]).
+//! 2. What is spun in vain is at most what was spun with success before, and a sixteenth of all time, which is what the
+//!    [`Allowance`] counts. Without one a wait blocks at once.
+//! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called now and then spins for
+//!    nobody.
+//!
+//! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of their own
+//! (`hub::leader`), by the same rules.
 
 use std::time::{Duration, Instant};
 
@@ -35,6 +40,40 @@ impl Spin {
         }
     }
 
+    /// How long one wait is spun for at most.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn bound(&self) -> Duration {
+        self.bound
+    }
+
+    /// A wait begins. Returns whether it may be spun for.
+    pub(crate) fn begin(&mut self, now: Instant) -> bool {
+        if let Some(last) = self.last.replace(now) {
+            self.allowance.pass(now.saturating_duration_since(last));
+        }
+        !self.bound.is_zero() && self.was_short && self.allowance.is_there()
+    }
+
+    /// What was spun for has come after so long.
+    pub(crate) fn hit(&mut self, spun: Duration) {
+        self.allowance.earn(spun);
+    }
+
+    /// So long was spun for what has not come.
+    pub(crate) fn miss(&mut self, spun: Duration) {
+        self.allowance.spend(spun);
+    }
+
+    /// A wait that was not spun for, or not to its end, took so long in all. Only what `has_come` makes the next wait one
+    /// that may be short.
+    pub(crate) fn slept(&mut self, waited: Duration, has_come: bool) {
+        if waited >= self.bound.saturating_mul(SHORT) {
+            self.was_short = false;
+        } else if has_come {
+            self.was_short = true;
+        }
+    }
+
     /// Receives, waiting for at most `wait`.
     pub(crate) fn receive(
         &mut self,
@@ -48,10 +87,7 @@ impl Spin {
             return Ok(Some(received));
         }
         let began = Instant::now();
-        if let Some(last) = self.last.replace(began) {
-            self.allowance.pass(began - last);
-        }
-        let bound = match self.was_short && self.allowance.is_there() {
+        let bound = match self.begin(began) {
             true => self.bound.min(wait),
             false => Duration::ZERO,
         };
@@ -59,18 +95,14 @@ impl Spin {
         while waited < bound {
             std::thread::yield_now();
             if let Some(received) = carrier.receive(buffer, Wait::Never)? {
-                self.allowance.earn(waited);
+                self.hit(waited);
                 return Ok(Some(received));
             }
             waited = began.elapsed();
         }
-        self.allowance.spend(waited);
+        self.miss(waited);
         let received = carrier.receive(buffer, Wait::AtMost(wait.saturating_sub(waited)))?;
-        if began.elapsed() >= self.bound.saturating_mul(SHORT) {
-            self.was_short = false;
-        } else if received.is_some() {
-            self.was_short = true;
-        }
+        self.slept(began.elapsed(), received.is_some());
         Ok(received)
     }
 }

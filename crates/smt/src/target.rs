@@ -84,25 +84,25 @@ impl Target {
         }
     }
 
-    /// An attempt has ended.
+    /// An attempt has ended. Returns whoever waits for that.
     pub(crate) fn finish(
         &mut self,
         connect: ConnectId,
         result: Result<SessionIndex, ConnectError>,
-    ) {
+    ) -> Vec<Waker> {
         if self.connect != Some(connect) {
-            return;
+            return Vec::new();
         }
         self.connect = None;
         match result {
             Ok(session) => self.session = Some(session),
             Err(error) => self.failure = Some((connect, error)),
         }
-        self.wake_all();
+        self.take_waiting()
     }
 
-    /// Whoever waits looks again.
-    pub(crate) fn wake_all(&mut self) {
-        self.waiting.drain(..).for_each(Waker::wake);
+    /// Whoever waits, and is to look again.
+    pub(crate) fn take_waiting(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.waiting)
     }
 }

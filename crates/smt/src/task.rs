@@ -5,7 +5,8 @@
 //! 2. It begins, waiting while the peer's window is full. Its deadline counts from here on.
 //! 3. It waits for the reply, or for the acknowledgement.
 //!
-//! Dropping it before its end gives the message up.
+//! Dropping it before its end gives the message up. Only beginning and giving up need the endpoint's lock: the end comes
+//! to a slot of the message's own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,9 +17,9 @@ use bytes::Bytes;
 use smt_proto::{CallError, CallFailure, ConnectId, Execution, Refused, RpcId, Time};
 use smt_wire::SessionIndex;
 
-use crate::core::Core;
+use crate::core::{CallSlot, Core, OneWaySlot};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::hub::Guard;
+use crate::hub::{Guard, Hub};
 
 /// A message on its way, and whoever waits for its end.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Task {
     due: Option<Time>,
     alarm: Option<u64>,
     is_one_way: bool,
-    rpc: Option<RpcId>,
+    begun: Option<Begun>,
     /// Its end was told.
     has_ended: bool,
 }
@@ -57,50 +58,65 @@ impl Task {
             due: None,
             alarm: None,
             is_one_way,
-            rpc: None,
+            begun: None,
             has_ended: false,
         }
     }
 
-    pub(crate) fn guard(&self) -> Arc<Guard> {
-        Arc::clone(&self.guard)
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        self.guard.hub()
     }
 
-    /// The reply; empty for a one-way message.
+    /// The reply; empty for a one-way message. For a message that has not begun `change` makes a change of the endpoint.
     ///
     /// # Panics
     /// After its end, as futures do: it would send the message again.
-    pub(crate) fn poll(
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Poll<Result<Bytes, Error>> {
+        if self.begun.is_some() {
+            return self.poll_slot(waker);
+        }
+        let guard = Arc::clone(&self.guard);
+        guard
+            .hub()
+            .change(|core, now| self.poll_in(core, now, waker))
+    }
+
+    /// The same for whoever has the endpoint's lock.
+    pub(crate) fn poll_in(
         &mut self,
         core: &mut Core,
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Bytes, Error>> {
         assert!(!self.has_ended, "a message was polled after its end");
-        let end = self.poll_end(core, now, waker);
-        self.has_ended = end.is_ready();
-        end
+        if self.begun.is_none() {
+            let begun = ready!(self.poll_in_time(core, now, waker));
+            match begun {
+                Ok(begun) => self.begun = Some(begun),
+                Err(error) => {
+                    self.has_ended = true;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        self.poll_slot(waker)
     }
 
-    fn poll_end(
-        &mut self,
-        core: &mut Core,
-        now: Time,
-        waker: &Waker,
-    ) -> Poll<Result<Bytes, Error>> {
-        let rpc = match self.rpc {
-            Some(rpc) => rpc,
-            None => ready!(self.poll_in_time(core, now, waker))?,
+    /// What has come of a message that has begun.
+    fn poll_slot(&mut self, waker: &Waker) -> Poll<Result<Bytes, Error>> {
+        let end = match &self.begun {
+            Some(Begun::Call(_, slot)) => {
+                ready!(slot.poll(waker)).map_err(|error| Error::new(Phase::Call, self.peer, error))
+            }
+            Some(Begun::OneWay(_, slot)) => {
+                Error::of_outcome(self.peer, ready!(slot.poll(waker))).map(|()| Bytes::new())
+            }
+            None => return Poll::Pending,
         };
-        self.rpc = Some(rpc);
-        if self.is_one_way {
-            let outcome = ready!(core.poll_one_way(rpc, waker));
-            self.rpc = None;
-            return Poll::Ready(Error::of_outcome(self.peer, outcome).map(|()| Bytes::new()));
-        }
-        let reply = ready!(core.poll_call(rpc, waker));
-        self.rpc = None;
-        Poll::Ready(reply.map_err(|error| Error::new(Phase::Call, self.peer, error)))
+        self.begun = None;
+        self.has_ended = true;
+        self.hub().taken();
+        Poll::Ready(end)
     }
 
     /// Begins, unless the deadline passes before it can.
@@ -109,7 +125,7 @@ impl Task {
         core: &mut Core,
         now: Time,
         waker: &Waker,
-    ) -> Poll<Result<RpcId, Error>> {
+    ) -> Poll<Result<Begun, Error>> {
         if self.due.is_none() {
             self.due = self.deadline.map(|deadline| now + deadline);
         }
@@ -130,7 +146,7 @@ impl Task {
         core: &mut Core,
         now: Time,
         waker: &Waker,
-    ) -> Poll<Result<RpcId, Error>> {
+    ) -> Poll<Result<Begun, Error>> {
         // What waiting for the session or for ids takes is not given twice.
         let deadline = self.due.map(|due| due.since(now));
         loop {
@@ -147,8 +163,10 @@ impl Task {
             let message = (session, &self.body);
             let begun = if self.is_one_way {
                 core.poll_begin_one_way(now, message, deadline, waker)
+                    .map_ok(|(rpc, slot)| Begun::OneWay(rpc, slot))
             } else {
                 core.poll_begin_call(now, message, deadline, waker)
+                    .map_ok(|(rpc, slot)| Begun::Call(rpc, slot))
             };
             match ready!(begun) {
                 Err(Refused::UsedUp) if self.session.is_none() => core.retire_session(session),
@@ -190,13 +208,19 @@ impl Drop for Task {
         if let (Some(due), Some(_)) = (self.due, self.alarm) {
             self.guard.hub().lock().clear_alarm(due, &mut self.alarm);
         }
-        let Some(rpc) = self.rpc else { return };
-        self.guard.hub().change(|core, now| {
-            if self.is_one_way {
-                core.forget_one_way(now, rpc);
-            } else {
-                core.forget_call(now, rpc);
-            }
+        let Some(begun) = self.begun.take() else {
+            return;
+        };
+        self.guard.hub().change(|core, now| match begun {
+            Begun::Call(rpc, _) => core.forget_call(now, rpc),
+            Begun::OneWay(rpc, _) => core.forget_one_way(now, rpc),
         });
     }
+}
+
+/// A message that has begun, and where its end comes to.
+#[derive(Debug)]
+enum Begun {
+    Call(RpcId, CallSlot),
+    OneWay(RpcId, OneWaySlot),
 }

@@ -52,6 +52,12 @@ impl Endpoint {
         None
     }
 
+    /// Whether [`Self::poll_transmit`] may have something to send.
+    #[must_use]
+    pub fn has_output(&self, now: Time) -> bool {
+        !self.is_quiet(now)
+    }
+
     /// Whether nothing is to be sent. Owners ask after every look at the socket and every command, and mostly so it is.
     fn is_quiet(&self, now: Time) -> bool {
         self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)

@@ -1,42 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The task that drives an endpoint on tokio: receives, and does what is due.
+//! The task that drives an endpoint on tokio, while no future does: receives, sends what has gathered, and does what is due.
+//!
+//! 1. It looks. While that pays it spins: in place where other workers run all other tasks meanwhile, else by yielding.
+//! 2. Something has come: it sleeps until those whom it has told have taken what they were told, and looks again: what they
+//!    have sent leaves together.
+//! 3. Nothing comes: it lets the runtime watch the socket, and sleeps until that tells, until a timer, or until it is woken.
+//!    While a future leads it sees every millisecond whether that still looks.
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use smt_io::UdpCarrier;
-use tokio::io::Interest;
-use tokio::net::{UdpSocket, UnixDatagram};
+use smt_io::{SocketWatch, UdpCarrier};
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 
+use super::spinners::Spinners;
+use crate::driver_signal::DriverSignal;
+use crate::hub::leader::{LED_MAX, Leader, LedBy};
 use crate::hub::{Guard, Hub};
 
 /// Starts the task. It ends when the endpoint's last handle is gone.
-pub(crate) fn spawn_driver(guard: &Guard, udp: &UdpCarrier) -> io::Result<()> {
-    // A second descriptor of the same socket, by which the runtime learns that it is readable; the carrier
-    // does the reading. Non-blocking holds for both, and the carrier is never asked to wait here.
-    let socket = std::net::UdpSocket::from(udp.as_fd().try_clone_to_owned()?);
-    socket.set_nonblocking(true)?;
-    let socket = UdpSocket::from_std(socket)?;
-    let inbox = udp.inbox_fd().map(watch_inbox).transpose()?;
-    let driving = Driving {
-        socket,
-        inbox,
-        hub: Driven(Arc::clone(guard.hub())),
+pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
+    let watch = SocketWatch::new(Arc::clone(udp))?;
+    let watched = Watched::new(watch.descriptors()?)?;
+    let hub = Arc::clone(guard.hub());
+    hub.set_watch(watch);
+    let driver = Driver {
+        watched,
+        alarm: Alarm::default(),
+        spinners: Spinners::of(&Handle::current()),
+        spinning_since: None,
+        hub: Driven(hub),
     };
-    tokio::spawn(
-        async move { drive(&driving.hub.0, &driving.socket, driving.inbox.as_ref()).await },
-    );
+    tokio::spawn(driver.drive());
     Ok(())
 }
 
-/// The task drives as long as this lives. When it goes the socket goes first (fields are dropped in their order): whoever
-/// is told that nobody drives may bind its address.
-struct Driving {
-    socket: UdpSocket,
-    inbox: Option<UnixDatagram>,
+/// What the runtime watches for an endpoint.
+struct Watched(Vec<AsyncFd<OwnedFd>>);
+
+impl Watched {
+    #[expect(
+        deprecated,
+        reason = "unsound for what changes its descriptor, which an `OwnedFd` does not; what replaces it is unsafe"
+    )]
+    fn new(descriptors: Vec<OwnedFd>) -> io::Result<Self> {
+        let descriptors = descriptors.into_iter().map(AsyncFd::new);
+        descriptors.collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Ready when there may be something to receive; an error when the runtime shuts down.
+    fn poll_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        for descriptor in &self.0 {
+            if let Poll::Ready(ready) = descriptor.poll_read_ready(context) {
+                // Before the look: what comes after it is told again.
+                ready?.clear_ready();
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The task. Fields are dropped in their order: whoever is told that nobody drives may bind the address.
+struct Driver {
+    watched: Watched,
+    alarm: Alarm,
+    spinners: Spinners,
+    /// When it began to spin by yielding.
+    spinning_since: Option<Instant>,
     hub: Driven,
 }
 
@@ -50,93 +87,161 @@ impl Drop for Driven {
     }
 }
 
-/// What rings when another shard has received something for this one.
-fn watch_inbox(bell: BorrowedFd<'_>) -> io::Result<UnixDatagram> {
-    let bell = std::os::unix::net::UnixDatagram::from(bell.try_clone_to_owned()?);
-    UnixDatagram::from_std(bell)
+/// What a look comes to.
+enum Outcome {
+    /// Something has come, and those who were told run now.
+    Came,
+    /// Nothing yet: it is worth looking again.
+    Again,
+    /// A future looks.
+    Led,
+    /// Nothing comes, and the runtime watches.
+    Quiet,
 }
 
-async fn drive(hub: &Hub, socket: &UdpSocket, inbox: Option<&UnixDatagram>) {
-    let Some(signal) = hub.driver() else { return };
-    loop {
-        let idle = {
-            let (core, now) = (hub.lock(), hub.now());
-            if core.is_over(now) {
+impl Driver {
+    async fn drive(mut self) {
+        let hub = Arc::clone(&self.hub.0);
+        let Some(signal) = hub.driver() else { return };
+        loop {
+            match self.look(&hub) {
+                Outcome::Came => self.await_turn(&hub, signal).await,
+                Outcome::Again => {
+                    std::thread::yield_now();
+                    tokio::task::yield_now().await;
+                }
+                outcome => {
+                    let is_led = matches!(outcome, Outcome::Led);
+                    if self.sleep(&hub, signal, is_led).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, hub: &Hub) -> Outcome {
+        let Some(mut leader) = hub.try_lead(LedBy::Driver) else {
+            return Outcome::Led;
+        };
+        if leader.is_led_by_future() {
+            return Outcome::Led;
+        }
+        if !self.spinners.is_possible() {
+            return self.spin_by_yields(leader);
+        }
+        let has_come = match self.spinners.begin() {
+            Some(_spinner) => leader.spin(),
+            None => leader.look(),
+        };
+        if has_come {
+            return Outcome::Came;
+        }
+        leader.stop();
+        Outcome::Quiet
+    }
+
+    /// One look, which is repeated when all other tasks have run.
+    fn spin_by_yields(&mut self, mut leader: Leader<'_>) -> Outcome {
+        let has_come = leader.look();
+        let now = Instant::now();
+        if has_come {
+            if let Some(since) = self.spinning_since.take() {
+                leader.come(since, now);
+            }
+            return Outcome::Came;
+        }
+        let may_spin = match self.spinning_since {
+            Some(since) => now - since < leader.bound(),
+            None => !leader.has_told_many() && leader.begin(now),
+        };
+        if may_spin {
+            self.spinning_since.get_or_insert(now);
+            return Outcome::Again;
+        }
+        if let Some(since) = self.spinning_since.take() {
+            leader.miss(now - since);
+        }
+        leader.stop();
+        Outcome::Quiet
+    }
+
+    /// Sleeps until those who were told have taken what they were told.
+    async fn await_turn(&mut self, hub: &Hub, signal: &DriverSignal) {
+        // One alone runs before this task does.
+        if hub.untaken() > 1 && hub.await_turn() {
+            let until = tokio::time::Instant::now() + LED_MAX;
+            while hub.is_turn_awaited() && tokio::time::Instant::now() < until {
+                tokio::select! {
+                    biased;
+                    () = poll_fn(|context| signal.poll_raised(context)) => {}
+                    () = self.alarm.at(until) => {}
+                }
+            }
+            if hub.is_turn_awaited() {
+                hub.give_up_turn();
+            }
+            if !hub.has_handlers() {
                 return;
             }
-            core.idle_time(now).unwrap_or(IDLE_MAX)
+        }
+        // Those who are ready to run do so first.
+        tokio::task::yield_now().await;
+    }
+
+    /// Sleeps until something comes or is due, or somebody wakes this task.
+    ///
+    /// # Errors
+    /// The endpoint has ended, or the runtime shuts down.
+    async fn sleep(&mut self, hub: &Hub, signal: &DriverSignal, is_led: bool) -> Result<(), Over> {
+        let idle = {
+            let (mut core, now) = (hub.lock(), hub.now());
+            if core.is_over(now) {
+                return Err(Over);
+            }
+            core.sleep(now, if is_led { LED_MAX } else { IDLE_MAX })
         };
-        tokio::select! {
+        let until = tokio::time::Instant::now() + idle;
+        let has_come = tokio::select! {
             biased;
-            ready = socket.ready(Interest::READABLE | Interest::ERROR) => {
-                let Ok(ready) = ready else {
-                    // The runtime shuts down.
-                    return;
-                };
-                if ready.is_error() {
-                    receive_error(hub, socket);
-                }
-                take_turn(hub, |receive| socket.try_io(Interest::READABLE, receive)).await;
+            ready = poll_fn(|context| self.watched.poll_ready(context)) => {
+                ready.map_err(|_| Over)?;
+                true
             }
-            inbox = readable(inbox) => {
-                take_turn(hub, |receive| inbox.try_io(Interest::READABLE, receive)).await;
+            () = poll_fn(|context| signal.poll_raised(context)) => false,
+            () = self.alarm.at(until) => {
+                hub.fire_due();
+                false
             }
-            () = poll_fn(|context| signal.poll_raised(context)) => {}
-            () = tokio::time::sleep(idle) => hub.change(|core, now| core.fire_timers(now, false)),
+        };
+        if let Some(mut leader) = hub.try_lead(LedBy::Driver) {
+            leader.wake(has_come);
         }
+        Ok(())
     }
 }
 
-/// Ready when something is in an inbox; never without one.
-async fn readable(inbox: Option<&UnixDatagram>) -> &UnixDatagram {
-    match inbox {
-        Some(inbox) if inbox.readable().await.is_ok() => inbox,
-        _ => std::future::pending().await,
-    }
-}
+/// Nothing is left to be driven.
+struct Over;
 
-/// Receives what is there, and lets those run who are told of it.
-async fn take_turn(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::Result<()>) {
-    // What the woken tasks send leaves together, when this task runs again: right after them.
-    hub.lock().cork(hub.now());
-    receive_some(hub, try_io);
-    let told = hub.lock().gather(hub.now());
-    // One that is woken alone has nobody to wait for.
-    if told > 1 {
-        tokio::select! {
-            biased;
-            // This lets a future run too that `Runtime::block_on` polls; waking itself would not.
-            () = tokio::task::yield_now() => {}
-            // It is this worker that wakes after a yield: if one of the tasks keeps it busy, another takes over.
-            () = tokio::time::sleep(YIELD_MAX) => {}
+/// One timer, which is set again only where it would come too late: to set one may wake another worker, which then sets
+/// its own sleep by it.
+#[derive(Default)]
+struct Alarm(Option<Pin<Box<tokio::time::Sleep>>>);
+
+impl Alarm {
+    /// Ready at this time, perhaps before.
+    async fn at(&mut self, due: tokio::time::Instant) {
+        // Made in the task: a runtime without timers panics there, and ends what it cannot drive.
+        let sleep = self
+            .0
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+        if sleep.is_elapsed() || sleep.deadline() > due {
+            sleep.as_mut().reset(due);
         }
+        sleep.as_mut().await;
     }
-    hub.change(|core, _| core.uncork());
 }
 
-/// Takes the report that nobody listens at the server's port: it comes without data. The runtime's note is
-/// cleared before the look, so that a report in between is noted again.
-fn receive_error(hub: &Hub, socket: &UdpSocket) {
-    let clear = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
-    let cleared = socket.try_io(Interest::ERROR, clear);
-    debug_assert!(cleared.is_err(), "the closure always fails");
-    hub.receive_now();
-}
-
-/// Receives what is there, up to some batches. After the last one the descriptor counts as readable again when
-/// something comes: also what comes in this moment, since the runtime notes readiness before the look.
-fn receive_some(hub: &Hub, try_io: impl Fn(&dyn Fn() -> io::Result<()>) -> io::Result<()>) {
-    let receive = || match hub.receive_now() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::WouldBlock.into()),
-    };
-    let mut batches = 0..BATCHES_PER_TURN;
-    while batches.next().is_some() && try_io(&receive).is_ok() {}
-}
-
-/// Batches received before other tasks get a turn (quinn's `IO_LOOP_BOUND` serves the same end).
-const BATCHES_PER_TURN: usize = 64;
-/// What has gathered leaves after this time although a task keeps the worker busy. Timers have a millisecond's grain.
-const YIELD_MAX: Duration = Duration::from_millis(1);
 /// Sleep without any timer.
 const IDLE_MAX: Duration = Duration::from_secs(3600);

@@ -19,7 +19,7 @@ use super::seat::Seat;
 use crate::blocking;
 use crate::core::Core;
 use crate::error::OpenError;
-use crate::hub::{Drive, Guard, Hub};
+use crate::hub::{Drive, DriveBy, Guard, Hub};
 use crate::shards::Shards;
 use crate::target::Target;
 
@@ -205,7 +205,7 @@ impl Builder {
     }
 
     fn blocking_server(&self, basis: &Basis, seat: Seat) -> Result<blocking::Server, OpenError> {
-        let guard = self.server(basis, seat, false)?;
+        let guard = self.server(basis, seat, DriveBy::Threads)?;
         Ok(blocking::Server::new(guard))
     }
 
@@ -229,7 +229,7 @@ impl Builder {
         seat: Seat,
         remote: &Remote,
     ) -> Result<blocking::Client, OpenError> {
-        let guard = self.client(basis, seat, remote, false)?;
+        let guard = self.client(basis, seat, remote, DriveBy::Threads)?;
         let client = blocking::Client::new(guard, remote.address);
         client.connect()?;
         Ok(client)
@@ -238,8 +238,8 @@ impl Builder {
     #[cfg(feature = "tokio")]
     fn task_server(&self, basis: &Basis, seat: Seat) -> Result<crate::Server, OpenError> {
         let udp = seat.udp.clone();
-        let guard = self.server(basis, seat, true)?;
-        spawn(&guard, udp.as_deref())?;
+        let guard = self.server(basis, seat, of_runtime())?;
+        spawn(&guard, udp.as_ref())?;
         Ok(crate::Server::new(guard))
     }
 
@@ -268,20 +268,20 @@ impl Builder {
         remote: &Remote,
     ) -> Result<crate::Client, OpenError> {
         let udp = seat.udp.clone();
-        let guard = self.client(basis, seat, remote, true)?;
-        spawn(&guard, udp.as_deref())?;
+        let guard = self.client(basis, seat, remote, of_runtime())?;
+        spawn(&guard, udp.as_ref())?;
         let client = crate::Client::new(guard, remote.address);
         client.connect().await?;
         Ok(client)
     }
 
-    fn server(&self, basis: &Basis, seat: Seat, is_task: bool) -> Result<Arc<Guard>, OpenError> {
+    fn server(&self, basis: &Basis, seat: Seat, by: DriveBy) -> Result<Arc<Guard>, OpenError> {
         let address = seat.carrier.local_address();
         let span = match seat.shard.count() {
             1 => tracing::info_span!("server", %address),
             _ => tracing::info_span!("server", %address, shard = seat.shard.number()),
         };
-        self.open(basis, seat, is_task, (span, None))
+        self.open(basis, seat, by, (span, None))
     }
 
     fn client(
@@ -289,7 +289,7 @@ impl Builder {
         basis: &Basis,
         seat: Seat,
         remote: &Remote,
-        is_task: bool,
+        by: DriveBy,
     ) -> Result<Arc<Guard>, OpenError> {
         let server = remote.address;
         let span = match seat.shard.count() {
@@ -298,14 +298,14 @@ impl Builder {
         };
         let deadlines = (remote.within, self.deadline());
         let target = Target::new(Path::to(server), remote.name.clone(), deadlines);
-        self.open(basis, seat, is_task, (span, Some(target)))
+        self.open(basis, seat, by, (span, Some(target)))
     }
 
     fn open(
         &self,
         basis: &Basis,
         seat: Seat,
-        is_task: bool,
+        by: DriveBy,
         (span, target): (tracing::Span, Option<Target>),
     ) -> Result<Arc<Guard>, OpenError> {
         let mut endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
@@ -319,7 +319,7 @@ impl Builder {
         core.state_lock.clone_from(&basis.state_lock);
         let drive = Drive {
             clock: basis.clock,
-            is_task,
+            by,
             spin: self.spin.unwrap_or(SPIN),
             span,
         };
@@ -347,8 +347,17 @@ impl Remote {
     }
 }
 
+/// Who drives an endpoint that is opened on this runtime.
 #[cfg(feature = "tokio")]
-fn spawn(guard: &Arc<Guard>, udp: Option<&UdpCarrier>) -> Result<(), OpenError> {
+fn of_runtime() -> DriveBy {
+    match crate::asynchronous::workers(&tokio::runtime::Handle::current()) {
+        ..=1 => DriveBy::OneWorker,
+        _ => DriveBy::Workers,
+    }
+}
+
+#[cfg(feature = "tokio")]
+fn spawn(guard: &Arc<Guard>, udp: Option<&Arc<UdpCarrier>>) -> Result<(), OpenError> {
     let udp = udp.expect("tasks are driven over sockets");
     crate::asynchronous::spawn_driver(guard, udp).map_err(|reason| OpenError::System {
         what: "registering the socket with tokio",

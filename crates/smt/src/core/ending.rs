@@ -46,26 +46,25 @@ impl Core {
     /// No more messages will come: everyone who waits for one is woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        // Nobody may be left who would uncork.
-        self.corked_until = None;
-        self.arrivals.wake_all();
+        // Nobody may be left who would take the cork out.
+        self.cork.take_out();
+        self.woken.extend(self.arrivals.leave_all());
     }
 
     /// All sessions close, behind what was given before and may leave: a reply, for example. While the socket has no room
     /// for it they wait, until [`Core::has_closed`]; whoever closes them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
-        self.corked_until = None;
+        self.cork.take_out();
         self.closing.get_or_insert(Closing {
             code,
             until: now + SENT_WITHIN,
         });
-        self.send_all(now);
     }
 
     /// Closes the sessions that are to close, as soon as all that goes before has left or it is too late for it. Whether
     /// there may be something to send now.
     pub(super) fn close_behind_the_rest(&mut self, now: Time) -> bool {
-        let has_left = self.unsent.is_none();
+        let has_left = self.outbox.is_idle();
         let closing = self.closing.as_ref();
         let Some(closing) = closing.filter(|closing| has_left || closing.until <= now) else {
             return false;
@@ -77,7 +76,7 @@ impl Core {
     /// Whether nothing of the sessions that close is left to be sent, or it is too late for it.
     pub(crate) fn has_closed(&self, now: Time) -> bool {
         let is_late = |closing: &Closing| closing.until <= now;
-        let has_left = self.unsent.is_none() && self.endpoint.sessions_len() == 0;
+        let has_left = self.outbox.is_idle() && self.endpoint.sessions_len() == 0;
         has_left || self.closing.as_ref().is_none_or(is_late)
     }
 
@@ -98,7 +97,7 @@ impl Core {
     #[cfg(feature = "tokio")]
     pub(crate) fn tell_released(&mut self) {
         self.releases.is_released = true;
-        self.releases.waiting.drain(..).for_each(Waker::wake);
+        self.woken.append(&mut self.releases.waiting);
     }
 
     /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
@@ -106,7 +105,7 @@ impl Core {
         if self.is_left == Some(ConnectError::Copied) {
             return;
         }
-        self.unsent = None;
+        self.outbox.forget_unsent();
         self.is_left = None;
         self.leave(ConnectError::Copied);
         self.endpoint.leave_to_original();
@@ -144,9 +143,8 @@ impl Core {
     /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket, in which a thread may
     /// still receive.
     pub(crate) fn release(&mut self) -> Option<Arc<UdpCarrier>> {
-        self.unsent = None;
+        self.outbox.close();
         self.state_lock = None;
-        self.carrier = None;
         let counts = self.socket_statistics()?;
         match std::mem::replace(&mut self.socket, Socket::Closed(counts)) {
             Socket::Open(udp) => Some(udp),
@@ -166,7 +164,8 @@ impl Core {
     fn leave(&mut self, why: ConnectError) {
         self.is_left.get_or_insert(why);
         self.close();
-        self.target.iter_mut().for_each(Target::wake_all);
+        let waiting = self.target.iter_mut().flat_map(Target::take_waiting);
+        self.woken.extend(waiting);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-use smt_carrier::{Path, Wait};
+use smt_carrier::Path;
 use smt_io::MemoryCarrier;
 use smt_wire::Shard;
 
@@ -29,7 +29,9 @@ fn questions_wait_while_the_socket_may_have_their_answers() {
     core.endpoint
         .connect(now, path, "server", deadline)
         .unwrap();
-    core.turn(now, || now);
+    while let Some(batch) = core.next_batch(now) {
+        assert!(core.put_back(batch, Ok(())));
+    }
     let (due, _) = core.endpoint.poll_timeout().unwrap();
     let is_still_due = |core: &Core| core.endpoint.poll_timeout().unwrap().0 == due;
     core.fire_timers(due + PUT_OFF / 2, true);
@@ -49,30 +51,4 @@ fn time_never_goes_back() {
         [7, 5, 9].map(|now| core.advance(at(now))),
         [7, 7, 9].map(at)
     );
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn what_gathers_does_so_from_when_the_last_was_sent() {
-    let (mut core, server) = core();
-    let path = Path::to(server.local_address());
-    let at = |micros| Time::default() + Duration::from_micros(micros);
-    let mut buffer = vec![0; 2_048];
-    let mut sends = |core: &mut Core, now, sent| {
-        core.endpoint
-            .connect(at(now), path, "server", Duration::from_secs(5))
-            .unwrap();
-        core.turn(at(now), || at(sent));
-        let received = || server.receive(&mut buffer, Wait::Never).unwrap();
-        std::iter::from_fn(received).count() > 0
-    };
-    core.cork(at(0));
-    assert!(!sends(&mut core, 49, 49));
-    assert!(sends(&mut core, 50, 60), "sending took 10 us");
-    assert!(!sends(&mut core, 109, 109));
-    assert!(sends(&mut core, 110, 260), "sending took 150 us");
-    assert!(!sends(&mut core, 309, 309));
-    assert_eq!(core.gather(at(309)), 0);
-    assert!(!sends(&mut core, 358, 358));
-    assert!(sends(&mut core, 359, 359));
 }

@@ -9,6 +9,7 @@ use smt_proto::Time;
 
 use super::Hub;
 use super::threads::{Leading, WAIT_MAX};
+use crate::core::Core;
 
 /// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
 /// socket, so that it is never in a caller's way.
@@ -43,12 +44,8 @@ impl Hub {
         }
         let leading = Leading::of(self);
         while self.receive_now() {}
-        let mut core = self.lock();
-        let now = core.advance(self.now());
-        core.fire_timers(now, false);
-        core.turn(now, || self.now());
-        let idle = core.idle_time(now);
-        drop(core);
+        let fire = |core: &mut Core, now| core.fire_timers(now, false);
+        let idle = self.change_at(self.now(), fire, |core, now, ()| core.idle_time(now));
         drop(leading);
         self.hand_over();
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
@@ -56,17 +53,11 @@ impl Hub {
 
     /// Does what is due while the leader waits for longer; how long nothing more is.
     fn look_for_leader(&self, now: Time) -> Duration {
-        let _entered = self.span.enter();
         // From here on others tell of what they make due, also while this looks.
         self.lock_lead().until = now + WAIT_MAX;
-        let mut core = self.lock();
-        let now = core.advance(now);
-        core.fire_timers(now, false);
-        core.turn(now, || self.now());
-        let wait = core
-            .idle_time(now)
-            .map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
-        drop(core);
+        let fire = |core: &mut Core, now| core.fire_timers(now, false);
+        let idle = self.change_at(now, fire, |core, now, ()| core.idle_time(now));
+        let wait = idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
         let mut lead = self.lock_lead();
         lead.until = lead.until.min(now + wait);
         lead.until.since(self.now()).min(CARE_AFTER)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of an endpoint while handles of it live: sessions close, and the socket goes with the last thread that is in it.
 
-use std::sync::PoisonError;
-
 use smt_proto::CloseCode;
 
 use super::Hub;
@@ -19,6 +17,7 @@ impl Hub {
 
     /// Begins to close all sessions: that is over when [`Hub::has_sent_the_rest`], and [`Hub::release`] closes the carrier.
     pub(crate) fn begin_shutdown(&self, code: CloseCode) {
+        self.answers.close();
         self.change(|core, now| core.shut_down(now, code));
         self.wake_driver();
     }
@@ -39,10 +38,11 @@ impl Hub {
     /// What drove it is gone: its runtime has ended, and waiting here for a full socket holds up none of its tasks.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&self) {
+        self.answers.close();
         self.change(|core, now| core.abandon(now));
         self.send_the_rest();
-        self.lock().tell_released();
         self.release();
+        self.change(|core, _| core.tell_released());
     }
 
     /// Lets go of what carries.
@@ -57,7 +57,9 @@ impl Hub {
             socket.stop_receiving();
         }
         // Of a carrier that is no socket a leader looks up every 250 ms.
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receiver = self.lock_receiver();
         receiver.carrier = None;
+        #[cfg(feature = "tokio")]
+        receiver.looks.close();
     }
 }

@@ -7,7 +7,7 @@
 //! 3. A thread that has what it waited for hands over to a follower.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use smt_proto::Time;
 
 use super::{Hub, Receiver};
 use crate::core::Core;
+use crate::sync::{MutexGuard, PoisonError};
 
 /// Who drives, and who waits to.
 #[derive(Default)]
@@ -95,11 +96,12 @@ impl Hub {
     /// Receives one batch, waiting for at most `wait`; when that was.
     fn lead_once(&self, wait: Duration) -> Time {
         let leading = Leading::of(self);
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receiver = self.lock_receiver();
         let Receiver {
             carrier,
             buffer,
             spin,
+            ..
         } = &mut *receiver;
         let received = match carrier {
             Some(carrier) => spin.receive(carrier.as_ref(), buffer, wait),

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Futures that lead: one that `block_on` polls looks for what comes itself, as a thread does.
+//!
+//! Waking such a future means waking a thread, which takes longer than the rest of a call; and `#[tokio::main]` runs `main`
+//! so, with the accept loop of most servers in it. A future leads from its second poll on, to which it wakes itself: until
+//! then others beside it (`join!`, `select!`) have begun what they do.
+
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::hub::Hub;
+use crate::hub::leader::LedBy;
+
+/// What a future that may lead remembers from one poll to the next.
+#[derive(Debug, Default)]
+pub(super) struct Leading {
+    /// It has turned the watch off, and is to be polled again.
+    leads: bool,
+}
+
+impl Leading {
+    /// Polls, and looks for what comes meanwhile if this future may lead.
+    pub(super) fn poll<T>(
+        &mut self,
+        hub: &Hub,
+        context: &Context<'_>,
+        mut poll: impl FnMut(&Waker) -> Poll<T>,
+    ) -> Poll<T> {
+        if let Poll::Ready(result) = poll(context.waker()) {
+            // Whoever polled it comes back soon, or the task that drives takes over.
+            self.leads = false;
+            return Poll::Ready(result);
+        }
+        if !hub.is_led_by_futures() || !is_in_block_on() {
+            return Poll::Pending;
+        }
+        if !self.leads {
+            self.leads = hub
+                .try_lead(LedBy::Future)
+                .is_some_and(|mut leader| leader.begin(Instant::now()));
+            if self.leads {
+                context.waker().wake_by_ref();
+            }
+            return Poll::Pending;
+        }
+        self.look(hub, context, poll)
+    }
+
+    /// Looks until this future is ready, nothing comes any more, or the poll has taken long.
+    fn look<T>(
+        &mut self,
+        hub: &Hub,
+        context: &Context<'_>,
+        mut poll: impl FnMut(&Waker) -> Poll<T>,
+    ) -> Poll<T> {
+        let began = Instant::now();
+        loop {
+            let Some(mut leader) = hub.try_lead(LedBy::Future) else {
+                // The task that drives has taken over.
+                self.leads = false;
+                return Poll::Pending;
+            };
+            if !leader.spin() {
+                leader.stop();
+                self.leads = false;
+                return Poll::Pending;
+            }
+            drop(leader);
+            if let Poll::Ready(result) = poll(context.waker()) {
+                self.leads = false;
+                return Poll::Ready(result);
+            }
+            if began.elapsed() > POLL_MAX {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// The future is dropped: if it leads, the runtime watches again.
+    pub(super) fn end(&mut self, hub: &Hub) {
+        if std::mem::take(&mut self.leads)
+            && let Some(mut leader) = hub.try_lead(LedBy::Future)
+        {
+            leader.stop();
+        }
+    }
+}
+
+/// Whether `block_on` polls this future, on a runtime whose workers run meanwhile.
+fn is_in_block_on() -> bool {
+    let has_workers = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
+    tokio::task::try_id().is_none() && Handle::try_current().is_ok_and(has_workers)
+}
+
+/// A poll takes about so long at most.
+const POLL_MAX: Duration = Duration::from_micros(200);

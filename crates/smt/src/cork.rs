@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether messages wait for others that are about to be sent, so that they leave together.
+//!
+//! The cork is in while a leader is about to run again: right after those whom it has told of something, or with its next
+//! look. It holds for a short time and for few bytes: a batch that is full gains nothing by waiting.
+
+use std::time::Duration;
+
+use smt_proto::Time;
+
+/// The cork of an endpoint that tasks use.
+#[derive(Debug, Default)]
+pub(crate) struct Cork {
+    /// `None`: it is out.
+    until: Option<Time>,
+    /// Bytes of bodies that wait.
+    bytes: usize,
+}
+
+impl Cork {
+    /// Puts it in, or leaves it in for longer.
+    pub(crate) fn put_in(&mut self, now: Time) {
+        self.until = Some(now + CORKED_MAX);
+    }
+
+    /// Takes it out: each change sends for itself.
+    pub(crate) fn take_out(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What waits waits no longer, if anything does.
+    pub(crate) fn expire(&mut self, now: Time) {
+        self.until = self.until.map(|_| now);
+    }
+
+    /// A body of so many bytes is about to wait.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Whether what is to be sent waits.
+    pub(crate) fn holds(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| now < until) && self.bytes < CORKED_BYTES_MAX
+    }
+
+    /// All that has waited has left: the time begins again where it is in. From here: where sending takes longer than it
+    /// holds, since it wakes the peer, each message would leave by itself.
+    pub(crate) fn has_sent(&mut self, now: Time) {
+        self.bytes = 0;
+        self.until = self.until.map(|_| now + CORKED_MAX);
+    }
+}
+
+/// What waits does so for this time, if the endpoint is used meanwhile.
+const CORKED_MAX: Duration = Duration::from_micros(50);
+/// What waits is less than this: two segmented batches.
+const CORKED_BYTES_MAX: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::default() + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn it_holds_for_a_time_from_when_the_last_was_sent() {
+        let mut cork = Cork::default();
+        assert!(!cork.holds(at(0)));
+        cork.put_in(at(0));
+        assert!(cork.holds(at(49)) && !cork.holds(at(50)));
+        // Sending took 150 us.
+        cork.has_sent(at(200));
+        assert!(cork.holds(at(249)) && !cork.holds(at(250)));
+        cork.expire(at(201));
+        assert!(!cork.holds(at(201)));
+        cork.has_sent(at(202));
+        assert!(cork.holds(at(203)));
+        cork.take_out();
+        cork.has_sent(at(300));
+        assert!(!cork.holds(at(300)));
+    }
+
+    #[test]
+    fn a_full_batch_waits_for_nothing() {
+        let mut cork = Cork::default();
+        cork.put_in(at(0));
+        cork.add(CORKED_BYTES_MAX - 1);
+        assert!(cork.holds(at(1)));
+        cork.add(1);
+        assert!(!cork.holds(at(1)));
+        cork.has_sent(at(2));
+        assert!(cork.holds(at(3)));
+    }
+}

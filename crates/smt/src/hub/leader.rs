@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whoever leads for tasks: it looks for what has come, and sends what has gathered.
+//!
+//! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
+//! (`asynchronous::leading`), the task that drives for a look or while it spins (`asynchronous::driver`), a thread of the
+//! endpoint's own likewise (`io_thread`).
+//!
+//! One rule holds it together: **the watch is on, or somebody looks, or has looked not long ago and the task that drives
+//! has set a timer** ([`LED_MAX`]). The watch is off while somebody looks, since each datagram would wake a worker for
+//! nothing.
+
+use std::sync::TryLockError;
+use std::time::{Duration, Instant};
+
+use smt_io::SocketWatch;
+
+use super::{Hub, Receiver};
+use crate::sync::MutexGuard;
+
+/// What a leader knows besides what receiving needs.
+pub(super) struct Looks {
+    /// Until the endpoint is shut down.
+    watch: Option<SocketWatch>,
+    /// Who has turned the watch off.
+    led_by: LedBy,
+    /// When somebody last looked while the watch was off.
+    last: Instant,
+    /// What was told of by the last look that has found something.
+    told: usize,
+    /// When the last leader ceased to look.
+    slept: Option<Instant>,
+    /// Looks in a row that have found nothing.
+    in_vain: u32,
+    /// Changes that had gathered at the last look, and when they began to.
+    gathered: usize,
+    gathering_since: Option<Instant>,
+}
+
+impl Looks {
+    pub(super) fn new() -> Self {
+        Self {
+            watch: None,
+            led_by: LedBy::Driver,
+            last: Instant::now(),
+            told: 0,
+            slept: None,
+            in_vain: 0,
+            gathered: 0,
+            gathering_since: None,
+        }
+    }
+
+    /// Whether what has gathered leaves now. A future waits until no more comes between two looks, since workers are busy
+    /// meanwhile; but not for long. The task that drives looks when they have run.
+    fn sends(&mut self, gathered: usize, by: LedBy) -> bool {
+        if gathered > 0 && by == LedBy::Future && gathered != self.gathered {
+            self.gathered = gathered;
+            let since = *self.gathering_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < GATHERED_MAX {
+                return false;
+            }
+        }
+        self.gathered = 0;
+        self.gathering_since = None;
+        gathered > 0
+    }
+
+    /// Lets go of the socket.
+    pub(super) fn close(&mut self) {
+        self.watch = None;
+    }
+
+    fn turn_watch(&mut self, on: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.turn(on);
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watch.as_ref().is_none_or(SocketWatch::is_on)
+    }
+}
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LedBy {
+    /// The task or the thread that drives.
+    Driver,
+    /// A future that `block_on` polls.
+    Future,
+}
+
+/// The lead of an endpoint. Giving it up leaves the watch as it is.
+pub(crate) struct Leader<'a> {
+    hub: &'a Hub,
+    by: LedBy,
+    receiver: MutexGuard<'a, Receiver>,
+}
+
+impl Hub {
+    /// The lead, unless somebody has it.
+    pub(crate) fn try_lead(&self, by: LedBy) -> Option<Leader<'_>> {
+        let receiver = match self.receiver.try_lock() {
+            Ok(receiver) => receiver,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Leader {
+            hub: self,
+            by,
+            receiver,
+        })
+    }
+
+    /// From now on the runtime can watch.
+    pub(crate) fn set_watch(&self, watch: SocketWatch) {
+        self.lock_receiver().looks.watch = Some(watch);
+    }
+}
+
+impl Leader<'_> {
+    /// One look: sends what has gathered, takes in what has come, and now and then does what is due. Whether something
+    /// has come.
+    pub(crate) fn look(&mut self) -> bool {
+        let turn = &self.hub.turn;
+        if self.receiver.looks.sends(turn.gathered(), self.by) {
+            self.hub.send_gathered();
+        }
+        let (mut batches, mut bytes) = (0, 0);
+        while batches < BATCHES_PER_LOOK
+            && bytes < BYTES_PER_LOOK
+            && let Some(length) = self.hub.receive_one(&mut self.receiver)
+        {
+            batches += 1;
+            bytes += length;
+        }
+        let looks = &mut self.receiver.looks;
+        if batches > 0 {
+            looks.in_vain = 0;
+            looks.told = turn.untaken();
+            return true;
+        }
+        looks.in_vain = looks.in_vain.wrapping_add(1);
+        if looks.in_vain.is_multiple_of(LOOKS_PER_TIMER) {
+            self.hub.fire_timers();
+        }
+        false
+    }
+
+    /// Looks in this thread until something comes, for as long as that may be spun for. Whether something has come.
+    pub(crate) fn spin(&mut self) -> bool {
+        if self.look() {
+            self.receiver.looks.last = Instant::now();
+            return true;
+        }
+        let began = Instant::now();
+        if !self.begin(began) {
+            return false;
+        }
+        loop {
+            std::thread::yield_now();
+            let has_come = self.look();
+            let now = Instant::now();
+            if has_come {
+                self.come(began, now);
+                return true;
+            }
+            if now - began >= self.bound() {
+                self.receiver.spin.miss(now - began);
+                return false;
+            }
+        }
+    }
+
+    /// A wait begins. If it may be spun for, messages gather from now on, and the watch is off.
+    pub(crate) fn begin(&mut self, now: Instant) -> bool {
+        if self.receiver.carrier.is_none() || !self.receiver.spin.begin(now) {
+            return false;
+        }
+        if !self.hub.put_cork_in() {
+            return false;
+        }
+        let looks = &mut self.receiver.looks;
+        looks.last = now;
+        looks.led_by = self.by;
+        if looks.is_watched() {
+            looks.turn_watch(false);
+            if self.by == LedBy::Future {
+                // The task that drives may sleep for long, and is to look after whoever leads.
+                self.hub.wake_driver();
+            }
+        }
+        true
+    }
+
+    /// What was spun for since `began` has come now.
+    pub(crate) fn come(&mut self, began: Instant, now: Instant) {
+        self.receiver.spin.hit(now - began);
+        self.receiver.looks.last = now;
+    }
+
+    /// So long was spun in vain.
+    pub(crate) fn miss(&mut self, spun: Duration) {
+        self.receiver.spin.miss(spun);
+    }
+
+    /// How long a wait is spun for at most.
+    pub(crate) fn bound(&self) -> Duration {
+        self.receiver.spin.bound()
+    }
+
+    /// Nobody looks any more: what has gathered leaves, and then the runtime watches.
+    pub(crate) fn stop(&mut self) {
+        self.receiver.looks.slept = Some(Instant::now());
+        self.hub.take_cork_out();
+        // Last: what has come meanwhile is told of now.
+        self.receiver.looks.turn_watch(true);
+    }
+
+    /// Whoever slept is awake; `has_come` tells whether because something has come.
+    pub(crate) fn wake(&mut self, has_come: bool) {
+        if let Some(slept) = self.receiver.looks.slept.take() {
+            self.receiver.spin.slept(slept.elapsed(), has_come);
+        }
+    }
+
+    /// Whether a future leads: it has turned the watch off, and looked not long ago.
+    pub(crate) fn is_led_by_future(&self) -> bool {
+        let looks = &self.receiver.looks;
+        looks.led_by == LedBy::Future && !looks.is_watched() && looks.last.elapsed() < LED_MAX
+    }
+
+    /// Whether so many were told last that a sleep costs each of them less than looking does.
+    pub(crate) fn has_told_many(&self) -> bool {
+        self.receiver.looks.told > MANY
+    }
+}
+
+impl Hub {
+    /// Sends what has gathered; what comes after it gathers again.
+    fn send_gathered(&self) {
+        self.turn.clear_gathered();
+        self.change(|core, now| core.cork.expire(now));
+    }
+
+    /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
+    fn put_cork_in(&self) -> bool {
+        let mut core = self.lock();
+        if core.is_closed {
+            return false;
+        }
+        let now = core.advance(self.now());
+        core.cork.put_in(now);
+        true
+    }
+
+    /// Each change sends for itself from now on.
+    fn take_cork_out(&self) {
+        self.turn.clear_gathered();
+        self.change(|core, _| core.cork.take_out());
+    }
+
+    /// Does what is due, if something is.
+    fn fire_timers(&self) {
+        let is_due = |idle: Duration| idle.is_zero();
+        if self.lock().idle_time(self.now()).is_some_and(is_due) {
+            self.fire_due();
+        }
+    }
+
+    /// Does what is due, and sends what the carrier had no room for.
+    pub(crate) fn fire_due(&self) {
+        self.change(|core, now| core.fire_timers(now, false));
+    }
+
+    /// Whether a future that `block_on` polls may lead.
+    pub(crate) fn is_led_by_futures(&self) -> bool {
+        self.has_workers
+    }
+
+    /// What was told of and not taken.
+    pub(crate) fn untaken(&self) -> usize {
+        self.turn.untaken()
+    }
+
+    /// The driver is about to wait for the end of the turn, unless that has come.
+    pub(crate) fn await_turn(&self) -> bool {
+        self.turn.await_end()
+    }
+
+    pub(crate) fn is_turn_awaited(&self) -> bool {
+        self.turn.is_awaited()
+    }
+
+    pub(crate) fn give_up_turn(&self) {
+        self.turn.give_up();
+    }
+
+    /// Whether requests were taken that are not answered yet.
+    pub(crate) fn has_handlers(&self) -> bool {
+        self.lock().has_unanswered()
+    }
+}
+
+/// The task that drives looks after an endpoint that another one leads this often.
+pub(crate) const LED_MAX: Duration = Duration::from_millis(1);
+/// So many are many.
+const MANY: usize = 16;
+/// Batches taken in by one look before what comes of them is dealt with.
+const BATCHES_PER_LOOK: usize = 64;
+/// Bytes likewise: long messages are worked on while the next ones come.
+const BYTES_PER_LOOK: usize = 256 << 10;
+/// Of looks that find nothing one in so many sees to what is due: it takes the endpoint's lock.
+const LOOKS_PER_TIMER: u32 = 8;
+/// What has gathered leaves after this time although more is added.
+const GATHERED_MAX: Duration = Duration::from_micros(50);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sending half of an endpoint: batches leave one after the other, and without the endpoint's lock.
+//!
+//! 1. Whoever has changed something takes a batch ([`Outbox::take`]). The buffer goes with it, so that nobody else can.
+//! 2. It gives the lock back, sends, and takes the lock again.
+//! 3. It puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing is to be sent: what others have
+//!    made ready meanwhile leaves as well.
+
+use std::sync::Arc;
+
+use smt_carrier::{Carrier, SendError, Transmit};
+use smt_proto::{Endpoint, Time, TransmitBuffer};
+
+/// What carries for an endpoint, and what it carries next.
+pub(crate) struct Outbox {
+    /// Until the endpoint is shut down.
+    carrier: Option<Arc<dyn Carrier>>,
+    has_dscp: bool,
+    /// `None` while somebody sends.
+    buffer: Option<TransmitBuffer>,
+    /// What the carrier had no room for: from this byte on.
+    unsent: Option<(Transmit, usize)>,
+}
+
+/// Datagrams that leave together.
+pub(crate) struct Batch {
+    carrier: Arc<dyn Carrier>,
+    buffer: TransmitBuffer,
+    transmit: Transmit,
+    from: usize,
+}
+
+impl Batch {
+    pub(crate) fn send(&self) -> Result<(), SendError> {
+        self.carrier.send(&self.transmit, &self.buffer[self.from..])
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
+        Self {
+            carrier: Some(carrier),
+            has_dscp,
+            buffer: Some(TransmitBuffer::default()),
+            unsent: None,
+        }
+    }
+
+    /// The next batch. `None`: nothing is to be sent, or somebody is sending and takes the next one too.
+    pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Batch> {
+        let carrier = self.carrier.as_ref()?;
+        let mut buffer = self.buffer.take()?;
+        let next = self.unsent.take().or_else(|| {
+            let mut transmit = endpoint.poll_transmit(now, &mut buffer)?;
+            if !self.has_dscp {
+                transmit.priority = 0;
+            }
+            Some((transmit, 0))
+        });
+        let Some((transmit, from)) = next else {
+            self.buffer = Some(buffer);
+            return None;
+        };
+        Some(Batch {
+            carrier: Arc::clone(carrier),
+            buffer,
+            transmit,
+            from,
+        })
+    }
+
+    /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for more.
+    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+        self.buffer = Some(batch.buffer);
+        match outcome {
+            Err(SendError::WouldBlock { bytes_sent }) if self.carrier.is_some() => {
+                self.unsent = Some((batch.transmit, batch.from + bytes_sent));
+                return false;
+            }
+            // A probe too large for this path, or a hint: the protocol asks again for what is missing.
+            Err(error) => {
+                tracing::trace!(%error, path = %batch.transmit.path, "a batch was not sent whole");
+            }
+            Ok(()) => {}
+        }
+        true
+    }
+
+    /// Whether something waits for the carrier to have room.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// Whether all that was taken has left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.unsent.is_none() && self.buffer.is_some()
+    }
+
+    /// Nothing of what waits for the carrier is sent any more.
+    pub(crate) fn forget_unsent(&mut self) {
+        self.unsent = None;
+    }
+
+    /// Lets go of the carrier: nothing is sent any more.
+    pub(crate) fn close(&mut self) {
+        self.unsent = None;
+        self.carrier = None;
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One turn of tasks: what those send who were told together leaves together.
+//!
+//! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of is *untaken*.
+//! 2. It waits ([`Turn::await_end`]) while those who were told run, take that, and send: what they send gathers.
+//! 3. Whoever takes the last ends the turn ([`Turn::take`]), and wakes the leader, which sends all that has gathered.
+//!
+//! Counts alone, without a lock: what is told may be taken on another worker at the same time. What is not taken in time
+//! is waited for no longer ([`Turn::give_up`]).
+
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+
+/// The counts of an endpoint's turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// What was told and not taken.
+    untaken: AtomicUsize,
+    /// So much of it is waited for no longer.
+    given_up: AtomicUsize,
+    is_awaited: AtomicBool,
+    /// Changes that have something to send and have left that to the leader.
+    gathered: AtomicUsize,
+}
+
+impl Turn {
+    pub(crate) fn new() -> Self {
+        Self {
+            untaken: AtomicUsize::new(0),
+            given_up: AtomicUsize::new(0),
+            is_awaited: AtomicBool::new(false),
+            gathered: AtomicUsize::new(0),
+        }
+    }
+
+    /// Somebody is told of something.
+    pub(crate) fn tell(&self) {
+        self.untaken.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// So much was taken, or is of no interest any more. Returns whether a leader waits for that and is to be woken.
+    pub(crate) fn take(&self, count: usize) -> bool {
+        if count == 0 {
+            return false;
+        }
+        let left = self.untaken.fetch_sub(count, Ordering::SeqCst) - count;
+        left <= self.given_up.load(Ordering::SeqCst)
+            && self.is_awaited.load(Ordering::SeqCst)
+            && self.is_awaited.swap(false, Ordering::SeqCst)
+    }
+
+    /// What was told and not taken, less what is waited for no longer.
+    pub(crate) fn untaken(&self) -> usize {
+        let untaken = self.untaken.load(Ordering::SeqCst);
+        untaken.saturating_sub(self.given_up.load(Ordering::SeqCst))
+    }
+
+    /// The leader begins to wait for the end of the turn. False: it has come already.
+    pub(crate) fn await_end(&self) -> bool {
+        let untaken = self.untaken.load(Ordering::SeqCst);
+        // What was given up and then taken is not given up twice.
+        self.given_up.fetch_min(untaken, Ordering::SeqCst);
+        self.is_awaited.store(true, Ordering::SeqCst);
+        // Whoever took the last before it could see that it is awaited wakes nobody.
+        self.untaken() > 0 || !self.is_awaited.swap(false, Ordering::SeqCst)
+    }
+
+    /// Whether the leader waits, and nobody has ended the turn yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::SeqCst)
+    }
+
+    /// The leader waits no longer for what was not taken until now.
+    pub(crate) fn give_up(&self) {
+        self.is_awaited.store(false, Ordering::SeqCst);
+        let untaken = self.untaken.load(Ordering::SeqCst);
+        self.given_up.store(untaken, Ordering::SeqCst);
+    }
+
+    /// A change has left what it has to send to the leader.
+    pub(crate) fn gather(&self) {
+        self.gathered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes that have gathered.
+    pub(crate) fn gathered(&self) -> usize {
+        self.gathered.load(Ordering::Relaxed)
+    }
+
+    /// All that has gathered is about to leave.
+    pub(crate) fn clear_gathered(&self) {
+        self.gathered.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(count: usize) -> Turn {
+        let turn = Turn::new();
+        (0..count).for_each(|_| turn.tell());
+        turn
+    }
+
+    #[test]
+    fn last_taker_ends_a_turn_that_is_awaited() {
+        let turn = told(3);
+        assert!(turn.await_end());
+        assert_eq!(
+            [1, 1, 1].map(|count| turn.take(count)),
+            [false, false, true]
+        );
+        assert!(!turn.is_awaited());
+    }
+
+    #[test]
+    fn nobody_is_woken_for_a_turn_that_is_not_awaited() {
+        let turn = told(1);
+        assert!(!turn.take(1));
+        assert!(!turn.await_end(), "it is over");
+    }
+
+    #[test]
+    fn what_is_never_taken_holds_up_one_turn() {
+        let turn = told(2);
+        assert!(turn.await_end());
+        turn.give_up();
+        assert!(!turn.await_end(), "nothing new was told");
+        turn.tell();
+        assert!(turn.await_end());
+        assert!(turn.take(1));
+        // One of those given up is taken late, and one more is told: that one counts.
+        assert!(!turn.take(1));
+        assert!(!turn.await_end());
+        turn.tell();
+        assert!(turn.await_end());
+        assert!(turn.take(1));
+    }
+
+    #[test]
+    fn gathered_counts_changes_since_it_was_cleared() {
+        let turn = Turn::new();
+        turn.gather();
+        turn.gather();
+        assert_eq!(turn.gathered(), 2);
+        turn.clear_gathered();
+        assert_eq!(turn.gathered(), 0);
+    }
+}
