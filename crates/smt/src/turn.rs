@@ -43,7 +43,12 @@ impl Turn {
             return false;
         }
         let left = self.untaken.fetch_sub(count, Ordering::SeqCst) - count;
-        left <= self.given_up.load(Ordering::SeqCst)
+        let given_up = self.given_up.load(Ordering::SeqCst);
+        if left < given_up {
+            // What was given up and is taken now is not given up any more.
+            self.given_up.fetch_min(left, Ordering::SeqCst);
+        }
+        left <= given_up
             && self.is_awaited.load(Ordering::SeqCst)
             && self.is_awaited.swap(false, Ordering::SeqCst)
     }
@@ -56,9 +61,6 @@ impl Turn {
 
     /// The leader begins to wait for the end of the turn. False: it has come already.
     pub(crate) fn await_end(&self) -> bool {
-        let untaken = self.untaken.load(Ordering::SeqCst);
-        // What was given up and then taken is not given up twice.
-        self.given_up.fetch_min(untaken, Ordering::SeqCst);
         self.is_awaited.store(true, Ordering::SeqCst);
         // Whoever took the last before it could see that it is awaited wakes nobody.
         self.untaken() > 0 || !self.is_awaited.swap(false, Ordering::SeqCst)
@@ -127,11 +129,12 @@ mod tests {
         turn.give_up();
         assert!(!turn.await_end(), "nothing new was told");
         turn.tell();
+        assert_eq!(turn.untaken(), 1);
         assert!(turn.await_end());
         assert!(turn.take(1));
-        // One of those given up is taken late, and one more is told: that one counts.
-        assert!(!turn.take(1));
-        assert!(!turn.await_end());
+        // Both of those given up are taken late; what is told after that counts again.
+        assert!(!turn.take(1) && !turn.take(1));
+        assert_eq!(turn.untaken(), 0);
         turn.tell();
         assert!(turn.await_end());
         assert!(turn.take(1));

@@ -37,15 +37,23 @@ impl Leading {
             return Poll::Pending;
         }
         if !self.leads {
-            self.leads = hub
-                .try_lead(LedBy::Future)
-                .is_some_and(|mut leader| leader.begin(Instant::now()));
-            if self.leads {
-                context.waker().wake_by_ref();
-            }
+            self.begin(hub, context);
             return Poll::Pending;
         }
         self.look(hub, context, poll)
+    }
+
+    /// Leads from the next poll on, if that pays and nobody else does.
+    fn begin(&mut self, hub: &Hub, context: &Context<'_>) {
+        let Some(mut leader) = hub.try_lead(LedBy::Future) else {
+            return;
+        };
+        self.leads = leader.begin(Instant::now());
+        if self.leads {
+            context.waker().wake_by_ref();
+        } else {
+            leader.stop_after_future();
+        }
     }
 
     /// Looks until this future is ready, nothing comes any more, or the poll has taken long.

@@ -21,7 +21,7 @@ use crate::sync::MutexGuard;
 pub(super) struct Looks {
     /// Until the endpoint is shut down.
     watch: Option<SocketWatch>,
-    /// Who has turned the watch off.
+    /// Who looked last.
     led_by: LedBy,
     /// When somebody last looked while the watch was off.
     last: Instant,
@@ -123,6 +123,7 @@ impl Leader<'_> {
     /// has come.
     pub(crate) fn look(&mut self) -> bool {
         let turn = &self.hub.turn;
+        self.receiver.looks.led_by = self.by;
         if self.receiver.looks.sends(turn.gathered(), self.by) {
             self.hub.send_gathered();
         }
@@ -215,6 +216,14 @@ impl Leader<'_> {
         self.hub.take_cork_out();
         // Last: what has come meanwhile is told of now.
         self.receiver.looks.turn_watch(true);
+    }
+
+    /// The same, if the future that led last has left the watch off.
+    pub(crate) fn stop_after_future(&mut self) {
+        let looks = &self.receiver.looks;
+        if looks.led_by == LedBy::Future && !looks.is_watched() {
+            self.stop();
+        }
     }
 
     /// Whoever slept is awake; `has_come` tells whether because something has come.
