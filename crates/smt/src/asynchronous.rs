@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Client and server for tokio.
 //!
-//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`driver`); handles are cheap to clone. Every future here may be dropped at
+//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`hub::driver`); handles are cheap to clone. Every future here may be dropped at
 //! any time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
 
-mod driver;
 mod leading;
 mod spinners;
+mod tokio_runtime;
 
 use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
@@ -18,9 +18,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_proto::{CloseCode, Time};
 
-pub(crate) use driver::spawn_driver;
 use leading::Leading;
 pub(crate) use spinners::workers;
+pub(crate) use tokio_runtime::spawn_driver;
 
 use crate::core::{Core, SEND_AGAIN};
 use crate::error::{Error, Phase};

@@ -6,12 +6,14 @@
 //! caretaker looks in now and then (`caretaker`).
 //!
 //! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one task of the runtime
-//! leads (`asynchronous::driver`), or a thread of the endpoint's own, and while nobody looks the runtime watches the
+//! leads (`driver`), or a thread of the endpoint's own (`io_thread`), and while nobody looks the runtime watches the
 //! socket. What several send who were told together leaves when the last of them has taken what it was told (`turn`).
 //!
 //! A change is made with the lock held; sending and waking come after, without it ([`Hub::change`]).
 
 mod caretaker;
+#[cfg(feature = "tokio")]
+pub(crate) mod driver;
 mod ending;
 #[cfg(feature = "tokio")]
 pub(crate) mod leader;
@@ -20,6 +22,8 @@ mod waking;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -286,9 +290,11 @@ impl Hub {
         }
     }
 
+    /// Ready when whoever drives was woken.
     #[cfg(feature = "tokio")]
-    pub(crate) fn driver(&self) -> Option<&DriverSignal> {
-        self.driver.as_ref()
+    pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
+        let signal = self.driver.as_ref();
+        signal.map_or(Poll::Pending, |signal| signal.poll_raised(context))
     }
 
     /// Somebody has taken what it was told.

@@ -15,9 +15,13 @@
 //! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of their own
 //! (`hub::leader`), by the same rules.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use smt_carrier::{Carrier, ReceiveError, Received, Wait};
+use smt_proto::Time;
+
+use crate::clock::Clock;
+use crate::sync::thread;
 
 /// The state of one waiting place.
 #[derive(Debug)]
@@ -26,7 +30,7 @@ pub(crate) struct Spin {
     allowance: Allowance,
     was_short: bool,
     /// When the last wait began that did not end at once.
-    last: Option<Instant>,
+    last: Option<Time>,
 }
 
 impl Spin {
@@ -47,9 +51,9 @@ impl Spin {
     }
 
     /// A wait begins. Returns whether it may be spun for.
-    pub(crate) fn begin(&mut self, now: Instant) -> bool {
+    pub(crate) fn begin(&mut self, now: Time) -> bool {
         if let Some(last) = self.last.replace(now) {
-            self.allowance.pass(now.saturating_duration_since(last));
+            self.allowance.pass(now.since(last));
         }
         !self.bound.is_zero() && self.was_short && self.allowance.is_there()
     }
@@ -77,7 +81,7 @@ impl Spin {
     /// Receives, waiting for at most `wait`.
     pub(crate) fn receive(
         &mut self,
-        carrier: &dyn Carrier,
+        (carrier, clock): (&dyn Carrier, Clock),
         buffer: &mut [u8],
         wait: Duration,
     ) -> Result<Option<Received>, ReceiveError> {
@@ -86,23 +90,23 @@ impl Spin {
         {
             return Ok(Some(received));
         }
-        let began = Instant::now();
+        let began = clock.now();
         let bound = match self.begin(began) {
             true => self.bound.min(wait),
             false => Duration::ZERO,
         };
         let mut waited = Duration::ZERO;
         while waited < bound {
-            std::thread::yield_now();
+            thread::yield_now();
             if let Some(received) = carrier.receive(buffer, Wait::Never)? {
                 self.hit(waited);
                 return Ok(Some(received));
             }
-            waited = began.elapsed();
+            waited = clock.now().since(began);
         }
         self.miss(waited);
         let received = carrier.receive(buffer, Wait::AtMost(wait.saturating_sub(waited)))?;
-        self.slept(began.elapsed(), received.is_some());
+        self.slept(clock.now().since(began), received.is_some());
         Ok(received)
     }
 }

@@ -7,3 +7,5 @@ pub(crate) use std::sync::{
     Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
+#[cfg(not(smt_model))]
+pub(crate) use std::thread;

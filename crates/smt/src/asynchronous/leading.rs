@@ -6,7 +6,7 @@
 //! then others beside it (`join!`, `select!`) have begun what they do.
 
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -48,7 +48,7 @@ impl Leading {
         let Some(mut leader) = hub.try_lead(LedBy::Future) else {
             return;
         };
-        self.leads = leader.begin(Instant::now());
+        self.leads = leader.begin(hub.now());
         if self.leads {
             context.waker().wake_by_ref();
         } else {
@@ -63,7 +63,7 @@ impl Leading {
         context: &Context<'_>,
         mut poll: impl FnMut(&Waker) -> Poll<T>,
     ) -> Poll<T> {
-        let began = Instant::now();
+        let began = hub.now();
         loop {
             let Some(mut leader) = hub.try_lead(LedBy::Future) else {
                 // The task that drives has taken over.
@@ -80,7 +80,7 @@ impl Leading {
                 self.leads = false;
                 return Poll::Ready(result);
             }
-            if began.elapsed() > POLL_MAX {
+            if hub.now().since(began) > POLL_MAX {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }

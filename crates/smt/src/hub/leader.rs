@@ -2,20 +2,19 @@
 //! Whoever leads for tasks: it looks for what has come, and sends what has gathered.
 //!
 //! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
-//! (`asynchronous::leading`), the task that drives for a look or while it spins (`asynchronous::driver`), a thread of the
-//! endpoint's own likewise (`io_thread`).
+//! (`asynchronous::leading`), the driver for a look or while it spins (`driver`).
 //!
 //! One rule holds it together: **the watch is on, or somebody looks, or has looked not long ago and the task that drives
 //! has set a timer** ([`LED_MAX`]). The watch is off while somebody looks, since each datagram would wake a worker for
 //! nothing.
 
-use std::sync::TryLockError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use smt_io::SocketWatch;
+use smt_proto::Time;
 
 use super::{Hub, Receiver};
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, TryLockError, thread};
 
 /// What a leader knows besides what receiving needs.
 pub(super) struct Looks {
@@ -24,16 +23,16 @@ pub(super) struct Looks {
     /// Who looked last.
     led_by: LedBy,
     /// When somebody last looked while the watch was off.
-    last: Instant,
+    last: Time,
     /// What was told of by the last look that has found something.
     told: usize,
     /// When the last leader ceased to look.
-    slept: Option<Instant>,
+    slept: Option<Time>,
     /// Looks in a row that have found nothing.
     in_vain: u32,
     /// Changes that had gathered at the last look, and when they began to.
     gathered: usize,
-    gathering_since: Option<Instant>,
+    gathering_since: Option<Time>,
 }
 
 impl Looks {
@@ -41,7 +40,7 @@ impl Looks {
         Self {
             watch: None,
             led_by: LedBy::Driver,
-            last: Instant::now(),
+            last: Time::default(),
             told: 0,
             slept: None,
             in_vain: 0,
@@ -52,17 +51,17 @@ impl Looks {
 
     /// Whether what has gathered leaves now. A future waits until no more comes between two looks, since workers are busy
     /// meanwhile; but not for long. The task that drives looks when they have run.
-    fn sends(&mut self, gathered: usize, by: LedBy) -> bool {
-        if gathered > 0 && by == LedBy::Future && gathered != self.gathered {
+    fn sends(&mut self, now: Time, gathered: usize, by: LedBy) -> bool {
+        if by == LedBy::Future && gathered != self.gathered {
             self.gathered = gathered;
-            let since = *self.gathering_since.get_or_insert_with(Instant::now);
-            if since.elapsed() < GATHERED_MAX {
+            let since = *self.gathering_since.get_or_insert(now);
+            if now.since(since) < GATHERED_MAX {
                 return false;
             }
         }
         self.gathered = 0;
         self.gathering_since = None;
-        gathered > 0
+        true
     }
 
     /// Lets go of the socket.
@@ -124,7 +123,8 @@ impl Leader<'_> {
     pub(crate) fn look(&mut self) -> bool {
         let turn = &self.hub.turn;
         self.receiver.looks.led_by = self.by;
-        if self.receiver.looks.sends(turn.gathered(), self.by) {
+        let gathered = turn.gathered();
+        if gathered > 0 && self.receiver.looks.sends(self.hub.now(), gathered, self.by) {
             self.hub.send_gathered();
         }
         let (mut batches, mut bytes) = (0, 0);
@@ -151,30 +151,30 @@ impl Leader<'_> {
     /// Looks in this thread until something comes, for as long as that may be spun for. Whether something has come.
     pub(crate) fn spin(&mut self) -> bool {
         if self.look() {
-            self.receiver.looks.last = Instant::now();
+            self.receiver.looks.last = self.hub.now();
             return true;
         }
-        let began = Instant::now();
+        let began = self.hub.now();
         if !self.begin(began) {
             return false;
         }
         loop {
-            std::thread::yield_now();
+            thread::yield_now();
             let has_come = self.look();
-            let now = Instant::now();
+            let now = self.hub.now();
             if has_come {
                 self.come(began, now);
                 return true;
             }
-            if now - began >= self.bound() {
-                self.receiver.spin.miss(now - began);
+            if now.since(began) >= self.bound() {
+                self.receiver.spin.miss(now.since(began));
                 return false;
             }
         }
     }
 
     /// A wait begins. If it may be spun for, messages gather from now on, and the watch is off.
-    pub(crate) fn begin(&mut self, now: Instant) -> bool {
+    pub(crate) fn begin(&mut self, now: Time) -> bool {
         if self.receiver.carrier.is_none() || !self.receiver.spin.begin(now) {
             return false;
         }
@@ -195,8 +195,8 @@ impl Leader<'_> {
     }
 
     /// What was spun for since `began` has come now.
-    pub(crate) fn come(&mut self, began: Instant, now: Instant) {
-        self.receiver.spin.hit(now - began);
+    pub(crate) fn come(&mut self, began: Time, now: Time) {
+        self.receiver.spin.hit(now.since(began));
         self.receiver.looks.last = now;
     }
 
@@ -212,7 +212,7 @@ impl Leader<'_> {
 
     /// Nobody looks any more: what has gathered leaves, and then the runtime watches.
     pub(crate) fn stop(&mut self) {
-        self.receiver.looks.slept = Some(Instant::now());
+        self.receiver.looks.slept = Some(self.hub.now());
         self.hub.take_cork_out();
         // Last: what has come meanwhile is told of now.
         self.receiver.looks.turn_watch(true);
@@ -229,14 +229,17 @@ impl Leader<'_> {
     /// Whoever slept is awake; `has_come` tells whether because something has come.
     pub(crate) fn wake(&mut self, has_come: bool) {
         if let Some(slept) = self.receiver.looks.slept.take() {
-            self.receiver.spin.slept(slept.elapsed(), has_come);
+            let waited = self.hub.now().since(slept);
+            self.receiver.spin.slept(waited, has_come);
         }
     }
 
     /// Whether a future leads: it has turned the watch off, and looked not long ago.
     pub(crate) fn is_led_by_future(&self) -> bool {
         let looks = &self.receiver.looks;
-        looks.led_by == LedBy::Future && !looks.is_watched() && looks.last.elapsed() < LED_MAX
+        looks.led_by == LedBy::Future
+            && !looks.is_watched()
+            && self.hub.now().since(looks.last) < LED_MAX
     }
 
     /// Whether so many were told last that a sleep costs each of them less than looking does.

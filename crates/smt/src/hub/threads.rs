@@ -104,7 +104,7 @@ impl Hub {
             ..
         } = &mut *receiver;
         let received = match carrier {
-            Some(carrier) => spin.receive(carrier.as_ref(), buffer, wait),
+            Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
             None => {
                 // It was shut down: whoever still waits finds that with the next look.
                 std::thread::sleep(wait.min(RECEIVE_AGAIN));

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a driver asks of tokio.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smt_io::{SocketWatch, UdpCarrier};
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::spinners::Spinners;
+use crate::hub::Guard;
+use crate::hub::driver::{Driver, Runtime, Spinning};
+
+/// Starts the task that drives an endpoint. It ends when the endpoint's last handle is gone.
+pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
+    let watch = SocketWatch::new(Arc::clone(udp))?;
+    let runtime = TokioRuntime {
+        watched: watched(watch.descriptors()?)?,
+        alarm: None,
+        spinners: Spinners::of(&Handle::current()),
+    };
+    let hub = Arc::clone(guard.hub());
+    hub.set_watch(watch);
+    tokio::spawn(Driver::new(hub, runtime).drive());
+    Ok(())
+}
+
+/// Tokio, for one driver.
+struct TokioRuntime {
+    /// What it watches.
+    watched: Vec<AsyncFd<OwnedFd>>,
+    /// One timer, which is set again only where it would come too late: to set one may wake another worker, which then sets
+    /// its own sleep by it.
+    alarm: Option<Pin<Box<Sleep>>>,
+    spinners: Spinners,
+}
+
+#[expect(
+    deprecated,
+    reason = "unsound for what changes its descriptor, which an `OwnedFd` does not; what replaces it is unsafe"
+)]
+fn watched(descriptors: Vec<OwnedFd>) -> io::Result<Vec<AsyncFd<OwnedFd>>> {
+    descriptors.into_iter().map(AsyncFd::new).collect()
+}
+
+impl Runtime for TokioRuntime {
+    fn spinning(&self) -> Spinning<impl Sized> {
+        match self.spinners.begin() {
+            Some(spinner) => Spinning::InPlace(spinner),
+            None if self.spinners.is_possible() => Spinning::Never,
+            None => Spinning::ByYields,
+        }
+    }
+
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        for descriptor in &self.watched {
+            if let Poll::Ready(ready) = descriptor.poll_read_ready(context) {
+                // Before the look: what comes after it is told again.
+                ready?.clear_ready();
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn set_alarm(&mut self, time: Duration) {
+        let due = Instant::now() + time;
+        // Made here: a runtime without timers panics in the task, which ends what it cannot drive.
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if alarm.is_elapsed() || alarm.deadline() > due {
+            alarm.as_mut().reset(due);
+        }
+    }
+
+    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let alarm = self.alarm.as_mut();
+        alarm.map_or(Poll::Pending, |alarm| alarm.as_mut().poll(context))
+    }
+
+    async fn yield_now(&mut self) {
+        tokio::task::yield_now().await;
+    }
+}

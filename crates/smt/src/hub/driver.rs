@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Drives an endpoint that tasks use, while no future leads: receives, sends what has gathered, and does what is due.
+//!
+//! 1. It looks. While that pays it spins: in place where others run all tasks meanwhile, else by yielding.
+//! 2. Something has come: it sleeps until those whom it has told have taken what they were told, and looks again: what they
+//!    have sent leaves together.
+//! 3. Nothing comes: the watch is on, and it sleeps until that tells, until a timer, or until it is woken. While a future
+//!    leads it sees every millisecond whether that still looks.
+//!
+//! What runs it is a [`Runtime`]: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the endpoint's own
+//! (`io_thread`).
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smt_proto::Time;
+
+use super::Hub;
+use super::leader::{LED_MAX, Leader, LedBy};
+use crate::sync::thread;
+
+/// What a driver asks of whatever runs it.
+pub(crate) trait Runtime: Send {
+    /// How the driver may spin now; what is returned is kept as long as it does.
+    fn spinning(&self) -> Spinning<impl Sized>;
+
+    /// Ready when there may be something to receive.
+    ///
+    /// # Errors
+    /// The runtime shuts down.
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Sets the alarm to go off after this time, or sooner.
+    fn set_alarm(&mut self, time: Duration);
+
+    /// Ready when the alarm has gone off.
+    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Lets all tasks run that are ready to.
+    fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a driver may spin.
+pub(crate) enum Spinning<T> {
+    /// In place: others run all tasks meanwhile.
+    InPlace(T),
+    /// By yielding: nobody else runs tasks.
+    ByYields,
+    /// Not at all: enough others do.
+    Never,
+}
+
+/// The driver of one endpoint. Fields are dropped in their order: whoever is told that nobody drives may bind the address.
+pub(crate) struct Driver<R> {
+    runtime: R,
+    /// When it began to spin by yielding.
+    spinning_since: Option<Time>,
+    hub: Driven,
+}
+
+/// An endpoint that is driven. Its runtime may end before the endpoint, or have no timers: then nobody would ever wake
+/// those who wait.
+struct Driven(Arc<Hub>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// What a look comes to.
+enum Outcome {
+    /// Something has come, and those who were told run now.
+    Came,
+    /// Nothing yet: it is worth looking again.
+    Again,
+    /// A future looks.
+    Led,
+    /// Nothing comes, and the watch is on.
+    Quiet,
+}
+
+/// Why a sleep is over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wakeup {
+    Readable,
+    Raised,
+    Elapsed,
+}
+
+/// Nothing is left to be driven.
+struct Over;
+
+impl<R: Runtime> Driver<R> {
+    pub(crate) fn new(hub: Arc<Hub>, runtime: R) -> Self {
+        Self {
+            runtime,
+            spinning_since: None,
+            hub: Driven(hub),
+        }
+    }
+
+    /// Drives until the endpoint's last handle is gone, or the runtime shuts down.
+    pub(crate) async fn drive(mut self) {
+        let hub = Arc::clone(&self.hub.0);
+        // A runtime without timers cannot drive, and is to say so before anything depends on it.
+        self.runtime.set_alarm(IDLE_MAX);
+        loop {
+            let outcome = self.look(&hub);
+            let ended = match outcome {
+                Outcome::Came => self.await_turn(&hub).await,
+                Outcome::Again => {
+                    thread::yield_now();
+                    self.runtime.yield_now().await;
+                    Ok(())
+                }
+                Outcome::Led => self.sleep(&hub, LED_MAX).await,
+                Outcome::Quiet => self.sleep(&hub, IDLE_MAX).await,
+            };
+            if ended.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn look(&mut self, hub: &Hub) -> Outcome {
+        let Some(mut leader) = hub.try_lead(LedBy::Driver) else {
+            return Outcome::Led;
+        };
+        if leader.is_led_by_future() {
+            return Outcome::Led;
+        }
+        let has_come = match self.runtime.spinning() {
+            Spinning::InPlace(_spinner) => leader.spin(),
+            Spinning::Never => leader.look(),
+            Spinning::ByYields => {
+                return spin_by_yields(&mut self.spinning_since, leader, hub.now());
+            }
+        };
+        if has_come {
+            return Outcome::Came;
+        }
+        leader.stop();
+        Outcome::Quiet
+    }
+
+    /// Sleeps until those who were told have taken what they were told.
+    async fn await_turn(&mut self, hub: &Hub) -> Result<(), Over> {
+        // One alone runs before this driver does.
+        if hub.untaken() > 1 && hub.await_turn() {
+            let until = hub.now() + LED_MAX;
+            while hub.is_turn_awaited() {
+                let left = until.since(hub.now());
+                if left.is_zero() {
+                    hub.give_up_turn();
+                } else if self.next(hub, Await::Turn, left).await? == Wakeup::Elapsed {
+                    hub.give_up_turn();
+                }
+            }
+            if !hub.has_handlers() {
+                return Ok(());
+            }
+        }
+        // Those who are ready to run do so first.
+        self.runtime.yield_now().await;
+        Ok(())
+    }
+
+    /// Sleeps until something comes or is due, or somebody wakes this driver.
+    ///
+    /// # Errors
+    /// The endpoint has ended, or the runtime shuts down.
+    async fn sleep(&mut self, hub: &Hub, longest: Duration) -> Result<(), Over> {
+        let idle = {
+            let (mut core, now) = (hub.lock(), hub.now());
+            if core.is_over(now) {
+                return Err(Over);
+            }
+            core.sleep(now, longest)
+        };
+        let wakeup = self.next(hub, Await::Anything, idle).await?;
+        if wakeup == Wakeup::Elapsed {
+            hub.fire_due();
+        }
+        if let Some(mut leader) = hub.try_lead(LedBy::Driver) {
+            leader.wake(wakeup == Wakeup::Readable);
+        }
+        Ok(())
+    }
+
+    /// The next of what is awaited, for this time at most.
+    async fn next(&mut self, hub: &Hub, what: Await, time: Duration) -> Result<Wakeup, Over> {
+        let runtime = &mut self.runtime;
+        runtime.set_alarm(time);
+        poll_fn(|context| {
+            if what == Await::Anything
+                && let Poll::Ready(readable) = runtime.poll_readable(context)
+            {
+                return Poll::Ready(readable.map(|()| Wakeup::Readable).map_err(|_| Over));
+            }
+            if hub.poll_raised(context).is_ready() {
+                return Poll::Ready(Ok(Wakeup::Raised));
+            }
+            let elapsed = runtime.poll_alarm(context);
+            elapsed.map(|()| Ok(Wakeup::Elapsed))
+        })
+        .await
+    }
+}
+
+/// What a sleep is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Await {
+    Turn,
+    Anything,
+}
+
+/// One look, which is repeated when all tasks have run. `since`: when that began.
+fn spin_by_yields(since: &mut Option<Time>, mut leader: Leader<'_>, now: Time) -> Outcome {
+    if leader.look() {
+        if let Some(since) = since.take() {
+            leader.come(since, now);
+        }
+        return Outcome::Came;
+    }
+    let may_spin = match *since {
+        Some(since) => now.since(since) < leader.bound(),
+        None => !leader.has_told_many() && leader.begin(now),
+    };
+    if may_spin {
+        since.get_or_insert(now);
+        return Outcome::Again;
+    }
+    if let Some(since) = since.take() {
+        leader.miss(now.since(since));
+    }
+    leader.stop();
+    Outcome::Quiet
+}
+
+/// Sleep without any timer.
+const IDLE_MAX: Duration = Duration::from_secs(3600);
