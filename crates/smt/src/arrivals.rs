@@ -29,12 +29,18 @@ impl Arrivals {
     pub(crate) fn push(&mut self, arrival: Arrival) -> Option<Waker> {
         self.bytes += cost(&arrival);
         self.waiting.push_back(arrival);
-        self.leave_first()
+        self.next_acceptor()
     }
 
     /// How many wait and are not held back.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Takes back a request that was taken and has to wait after all.
+    pub(crate) fn hold_back(&mut self, arrival: Arrival) {
+        self.bytes += cost(&arrival);
+        self.held_back.push(arrival.rpc.session, arrival);
     }
 
     /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
@@ -95,7 +101,7 @@ impl Arrivals {
         if self.waiting.is_empty() {
             return None;
         }
-        self.leave_first()
+        self.next_acceptor()
     }
 
     /// Whoever is first, if a request was held back that need not wait any more, to be woken.
@@ -107,7 +113,7 @@ impl Arrivals {
         if self.acceptors.is_empty() || !self.held_back.is_ready(keeps_too_much) {
             return None;
         }
-        self.leave_first()
+        self.next_acceptor()
     }
 
     /// All who wait, to be woken.
@@ -115,11 +121,14 @@ impl Arrivals {
         self.acceptors.drain(..).map(|(_, acceptor)| acceptor)
     }
 
-    fn leave_first(&mut self) -> Option<Waker> {
+    /// Whoever is first, to be woken.
+    #[must_use]
+    pub(crate) fn next_acceptor(&mut self) -> Option<Waker> {
         self.acceptors.pop_front().map(|(_, acceptor)| acceptor)
     }
 }
 
-fn cost(arrival: &Arrival) -> usize {
+/// Memory of a message that waits.
+pub(crate) fn cost(arrival: &Arrival) -> usize {
     size_of::<Arrival>() + arrival.body.len()
 }

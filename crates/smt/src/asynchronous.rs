@@ -300,12 +300,18 @@ fn poll_task(
 }
 
 async fn accept(guard: &Arc<Guard>) -> Option<Request> {
+    if let Some(arrival) = guard.hub().accept_queued() {
+        return Some(Request::new(Arc::clone(guard), arrival));
+    }
     let mut place = AcceptPlace {
         guard,
         ticket: None,
     };
     let ticket = &mut place.ticket;
-    let arrival = polled(guard, |core, _, waker| core.poll_accept(ticket, waker)).await?;
+    let arrival = polled(guard, |core, _, waker| {
+        core.poll_accept_several(ticket, waker)
+    })
+    .await?;
     Some(Request::new(Arc::clone(guard), arrival))
 }
 

@@ -23,6 +23,7 @@ use smt_proto::{
 };
 use smt_wire::{AbortCode, SessionIndex};
 
+use crate::accept_queue::{AcceptQueue, MORE_BYTES_MAX, MORE_MAX};
 use crate::answer_queue::Answer;
 use crate::arrivals::Arrivals;
 use crate::completion::{Completion, Completions};
@@ -61,6 +62,8 @@ pub(crate) struct Core {
     /// Callers that wait for ids.
     admission: Vec<Waker>,
     arrivals: Arrivals,
+    /// Those that were taken together; tasks take them without the lock.
+    accepted: Arc<AcceptQueue>,
     /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
     alarms: BTreeMap<(Time, u64), Waker>,
     next_ticket: u64,
@@ -104,6 +107,7 @@ impl Core {
             peers: HashMap::new(),
             admission: Vec::new(),
             arrivals: Arrivals::default(),
+            accepted: Arc::new(AcceptQueue::new()),
             alarms: BTreeMap::new(),
             next_ticket: 0,
             finishers: Vec::new(),
@@ -130,6 +134,11 @@ impl Core {
         self.changed
     }
 
+    /// What was taken together by one acceptor.
+    pub(crate) fn accepted(&self) -> &Arc<AcceptQueue> {
+        &self.accepted
+    }
+
     /// Tells what has happened to those who wait for it: their slots are filled, and their wakers wait for
     /// [`Core::take_woken`].
     pub(crate) fn tell_all(&mut self) {
@@ -147,7 +156,6 @@ impl Core {
     }
 
     /// Whether requests were taken that are not answered yet.
-    #[cfg(feature = "tokio")]
     pub(crate) fn has_unanswered(&self) -> bool {
         self.unanswered > 0
     }
@@ -354,6 +362,7 @@ impl Core {
                     // It waits for its answer, so this cannot be refused.
                     let _ = self.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
                 }
+                self.hold_back_accepted(rpc.session);
                 outcome
             }
             Answer::Abort(rpc, code) => self.endpoint.abort(now, rpc, code),
@@ -372,17 +381,8 @@ impl Core {
     ) -> Poll<Option<Arrival>> {
         // From now on somebody takes what comes.
         self.endpoint.set_untaken_max(usize::MAX);
-        // A caller that has given up meanwhile is not served any more.
-        let endpoint = &self.endpoint;
-        let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
-        let keeps_too_much = |session| endpoint.keeps_too_much(session);
-        let waiting = self.arrivals.len();
-        let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
-        let taken = waiting - self.arrivals.len();
-        self.endpoint.set_untaken(self.arrivals.bytes());
-        let is_request = arrival.as_ref().is_some_and(|one| !one.is_one_way);
-        self.unanswered += usize::from(is_request);
-        self.ends_turn |= self.turn.take(taken);
+        let arrival = self.accepted.pop().or_else(|| self.take_arrival());
+        self.note_untaken();
         if arrival.is_some() || self.is_closed {
             ticket
                 .take()
@@ -394,11 +394,72 @@ impl Core {
         Poll::Pending
     }
 
+    /// The same for a task, which takes some more for the next ones.
+    pub(crate) fn poll_accept_several(
+        &mut self,
+        ticket: &mut Option<u64>,
+        waker: &Waker,
+    ) -> Poll<Option<Arrival>> {
+        let accepted = self.poll_accept(ticket, waker);
+        if !matches!(accepted, Poll::Ready(Some(_))) {
+            return accepted;
+        }
+        for _ in 0..MORE_MAX {
+            if self.accepted.bytes() >= MORE_BYTES_MAX {
+                break;
+            }
+            let Some(arrival) = self.take_arrival() else {
+                break;
+            };
+            self.accepted.push(arrival);
+        }
+        self.note_untaken();
+        accepted
+    }
+
+    /// Takes the first message that need not wait.
+    fn take_arrival(&mut self) -> Option<Arrival> {
+        // A caller that has given up meanwhile is not served any more.
+        let endpoint = &self.endpoint;
+        let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
+        let keeps_too_much = |session| endpoint.keeps_too_much(session);
+        let waiting = self.arrivals.len();
+        let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
+        let taken = waiting - self.arrivals.len();
+        let is_request = arrival.as_ref().is_some_and(|one| !one.is_one_way);
+        self.unanswered += usize::from(is_request);
+        self.ends_turn |= self.turn.take(taken);
+        arrival
+    }
+
+    /// A reply to a session is kept. If that makes too many, requests that were taken together wait after all.
+    fn hold_back_accepted(&mut self, session: SessionIndex) {
+        if self.accepted.is_empty() || !self.endpoint.keeps_too_much(session) {
+            return;
+        }
+        let endpoint = &self.endpoint;
+        let waits =
+            |arrival: &Arrival| !arrival.is_one_way && endpoint.keeps_too_much(arrival.rpc.session);
+        for arrival in self.accepted.take_if(waits) {
+            self.unanswered = self.unanswered.saturating_sub(1);
+            self.arrivals.hold_back(arrival);
+        }
+    }
+
+    fn note_untaken(&mut self) {
+        let bytes = self.arrivals.bytes() + self.accepted.bytes();
+        self.endpoint.set_untaken(bytes);
+    }
+
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
     #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
         self.arrivals.leave(ticket);
-        self.woken.extend(self.arrivals.next_for_waiting());
+        let acceptor = match self.accepted.is_empty() {
+            true => self.arrivals.next_for_waiting(),
+            false => self.arrivals.next_acceptor(),
+        };
+        self.woken.extend(acceptor);
     }
 
     /// Ready when no request is in progress and all replies are acknowledged.
@@ -460,6 +521,11 @@ impl Core {
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
             Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),
+            Event::Cancelled(rpc) => {
+                if self.accepted.remove(rpc) {
+                    self.unanswered = self.unanswered.saturating_sub(1);
+                }
+            }
             Event::Unblocked(_) => self.woken.append(&mut self.admission),
             _ => {}
         }
@@ -491,7 +557,7 @@ impl Core {
         });
         self.turn.tell();
         self.woken.extend(acceptor);
-        self.endpoint.set_untaken(self.arrivals.bytes());
+        self.note_untaken();
     }
 
     fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {

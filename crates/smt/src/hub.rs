@@ -37,11 +37,14 @@ use smt_wire::AbortCode;
 use caretaker::take_care;
 use threads::Lead;
 
+use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::{Answer, AnswerQueue};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::driver_signal::DriverSignal;
 use crate::error::{ErrorKind, OpenError};
+#[cfg(feature = "tokio")]
+use crate::message::Arrival;
 use crate::outbox::Batch;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
@@ -53,6 +56,7 @@ pub(crate) struct Hub {
     core: Mutex<Core>,
     turn: Arc<Turn>,
     answers: AnswerQueue,
+    accepted: Arc<AcceptQueue>,
     lead: Mutex<Lead>,
     local_address: SocketAddr,
     clock: Clock,
@@ -103,6 +107,7 @@ impl Hub {
         let is_for_threads = drive.by == DriveBy::Threads;
         let hub = Arc::new(Self {
             turn: Arc::clone(core.turn()),
+            accepted: Arc::clone(core.accepted()),
             core: Mutex::new(core),
             answers: AnswerQueue::new(),
             lead: Mutex::new(Lead::default()),
@@ -302,6 +307,12 @@ impl Hub {
         if self.turn.take(1) {
             self.wake_driver();
         }
+    }
+
+    /// A message that another acceptor has taken for this one.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn accept_queued(&self) -> Option<Arrival> {
+        self.accepted.pop()
     }
 
     /// Replies to a request whose caller takes at most so many bytes. If a task finds the lock taken, the reply waits for

@@ -57,6 +57,15 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
+mod accept_queue;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod answer_queue;
 mod arrivals;
 #[cfg(feature = "tokio")]
@@ -65,12 +74,24 @@ pub mod blocking;
 mod builder;
 mod clock;
 mod completion;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod core;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod cork;
 mod driver_signal;
 mod durable;
 mod error;
 mod held_back;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod hub;
 mod key_log;
 mod message;
@@ -81,12 +102,24 @@ pub mod plaintext;
 pub mod polled;
 mod session;
 mod shards;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod spin;
 mod state_lock;
 mod statistics;
 mod sync;
 mod target;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod task;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "tasks alone use the rest of it")
+)]
 mod turn;
 
 #[cfg(feature = "tokio")]
