@@ -40,6 +40,8 @@ pub struct Builder {
     config: Config,
     udp: UdpOptions,
     spin: Option<Duration>,
+    #[cfg(feature = "tokio")]
+    has_io_thread: bool,
     connect_deadline: Option<Duration>,
     key_log: Option<Arc<dyn KeyLog>>,
     has_dscp: bool,
@@ -131,12 +133,23 @@ impl Builder {
         self
     }
 
-    /// How long a waiting thread spins before it blocks, 100 us by default; zero never spins. Blocking endpoints only.
+    /// How long whoever waits for messages spins before it sleeps, 100 us by default; zero never spins. It means the same for
+    /// a thread that waits, a future in `block_on`, the task that drives and an I/O thread. Polled endpoints do not wait.
     ///
     /// It spins only while what it waits for mostly comes in that time, and yields its core between looks. Where calls
-    /// follow each other closely a thread that waits so takes up to a whole core; CPU per call is in docs/PERF.md.
+    /// follow each other closely an endpoint that waits so takes up to a whole core; CPU per call is in docs/PERF.md. Of the
+    /// workers of a runtime half at most spin, and none where there is one alone: then all tasks run between two looks.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
+        self
+    }
+
+    /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. For runtimes whose workers are
+    /// kept busy or blocked by handlers: messages are received, acknowledged and sent meanwhile. Where they are not it
+    /// costs a hand-over between threads for each call. Endpoints for tasks alone, on Linux alone.
+    #[cfg(feature = "tokio")]
+    pub fn io_thread(mut self, on: bool) -> Self {
+        self.has_io_thread = on;
         self
     }
 

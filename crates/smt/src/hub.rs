@@ -509,4 +509,6 @@ pub(crate) enum DriveBy {
     OneWorker,
     /// The threads of a runtime that has several.
     Workers,
+    /// A thread of the endpoint's own; tasks run on any runtime.
+    IoThread,
 }

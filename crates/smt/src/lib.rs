@@ -93,6 +93,8 @@ mod held_back;
     allow(dead_code, reason = "tasks alone use the rest of it")
 )]
 mod hub;
+#[cfg(all(feature = "tokio", target_os = "linux"))]
+mod io_thread;
 mod key_log;
 mod message;
 mod outbox;

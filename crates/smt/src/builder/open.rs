@@ -238,8 +238,9 @@ impl Builder {
     #[cfg(feature = "tokio")]
     fn task_server(&self, basis: &Basis, seat: Seat) -> Result<crate::Server, OpenError> {
         let udp = seat.udp.clone();
-        let guard = self.server(basis, seat, of_runtime())?;
-        spawn(&guard, udp.as_ref())?;
+        let by = self.driver_of_tasks()?;
+        let guard = self.server(basis, seat, by)?;
+        spawn(&guard, udp.as_ref(), by)?;
         Ok(crate::Server::new(guard))
     }
 
@@ -268,11 +269,26 @@ impl Builder {
         remote: &Remote,
     ) -> Result<crate::Client, OpenError> {
         let udp = seat.udp.clone();
-        let guard = self.client(basis, seat, remote, of_runtime())?;
-        spawn(&guard, udp.as_ref())?;
+        let by = self.driver_of_tasks()?;
+        let guard = self.client(basis, seat, remote, by)?;
+        spawn(&guard, udp.as_ref(), by)?;
         let client = crate::Client::new(guard, remote.address);
         client.connect().await?;
         Ok(client)
+    }
+
+    /// Who drives an endpoint that is opened on this runtime.
+    #[cfg(feature = "tokio")]
+    fn driver_of_tasks(&self) -> Result<DriveBy, OpenError> {
+        if self.has_io_thread && !cfg!(target_os = "linux") {
+            return Err(OpenError::Options("`io_thread` needs Linux"));
+        }
+        let workers = crate::asynchronous::workers(&tokio::runtime::Handle::current());
+        Ok(match workers {
+            _ if self.has_io_thread => DriveBy::IoThread,
+            ..=1 => DriveBy::OneWorker,
+            _ => DriveBy::Workers,
+        })
     }
 
     fn server(&self, basis: &Basis, seat: Seat, by: DriveBy) -> Result<Arc<Guard>, OpenError> {
@@ -347,22 +363,21 @@ impl Remote {
     }
 }
 
-/// Who drives an endpoint that is opened on this runtime.
 #[cfg(feature = "tokio")]
-fn of_runtime() -> DriveBy {
-    match crate::asynchronous::workers(&tokio::runtime::Handle::current()) {
-        ..=1 => DriveBy::OneWorker,
-        _ => DriveBy::Workers,
-    }
-}
-
-#[cfg(feature = "tokio")]
-fn spawn(guard: &Arc<Guard>, udp: Option<&Arc<UdpCarrier>>) -> Result<(), OpenError> {
+fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<(), OpenError> {
     let udp = udp.expect("tasks are driven over sockets");
-    crate::asynchronous::spawn_driver(guard, udp).map_err(|reason| OpenError::System {
-        what: "registering the socket with tokio",
-        reason,
-    })
+    let (what, outcome) = match by {
+        #[cfg(target_os = "linux")]
+        DriveBy::IoThread => (
+            "starting the endpoint's thread",
+            crate::io_thread::spawn_io_thread(guard, udp),
+        ),
+        _ => (
+            "registering the socket with tokio",
+            crate::asynchronous::spawn_driver(guard, udp),
+        ),
+    };
+    outcome.map_err(|reason| OpenError::System { what, reason })
 }
 
 /// Messages of a server wait in so much memory of a client that has never called `accept`.

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Calls between tasks succeed whoever drives: a runtime of one worker or of several, a future in `block_on`, or a thread of
+//! the endpoint's own; with handlers in the accept loop and as tasks, and beside handlers that block all workers.
+
+use std::time::Duration;
+
+use smt::{Builder, Client, Server};
+use tokio::runtime::{Builder as RuntimeBuilder, Runtime};
+use tokio::task::JoinSet;
+
+use crate::support::payload::payload;
+use crate::support::{Credentials, echo};
+
+const CALLERS: u64 = 50;
+const CALLS: u64 = 100;
+
+fn runtimes() -> [Runtime; 3] {
+    let workers = |count| {
+        let mut builder = RuntimeBuilder::new_multi_thread();
+        builder.worker_threads(count).enable_all().build().unwrap()
+    };
+    let current = RuntimeBuilder::new_current_thread().enable_all().build();
+    [current.unwrap(), workers(1), workers(4)]
+}
+
+async fn pair(choose: impl Fn(Builder) -> Builder) -> (Client, Server) {
+    let credentials = Credentials::new();
+    let server = choose(credentials.server()).bind("127.0.0.1:0").await;
+    let server = server.unwrap();
+    let client = choose(credentials.client()).connect(server.local_address());
+    (client.await.unwrap(), server)
+}
+
+/// How a server answers.
+#[derive(Clone, Copy, Debug)]
+enum Handlers {
+    Inline,
+    Spawned,
+}
+
+async fn serve(server: Server, handlers: Handlers) {
+    while let Some(request) = server.accept().await {
+        match handlers {
+            Handlers::Inline => echo(request),
+            Handlers::Spawned => drop(tokio::spawn(async move { echo(request) })),
+        }
+    }
+}
+
+/// Callers that each call again when they have their reply, in messages of several lengths.
+async fn call(client: &Client) {
+    let mut callers = JoinSet::new();
+    for number in 0..CALLERS {
+        let client = client.clone();
+        callers.spawn(async move {
+            for call in 0..CALLS {
+                let length = if call % 10 == 9 { 20_000 } else { 64 };
+                let body = payload(number * CALLS + call, length);
+                assert_eq!(client.call(body.clone()).await.unwrap(), body);
+            }
+        });
+    }
+    while let Some(outcome) = callers.join_next().await {
+        outcome.unwrap();
+    }
+}
+
+#[test]
+fn every_runtime_drives_with_every_kind_of_handler() {
+    for runtime in runtimes() {
+        for handlers in [Handlers::Inline, Handlers::Spawned] {
+            for has_io_thread in [false, true] {
+                runtime.block_on(async {
+                    let (client, server) = pair(|builder| builder.io_thread(has_io_thread)).await;
+                    tokio::spawn(serve(server, handlers));
+                    call(&client).await;
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn future_in_block_on_leads_for_tasks_beside_it() {
+    for runtime in runtimes() {
+        for handlers in [Handlers::Inline, Handlers::Spawned] {
+            runtime.block_on(async {
+                let (client, server) = pair(|builder| builder).await;
+                let shut_down = server.clone();
+                let calling = tokio::spawn(async move {
+                    call(&client).await;
+                    shut_down.shutdown(Duration::ZERO).await;
+                });
+                // The accept loop is what `block_on` polls.
+                serve(server, handlers).await;
+                calling.await.unwrap();
+            });
+        }
+    }
+}
+
+/// A future that leads is dropped in the middle of it, again and again: others still get what is theirs.
+#[test]
+fn futures_that_lead_may_be_dropped_at_any_time() {
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let (client, server) = pair(|builder| builder).await;
+            tokio::spawn(serve(server, Handlers::Inline));
+            let beside = client.clone();
+            let calling = tokio::spawn(async move { call(&beside).await });
+            while !calling.is_finished() {
+                let limit = Duration::from_micros(300);
+                // It leads while nothing comes for it, and is dropped.
+                let _ = tokio::time::timeout(limit, client.accept()).await;
+                tokio::select! {
+                    biased;
+                    reply = client.call("beside") => assert_eq!(reply.unwrap(), "beside"),
+                    () = tokio::task::yield_now() => {}
+                }
+            }
+            calling.await.unwrap();
+        });
+    }
+}
+
+/// Whoever led does something else for long: the runtime takes over.
+#[test]
+fn others_are_served_while_the_future_that_led_is_busy() {
+    let [_, _, runtime] = runtimes();
+    runtime.block_on(async {
+        let (client, server) = pair(|builder| builder).await;
+        tokio::spawn(serve(server, Handlers::Inline));
+        for _ in 0..20 {
+            // This call leads, and leaves the lead behind.
+            assert_eq!(client.call("hi").await.unwrap(), "hi");
+            let (beside, sender) = (client.clone(), std::sync::mpsc::channel());
+            tokio::spawn(async move { sender.0.send(beside.call("beside").await.unwrap()) });
+            // A thread that blocks polls nothing.
+            assert_eq!(sender.1.recv().unwrap(), "beside");
+        }
+    });
+}
+
+/// With a thread of its own an endpoint answers for a runtime whose only worker a handler blocks.
+#[test]
+fn io_thread_receives_while_handlers_block_all_workers() {
+    let runtime = RuntimeBuilder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let (client, server) = runtime.block_on(pair(|builder| builder.io_thread(true)));
+    let (blocked, unblock) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+    runtime.spawn(async move {
+        blocked.0.send(()).unwrap();
+        unblock.1.recv().unwrap();
+    });
+    blocked.1.recv().unwrap();
+    // Elsewhere somebody calls: the request is received, and acknowledged, while no task runs.
+    let other = RuntimeBuilder::new_current_thread().enable_all().build();
+    other.unwrap().block_on(async {
+        let sending = client.send("delivered");
+        sending.await.unwrap();
+    });
+    assert_eq!(server.statistics().protocol.messages_delivered, 1);
+    unblock.0.send(()).unwrap();
+    let request = runtime.block_on(server.accept()).unwrap();
+    assert_eq!(request.body(), "delivered");
+}
+
+#[test]
+fn io_thread_ends_with_its_endpoint_and_frees_the_address() {
+    let [runtime, ..] = runtimes();
+    runtime.block_on(async {
+        let (client, server) = pair(|builder| builder.io_thread(true)).await;
+        let address = server.local_address();
+        client.close().await;
+        server.shutdown(Duration::ZERO).await;
+        std::net::UdpSocket::bind(address).unwrap();
+    });
+}
