@@ -42,7 +42,7 @@ pub(crate) fn markdown(results: &Results) -> String {
 
 impl Check {
     fn is_more_better(&self) -> bool {
-        self.key.figure == "gbit_per_s"
+        ["gbit_per_s", "per_second"].contains(&self.key.figure)
     }
 
     /// Who of ours, and the ratio; `None` if something was not measured.
@@ -73,6 +73,7 @@ impl Check {
         let scenario = match self.key.scenario {
             Scenario::Unloaded => format!("unloaded, {size} B"),
             Scenario::Load => format!("load, {size} B x{callers}"),
+            Scenario::Busy => format!("handlers that compute, {size} B x{callers}"),
             Scenario::Goodput => "1 MB messages".to_owned(),
             Scenario::Beside => "64 B beside 1 MB".to_owned(),
             Scenario::Open => "open loop".to_owned(),
@@ -212,6 +213,14 @@ fn tokio() -> Vec<Check> {
         check(goodput, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 1.2),
         check(beside, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 0.1),
     ]);
+    for place in ["loopback", "loopback unpinned"] {
+        let of = |figure| key(place, Scenario::Busy, 64, 1_000, figure);
+        let pair: (&[&str], &[&str]) = (&["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"]);
+        checks.extend([
+            check(of("p99_us"), pair, 1.0),
+            check(of("per_second"), pair, 1.0),
+        ]);
+    }
     checks
 }
 

@@ -56,6 +56,7 @@ fn prepare<'a>(
                 callers: OPEN_CALLERS,
                 request: size,
                 reply: size,
+                work_us: 0,
             }];
             let mut callers = connect(peer, job, &warm, 0)?;
             callers.closed(&warm, warm_up).doing("warming up")?;

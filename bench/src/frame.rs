@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is in messages, and how streams of bytes are cut into them. The same for all peers.
 //!
-//! A request begins with the length that its reply is to have; the rest is zeros. If that is the request's own length
-//! the reply is the request, else zeros.
+//! A request begins with the length that its reply is to have, and how many microseconds its handler is to compute; the
+//! rest is zeros. If the length is the request's own the reply is the request, else zeros.
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -15,8 +16,30 @@ pub(crate) fn request(length: u32, reply: u32) -> Bytes {
     bytes.into()
 }
 
+/// The same, whose handler computes for so many microseconds.
+pub(crate) fn busy_request(length: u32, reply: u32, work_us: u32) -> Bytes {
+    let mut bytes = request(length, reply).to_vec();
+    if let Some(work) = bytes.get_mut(WORK) {
+        work.copy_from_slice(&work_us.to_be_bytes());
+    }
+    bytes.into()
+}
+
+/// Computes for as long as a request wants it.
+pub(crate) fn work(request: &[u8]) {
+    let work = request.get(WORK).and_then(|bytes| bytes.try_into().ok());
+    let work_us = work.map_or(0, u32::from_be_bytes);
+    if work_us > 0 {
+        let (began, time) = (Instant::now(), Duration::from_micros(work_us.into()));
+        while began.elapsed() < time.min(WORK_MAX) {
+            std::hint::spin_loop();
+        }
+    }
+}
+
 /// What a server replies.
 pub(crate) fn answer(request: Bytes) -> Bytes {
+    work(&request);
     match reply_length(&request) {
         length if length == request.len() => request,
         length => zeros(length),
@@ -70,6 +93,10 @@ fn parse(bytes: &[u8]) -> Option<(u32, std::ops::Range<usize>)> {
     Some((word(number), body))
 }
 
+/// Where a request says how long its handler computes.
+const WORK: std::ops::Range<usize> = 4..8;
+/// However long a request says.
+const WORK_MAX: Duration = Duration::from_millis(10);
 /// The largest message.
 pub(crate) const ZEROS_BYTES: usize = 1 << 22;
 
@@ -81,6 +108,13 @@ mod tests {
     fn a_reply_is_as_long_as_was_wanted() {
         assert_eq!(answer(request(64, 64)), request(64, 64));
         assert_eq!(answer(request(1_000, 10)).len(), 10);
+    }
+
+    #[test]
+    fn handler_computes_for_as_long_as_is_wanted() {
+        let began = Instant::now();
+        assert_eq!(answer(busy_request(64, 64, 500)).len(), 64);
+        assert!(began.elapsed() >= Duration::from_micros(500));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod turns;
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use arrivals::Arrivals;
@@ -25,6 +26,7 @@ pub(crate) use threads::{ThreadCaller, Threads};
 pub(crate) use turns::{Exchange, Turns};
 
 use crate::failure::Failure;
+use crate::frame;
 
 /// Callers that do the same.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -35,6 +37,15 @@ pub(crate) struct Group {
     pub(crate) request: u32,
     /// Bytes of each reply.
     pub(crate) reply: u32,
+    /// Microseconds that each handler computes.
+    pub(crate) work_us: u32,
+}
+
+impl Group {
+    /// What each of them sends.
+    pub(crate) fn message(&self) -> Bytes {
+        frame::busy_request(self.request, self.reply, self.work_us)
+    }
 }
 
 /// Connected callers.

@@ -121,6 +121,24 @@ const VIEWS: &[View] = &[
         None,
     ),
     View::new(
+        Scenario::Busy,
+        "per_second",
+        "Handlers that compute: RPCs a second",
+        None,
+    ),
+    View::new(
+        Scenario::Busy,
+        "p50_us",
+        "Handlers that compute: p50 in us",
+        None,
+    ),
+    View::new(
+        Scenario::Busy,
+        "p99_us",
+        "Handlers that compute: p99 in us",
+        None,
+    ),
+    View::new(
         Scenario::Goodput,
         "gbit_per_s",
         "Messages of 1 MB, four at a time: Gbit/s",

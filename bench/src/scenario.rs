@@ -17,6 +17,8 @@ pub(crate) enum Scenario {
     Unloaded,
     /// Many calls at a time
     Load,
+    /// A thousand calls at a time whose handlers compute
+    Busy,
     /// Messages of 1 MB, four at a time, with short replies
     Goodput,
     /// Short calls beside four transfers of 1 MB on the same connection
@@ -69,14 +71,12 @@ impl Scenario {
                 });
                 cases.collect()
             }
+            Self::Busy => vec![self.closed("64 B x1000, 100 us each".to_owned(), vec![BUSY], 0.0)],
             Self::Goodput => vec![self.closed("1 MB x4".to_owned(), vec![BULK], 0.0)],
             Self::Beside => {
-                let small = Group {
-                    callers: 1,
-                    request: 64,
-                    reply: 64,
-                };
-                vec![self.closed("64 B beside 1 MB x4".to_owned(), vec![small, BULK], 0.0)]
+                let mut groups = echo(1, Size(64));
+                groups.push(BULK);
+                vec![self.closed("64 B beside 1 MB x4".to_owned(), groups, 0.0)]
             }
             Self::Open => {
                 let rates = plan.rates.iter();
@@ -165,6 +165,7 @@ fn echo(callers: usize, size: Size) -> Vec<Group> {
         callers,
         request: size.0,
         reply: size.0,
+        work_us: 0,
     }]
 }
 
@@ -173,6 +174,14 @@ const BULK: Group = Group {
     callers: 4,
     request: 1 << 20,
     reply: 64,
+    work_us: 0,
+};
+/// Handlers that keep all workers busy.
+const BUSY: Group = Group {
+    callers: 1_000,
+    request: 64,
+    reply: 64,
+    work_us: 100,
 };
 /// Calls in progress over many sessions.
 const SESSIONS_CALLERS: usize = 100;

@@ -100,7 +100,7 @@ async fn call_until<C: TaskCaller>(
     group: Group,
     duration: Duration,
 ) -> Result<Tally, Failure> {
-    let request = frame::request(group.request, group.reply);
+    let request = group.message();
     let mut tally = Tally::new()?;
     let began = Instant::now();
     let mut last = began;

@@ -89,7 +89,7 @@ fn call_until<C: ThreadCaller>(
     duration: Duration,
     is_failed: &AtomicBool,
 ) -> Result<Tally, Failure> {
-    let request = frame::request(group.request, group.reply);
+    let request = group.message();
     let mut tally = Tally::new()?;
     let began = Instant::now();
     let mut last = began;

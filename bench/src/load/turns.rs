@@ -55,10 +55,7 @@ struct Caller {
 
 impl<E: Exchange> Callers for Turns<E> {
     fn closed(&mut self, groups: &[Group], duration: Duration) -> Result<Vec<Tally>, Failure> {
-        let requests: Vec<Bytes> = groups
-            .iter()
-            .map(|group| frame::request(group.request, group.reply))
-            .collect();
+        let requests: Vec<Bytes> = groups.iter().map(Group::message).collect();
         let empty = groups.iter().map(|_| Tally::new());
         let mut tallies = empty.collect::<Result<Vec<_>, _>>()?;
         let began = Instant::now();

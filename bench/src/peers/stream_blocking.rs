@@ -160,6 +160,7 @@ fn echo(mut stream: impl Read + Write) -> io::Result<()> {
     let (mut message, mut out) = (Vec::new(), Vec::new());
     loop {
         read_message(&mut stream, &mut message)?;
+        frame::work(&message);
         match frame::reply_length(&message) {
             length if length == message.len() => write_message(&mut stream, &message, &mut out)?,
             length => write_message(&mut stream, &frame::zeros(length), &mut out)?,

@@ -161,6 +161,7 @@ async fn echo(mut stream: server::TlsStream<BufReader<TcpStream>>, _: usize) -> 
     let (mut message, mut out) = (Vec::new(), Vec::new());
     loop {
         read_message(&mut stream, &mut message).await?;
+        frame::work(&message);
         match frame::reply_length(&message) {
             length if length == message.len() => {
                 write_message(&mut stream, &message, &mut out).await?

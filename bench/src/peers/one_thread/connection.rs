@@ -93,6 +93,7 @@ impl<C: Channel> Connection<C> {
     pub(super) fn receive_and_reply(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.out);
         let outcome = self.receive(buffer, |number, request| {
+            frame::work(request);
             let length = frame::reply_length(request);
             out.extend_from_slice(&frame::numbered(length, number));
             if length == request.len() {
