@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two processes and a million RPCs, directly and through loss. Run by hand, in release:
+//! Two processes and a million RPCs, directly and through loss, between threads and between tasks on two workers. Run by
+//! hand, in release:
 //!
 //! ```text
 //! cargo test --release -p smt --test soak -- --ignored --nocapture --test-threads=1
@@ -15,92 +16,194 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use smt::{Builder, KeyEnds, Padding, RegisteredKey, Suite, blocking};
+use smt::{Builder, Bytes, Error, KeyEnds, Padding, RegisteredKey, Request, Statistics, Suite};
 use support::forwarder::Forwarder;
 use support::lossy::lossy;
 use support::payload::{is_payload, payload};
 use support::random::{Random, seed};
 use support::serve;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 /// What a request begins with: its number (u64) and the size of the reply that it wants (u32).
 const HEADER: usize = 12;
 const THREADS: u64 = 16;
+const TASKS: u64 = 64;
 
 #[test]
 #[ignore = "takes minutes: run by hand"]
-fn direct() {
-    soak(false);
+fn threads_call_directly() {
+    soak(Kind::Threads, false);
 }
 
 #[test]
 #[ignore = "takes minutes: run by hand"]
-fn through_loss() {
-    soak(true);
+fn threads_call_through_loss() {
+    soak(Kind::Threads, true);
+}
+
+#[test]
+#[ignore = "takes minutes: run by hand"]
+fn tasks_call_directly() {
+    soak(Kind::Tasks, false);
+}
+
+#[test]
+#[ignore = "takes minutes: run by hand"]
+fn tasks_call_through_loss() {
+    soak(Kind::Tasks, true);
+}
+
+/// What both processes consist of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Threads,
+    /// On a runtime of two workers; the server's spawns a task for each request.
+    Tasks,
+}
+
+/// How many calls there are, and what has become of them.
+struct Calls {
+    count: u64,
+    seed: u64,
+    began: Instant,
+    done: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Calls {
+    /// The numbers of one of so many callers.
+    fn of(&self, caller: u64, callers: u64) -> impl Iterator<Item = u64> + use<> {
+        (caller..self.count).step_by(callers as usize)
+    }
+
+    fn note(&self, exchanged: usize) {
+        self.bytes.fetch_add(exchanged as u64, Ordering::Relaxed);
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of((self.count / 10).max(1)) {
+            println!("{done} calls after {:.1?}", self.began.elapsed());
+        }
+    }
 }
 
 /// Calls, through loss or not.
-fn soak(is_lossy: bool) {
+fn soak(kind: Kind, is_lossy: bool) {
     let seed = seed();
-    let calls = std::env::var("SMT_SOAK_CALLS").map_or(1_000_000, |text| text.parse().unwrap());
-    let server = ServerProcess::start();
+    let count = std::env::var("SMT_SOAK_CALLS").map_or(1_000_000, |text| text.parse().unwrap());
+    let server = ServerProcess::start(kind);
     let forwarder = is_lossy.then(|| Forwarder::new(server.address, lossy(seed)));
     let address = forwarder
         .as_ref()
         .map_or(server.address, Forwarder::address);
-    let client = options(Builder::new(), "client", "server")
-        .connect_blocking(address)
-        .unwrap();
+    let calls = Arc::new(Calls {
+        count,
+        seed,
+        began: Instant::now(),
+        done: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+    });
+    let builder = options(Builder::new(), "client", "server");
+    let statistics = match kind {
+        Kind::Threads => call_by_threads(builder, address, &calls),
+        Kind::Tasks => call_by_tasks(builder, address, &calls),
+    };
+    report(&calls, &statistics);
+    assert_eq!(statistics.memory, 0);
+    let executed = server.finish();
+    assert_eq!(executed, count, "executions at the server");
+}
+
+fn call_by_threads(builder: Builder, address: SocketAddr, calls: &Calls) -> Statistics {
+    let client = builder.connect_blocking(address).unwrap();
     let session = client.connect().unwrap();
-    let (began, done, bytes) = (Instant::now(), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (client, done, bytes) = (&client, &done, &bytes);
+            let client = &client;
             scope.spawn(move || {
-                for number in (thread..calls).step_by(THREADS as usize) {
-                    let exchanged = exchange(client, seed, (number, calls));
-                    bytes.fetch_add(exchanged, Ordering::Relaxed);
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    if done % (calls / 10).max(1) == 0 {
-                        println!("{done} calls after {:.1?}", began.elapsed());
-                    }
+                for number in calls.of(thread, THREADS) {
+                    let exchange = Exchange::new(calls, number);
+                    let reply = client.call(exchange.body.clone()).wait();
+                    calls.note(exchange.check(reply));
                 }
             });
         }
     });
-    report(began.elapsed(), calls, bytes.into_inner(), &client);
     assert!(session.facts().is_some(), "the session has ended");
-    assert_eq!(client.statistics().memory, 0);
-    let executed = server.finish();
-    assert_eq!(executed, calls, "executions at the server");
+    client.statistics()
 }
 
-/// One call, checked; how many bytes of messages it moved.
-fn exchange(client: &blocking::Client, seed: u64, (number, calls): (u64, u64)) -> u64 {
-    let mut random = Random::new(seed ^ (number << 20));
-    let (ask, answer) = (
-        HEADER + size(&mut random, (number, calls)),
-        HASH + size(&mut random, (number, calls)),
-    );
-    let mut body = payload(number, ask);
-    body[8..HEADER].copy_from_slice(&(answer as u32).to_be_bytes());
-    let hash = hash(&body);
-    let reply = client
-        .call(body)
-        .wait()
-        .unwrap_or_else(|error| panic!("{number}: {error}"));
-    assert_eq!(
-        reply[..HASH],
-        hash.to_be_bytes(),
-        "{number}: the server got something else"
-    );
-    assert!(
-        is_payload(&reply[HASH..], number, answer - HASH),
-        "{number}: the reply is wrong"
-    );
-    (ask + answer) as u64
+fn call_by_tasks(builder: Builder, address: SocketAddr, calls: &Arc<Calls>) -> Statistics {
+    two_workers().block_on(async {
+        let client = builder.connect(address).await.unwrap();
+        let session = client.connect().await.unwrap();
+        let mut callers = JoinSet::new();
+        for task in 0..TASKS {
+            let (client, calls) = (client.clone(), Arc::clone(calls));
+            callers.spawn(async move {
+                for number in calls.of(task, TASKS) {
+                    let exchange = Exchange::new(&calls, number);
+                    let reply = client.call(exchange.body.clone()).await;
+                    calls.note(exchange.check(reply));
+                }
+            });
+        }
+        while let Some(outcome) = callers.join_next().await {
+            outcome.unwrap();
+        }
+        assert!(session.facts().is_some(), "the session has ended");
+        client.statistics()
+    })
+}
+
+fn two_workers() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
+}
+
+/// One call, and what its reply is to be.
+struct Exchange {
+    number: u64,
+    body: Bytes,
+    hash: u64,
+    answer: usize,
+}
+
+impl Exchange {
+    fn new(calls: &Calls, number: u64) -> Self {
+        let mut random = Random::new(calls.seed ^ (number << 20));
+        let (ask, answer) = (
+            HEADER + size(&mut random, (number, calls.count)),
+            HASH + size(&mut random, (number, calls.count)),
+        );
+        let mut body = payload(number, ask);
+        body[8..HEADER].copy_from_slice(&(answer as u32).to_be_bytes());
+        Self {
+            number,
+            hash: hash(&body),
+            body: body.into(),
+            answer,
+        }
+    }
+
+    /// How many bytes of messages it has moved.
+    fn check(self, reply: Result<Bytes, Error>) -> usize {
+        let Self { number, answer, .. } = self;
+        let reply = reply.unwrap_or_else(|error| panic!("{number}: {error}"));
+        assert_eq!(
+            reply[..HASH],
+            self.hash.to_be_bytes(),
+            "{number}: the server got something else"
+        );
+        assert!(
+            is_payload(&reply[HASH..], number, answer - HASH),
+            "{number}: the reply is wrong"
+        );
+        self.body.len() + answer
+    }
 }
 
 /// Ten messages of each direction are the largest, a few hundred large, the rest small, whatever the number of calls.
@@ -123,15 +226,16 @@ fn size(random: &mut Random, (number, calls): (u64, u64)) -> usize {
     }
 }
 
-fn report(took: Duration, calls: u64, bytes: u64, client: &blocking::Client) {
-    let seconds = took.as_secs_f64();
+fn report(calls: &Calls, statistics: &Statistics) {
+    let seconds = calls.began.elapsed().as_secs_f64();
+    let (count, bytes) = (calls.count, calls.bytes.load(Ordering::Relaxed) as f64);
     println!(
-        "{calls} calls, {:.2} GB in {seconds:.1} s: {:.0} calls/s, {:.2} Gb/s",
-        bytes as f64 / 1e9,
-        calls as f64 / seconds,
-        bytes as f64 * 8.0 / 1e9 / seconds
+        "{count} calls, {:.2} GB in {seconds:.1} s: {:.0} calls/s, {:.2} Gb/s",
+        bytes / 1e9,
+        count as f64 / seconds,
+        bytes * 8.0 / 1e9 / seconds
     );
-    println!("client {:?}", client.statistics().protocol);
+    println!("client {:?}", statistics.protocol);
 }
 
 /// FNV-1a over words: fast enough to check gigabytes.
@@ -163,7 +267,7 @@ struct ServerProcess {
 }
 
 impl ServerProcess {
-    fn start() -> Self {
+    fn start(kind: Kind) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
@@ -172,7 +276,7 @@ impl ServerProcess {
                 "--nocapture",
                 "--test-threads=1",
             ])
-            .env(ROLE, "server")
+            .env(ROLE, format!("{kind:?}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -212,23 +316,44 @@ fn told(output: &mut impl BufRead, key: &str) -> String {
 #[test]
 #[ignore = "is the server of the other tests"]
 fn the_other_process() {
-    if std::env::var(ROLE).is_err() {
+    let Ok(role) = std::env::var(ROLE) else {
         return;
+    };
+    let builder = options(Builder::new(), "server", "client");
+    if role == format!("{:?}", Kind::Threads) {
+        let server = builder.bind_blocking("127.0.0.1:0").unwrap();
+        serve(&server, 2, answer);
+        return until_told(server.local_address(), || server.statistics());
     }
-    static EXECUTED: AtomicU64 = AtomicU64::new(0);
-    let server = options(Builder::new(), "server", "client")
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
-    serve(&server, 2, |request| {
-        EXECUTED.fetch_add(1, Ordering::Relaxed);
-        let body = request.body();
-        let number = support::payload::number_of(body);
-        let size = u32::from_be_bytes(body[8..HEADER].try_into().unwrap()) as usize;
-        let mut reply = hash(body).to_be_bytes().to_vec();
-        reply.extend(payload(number, size - HASH));
-        request.reply(reply).unwrap();
+    let runtime = two_workers();
+    let server = runtime.block_on(builder.bind("127.0.0.1:0")).unwrap();
+    let serving = server.clone();
+    // The accept loop is what `block_on` polls, as in `#[tokio::main]`.
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            while let Some(request) = serving.accept().await {
+                tokio::spawn(async move { answer(request) });
+            }
+        });
     });
-    println!("\naddress {}", server.local_address());
+    until_told(server.local_address(), || server.statistics());
+}
+
+static EXECUTED: AtomicU64 = AtomicU64::new(0);
+
+fn answer(request: Request) {
+    EXECUTED.fetch_add(1, Ordering::Relaxed);
+    let body = request.body();
+    let number = support::payload::number_of(body);
+    let size = u32::from_be_bytes(body[8..HEADER].try_into().unwrap()) as usize;
+    let mut reply = hash(body).to_be_bytes().to_vec();
+    reply.extend(payload(number, size - HASH));
+    request.reply(reply).unwrap();
+}
+
+/// Serves until its input ends, and tells what it has done.
+fn until_told(address: SocketAddr, statistics: impl Fn() -> Statistics) {
+    println!("\naddress {address}");
     std::io::stdout().flush().unwrap();
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
@@ -241,7 +366,7 @@ fn the_other_process() {
         "resident {resident}\nexecuted {}",
         EXECUTED.load(Ordering::Relaxed)
     );
-    println!("server {:?}", server.statistics().protocol);
+    println!("server {:?}", statistics().protocol);
 }
 
 const ROLE: &str = "SMT_SOAK_ROLE";
