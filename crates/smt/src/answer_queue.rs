@@ -2,7 +2,7 @@
 //! Answers that wait for the endpoint's lock, so that the handlers that give them do not.
 //!
 //! 1. A handler that finds the lock taken leaves its answer here ([`AnswerQueue::push`]), and tries the lock once more.
-//! 2. Whoever gives the lock back looks here after that ([`AnswerQueue::is_empty`]), and takes it again for what is there.
+//! 2. The lock's holder looks here after giving it back ([`AnswerQueue::is_empty`]), and takes it again for what is there.
 //!
 //! One of both sees the answer, since both write before they read: either the lock was free when the handler tried again,
 //! or its holder gives it back later than that, and looks.
@@ -13,10 +13,11 @@ use smt_wire::AbortCode;
 
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError, fence};
 
-/// What has become of a request.
+/// How the application has answered a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Reply(RpcId, Bytes),
+    /// Without a reply, for this reason.
     Abort(RpcId, AbortCode),
 }
 
@@ -57,13 +58,13 @@ impl AnswerQueue {
         Ok(())
     }
 
-    /// Whether no answer waits, for whoever has just given the lock back.
+    /// Whether no answer waits. To be asked right after the lock was given back.
     pub(crate) fn is_empty(&self) -> bool {
         fence(Ordering::SeqCst);
         self.length.load(Ordering::SeqCst) == 0
     }
 
-    /// All that wait, for whoever has the lock.
+    /// All answers that wait. Only the lock's holder takes them.
     pub(crate) fn take(&self) -> Vec<Answer> {
         if self.length.load(Ordering::SeqCst) == 0 {
             return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of one message, in a slot that the endpoint fills and its sender empties, without the endpoint's lock.
+//! The outcome of one message, in a slot that the endpoint fills, and that the sender empties without the endpoint's lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl<T> Completion<T> {
 #[derive(Debug)]
 pub(crate) struct Completions<T> {
     in_progress: HashMap<RpcId, Arc<Completion<T>>>,
-    /// Slots that the endpoint has filled; their senders may have them yet.
+    /// Slots that the endpoint has filled. Their senders may have them yet.
     used: VecDeque<Arc<Completion<T>>>,
 }
 
@@ -91,7 +91,7 @@ impl<T> Completions<T> {
         Some(waker)
     }
 
-    /// Nobody waits any more. Returns whether the message is still in progress.
+    /// Forgets a message that nobody waits for any more. Returns whether it is still in progress.
     pub(crate) fn forget(&mut self, rpc: RpcId) -> bool {
         self.in_progress.remove(&rpc).is_some()
     }

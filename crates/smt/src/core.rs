@@ -48,7 +48,7 @@ pub(crate) struct Core {
     socket: Socket,
     pub(crate) cork: Cork,
     turn: Arc<Turn>,
-    /// Whoever is to be woken once the lock is given back.
+    /// Wakers of those who are to be woken once the lock is given back.
     woken: Vec<Waker>,
     calls: Completions<Result<Bytes, CallError>>,
     one_ways: Completions<OneWayOutcome>,
@@ -70,7 +70,7 @@ pub(crate) struct Core {
     /// Whoever waits for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
-    /// The last of what was told was just taken, and whoever drives waits for that.
+    /// The last of what was told of was just taken, and the driver waits for that.
     pub(crate) ends_turn: bool,
     /// Until then the task that drives sleeps, unless it is woken.
     sleeps_until: Option<Time>,
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// What was told of and not taken, and what has gathered.
+    /// The counts of what was told of and not taken, and of what has gathered.
     pub(crate) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
@@ -134,7 +134,7 @@ impl Core {
         self.changed
     }
 
-    /// What was taken together by one acceptor.
+    /// Messages that one acceptor has taken for the next ones.
     pub(crate) fn accepted(&self) -> &Arc<AcceptQueue> {
         &self.accepted
     }
@@ -165,7 +165,7 @@ impl Core {
         !self.woken.is_empty()
     }
 
-    /// Whoever is to be woken once the lock is given back.
+    /// Wakers of those who are to be woken once the lock is given back.
     pub(crate) fn take_woken(&mut self) -> Woken {
         match self.woken.len() {
             // One alone costs no memory.
@@ -190,7 +190,7 @@ impl Core {
         self.outbox.has_unsent() || self.endpoint.has_output(now)
     }
 
-    /// The next datagrams to be sent. Whoever gets them sends them without the lock, and gives them back with
+    /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them back with
     /// [`Core::put_back`].
     pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
@@ -203,7 +203,7 @@ impl Core {
             .flatten()
     }
 
-    /// What has become of a batch. Returns whether there may be room for the next one.
+    /// Takes a batch back that was sent with this outcome. Returns whether there may be room for the next one.
     pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
         self.outbox.put_back(batch, outcome)
     }
@@ -342,9 +342,9 @@ impl Core {
         }
     }
 
-    /// Nobody takes any more what was told.
+    /// An outcome was told of that nobody takes any more.
     fn untold(&mut self) {
-        // Whoever drives comes by in time: this is rare.
+        // The driver comes by in time without being woken: this is rare.
         let _ = self.turn.take(1);
     }
 
@@ -599,7 +599,7 @@ pub(crate) type CallSlot = Arc<Completion<Result<Bytes, CallError>>>;
 /// The slot that a one-way message's outcome comes to.
 pub(crate) type OneWaySlot = Arc<Completion<OneWayOutcome>>;
 
-/// Whoever is to be woken without the lock: they will want it.
+/// Those who are to be woken without the lock, since they will want it.
 pub(crate) enum Woken {
     Nobody,
     One(Waker),

@@ -28,7 +28,7 @@ impl Cork {
         *self = Self::default();
     }
 
-    /// What waits waits no longer, if anything does.
+    /// Ends the time of what waits, if anything does.
     pub(crate) fn expire(&mut self, now: Time) {
         self.until = self.until.map(|_| now);
     }
@@ -43,17 +43,17 @@ impl Cork {
         self.until.is_some_and(|until| now < until) && self.bytes < CORKED_BYTES_MAX
     }
 
-    /// All that has waited has left: the time begins again where it is in. From here: where sending takes longer than it
-    /// holds, since it wakes the peer, each message would leave by itself.
+    /// All that has waited has left: the time begins again, if the cork is in. It does not begin with the send: where sending
+    /// takes longer than the cork holds, since it wakes the peer, each message would leave by itself.
     pub(crate) fn has_sent(&mut self, now: Time) {
         self.bytes = 0;
         self.until = self.until.map(|_| now + CORKED_MAX);
     }
 }
 
-/// What waits does so for this time, if the endpoint is used meanwhile.
+/// Messages wait for this time at most, if the endpoint is used meanwhile.
 const CORKED_MAX: Duration = Duration::from_micros(50);
-/// What waits is less than this: two segmented batches.
+/// Bodies that wait have fewer bytes than this: two segmented batches.
 const CORKED_BYTES_MAX: usize = 128 << 10;
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The sending half of an endpoint: batches leave one after the other, and without the endpoint's lock.
 //!
-//! 1. Whoever has changed something takes a batch ([`Outbox::take`]). The buffer goes with it, so that nobody else can.
-//! 2. It gives the lock back, sends, and takes the lock again.
-//! 3. It puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing is to be sent: what others have
-//!    made ready meanwhile leaves as well.
+//! 1. The thread that has changed something takes a batch ([`Outbox::take`]). The buffer goes with the batch, so that no
+//!    other thread can take one.
+//! 2. The thread gives the lock back, sends, and takes the lock again.
+//! 3. The thread puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing is to be sent: messages
+//!    that others have made ready meanwhile leave as well.
 
 use std::sync::Arc;
 
 use smt_carrier::{Carrier, SendError, Transmit};
 use smt_proto::{Endpoint, Time, TransmitBuffer};
 
-/// What carries for an endpoint, and what it carries next.
+/// An endpoint's carrier, and the datagrams that it carries next.
 pub(crate) struct Outbox {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
     has_dscp: bool,
     /// `None` while somebody sends.
     buffer: Option<TransmitBuffer>,
-    /// What the carrier had no room for: from this byte on.
+    /// A batch that the carrier had no room for, from this byte on.
     unsent: Option<(Transmit, usize)>,
 }
 
@@ -46,7 +47,7 @@ impl Outbox {
         }
     }
 
-    /// The next batch. `None`: nothing is to be sent, or somebody is sending and takes the next one too.
+    /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the next one too.
     pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Batch> {
         let carrier = self.carrier.as_ref()?;
         let mut buffer = self.buffer.take()?;
@@ -86,7 +87,7 @@ impl Outbox {
         true
     }
 
-    /// Whether something waits for the carrier to have room.
+    /// Whether a batch waits for the carrier to have room.
     pub(crate) fn has_unsent(&self) -> bool {
         self.unsent.is_some()
     }
@@ -96,7 +97,7 @@ impl Outbox {
         self.unsent.is_none() && self.buffer.is_some()
     }
 
-    /// Nothing of what waits for the carrier is sent any more.
+    /// Drops the batch that waits for the carrier to have room.
     pub(crate) fn forget_unsent(&mut self) {
         self.unsent = None;
     }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One turn of tasks: what those send who were told together leaves together.
+//! One turn of tasks: messages leave together whose senders were told of something together.
 //!
 //! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of is *untaken*.
-//! 2. It waits ([`Turn::await_end`]) while those who were told run, take that, and send: what they send gathers.
-//! 3. Whoever takes the last ends the turn ([`Turn::take`]), and wakes the leader, which sends all that has gathered.
+//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take that, and send: their messages
+//!    gather.
+//! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends all that has gathered.
 //!
-//! Counts alone, without a lock: what is told may be taken on another worker at the same time. What is not taken in time
-//! is waited for no longer ([`Turn::give_up`]).
+//! A turn is counts alone, without a lock, since tasks take on several workers at the same time. The leader waits no
+//! longer for outcomes and messages that are not taken in time ([`Turn::give_up`]).
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
 /// The counts of an endpoint's turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// What was told and not taken.
+    /// Outcomes and messages that were told of and not taken.
     untaken: AtomicUsize,
-    /// So much of it is waited for no longer.
+    /// How many of them the leader waits for no longer.
     given_up: AtomicUsize,
     is_awaited: AtomicBool,
     /// Changes that have something to send and have left that to the leader.
@@ -37,7 +38,8 @@ impl Turn {
         self.untaken.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// So much was taken, or is of no interest any more. Returns whether a leader waits for that and is to be woken.
+    /// Tells that `count` of them were taken, or are of no interest any more. Returns whether a leader waits for that and is
+    /// to be woken.
     pub(crate) fn take(&self, count: usize) -> bool {
         if count == 0 {
             return false;
@@ -45,7 +47,7 @@ impl Turn {
         let left = self.untaken.fetch_sub(count, Ordering::SeqCst) - count;
         let given_up = self.given_up.load(Ordering::SeqCst);
         if left < given_up {
-            // What was given up and is taken now is not given up any more.
+            // One that was given up and is taken now is not given up any more.
             self.given_up.fetch_min(left, Ordering::SeqCst);
         }
         left <= given_up
@@ -53,7 +55,7 @@ impl Turn {
             && self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
-    /// What was told and not taken, less what is waited for no longer.
+    /// Outcomes and messages that were told of and not taken, less those that the leader waits for no longer.
     pub(crate) fn untaken(&self) -> usize {
         let untaken = self.untaken.load(Ordering::SeqCst);
         untaken.saturating_sub(self.given_up.load(Ordering::SeqCst))
@@ -62,7 +64,7 @@ impl Turn {
     /// The leader begins to wait for the end of the turn. False: it has come already.
     pub(crate) fn await_end(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
-        // Whoever took the last before it could see that it is awaited wakes nobody.
+        // A task that took the last before it could see that wakes nobody.
         self.untaken() > 0 || !self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
@@ -71,7 +73,7 @@ impl Turn {
         self.is_awaited.load(Ordering::SeqCst)
     }
 
-    /// The leader waits no longer for what was not taken until now.
+    /// The leader waits no longer for those that were not taken until now.
     pub(crate) fn give_up(&self) {
         self.is_awaited.store(false, Ordering::SeqCst);
         let untaken = self.untaken.load(Ordering::SeqCst);
