@@ -36,11 +36,12 @@ use smt_wire::AbortCode;
 
 use caretaker::take_care;
 use threads::Lead;
+use waking::DeferredWakes;
 
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::{Answer, AnswerQueue};
 use crate::clock::Clock;
-use crate::core::Core;
+use crate::core::{Core, Woken};
 use crate::driver_signal::DriverSignal;
 use crate::error::{ErrorKind, OpenError};
 #[cfg(feature = "tokio")]
@@ -69,6 +70,7 @@ pub(crate) struct Hub {
     driver: Option<DriverSignal>,
     /// Tasks that are woken together run on several workers.
     has_workers: bool,
+    deferred: DeferredWakes,
 }
 
 /// What receiving needs; only the leader has it.
@@ -119,6 +121,7 @@ impl Hub {
             process: Process::this(),
             driver: (!is_for_threads).then(DriverSignal::default),
             has_workers: drive.by == DriveBy::Workers,
+            deferred: DeferredWakes::new(),
         });
         if is_for_threads {
             let weak = Arc::downgrade(&hub);
@@ -260,31 +263,37 @@ impl Hub {
         (core, now)
     }
 
-    /// Gives the lock back, and wakes whoever is to be woken.
-    fn unlock(&self, mut core: MutexGuard<'_, Core>, now: Time) {
-        let woken = core.take_woken();
-        let Some(driver) = &self.driver else {
-            drop(core);
-            self.wake(woken);
-            return;
-        };
-        let is_driver_woken = std::mem::take(&mut core.ends_turn) | core.oversleeps(now);
-        drop(core);
+    /// Gives the lock back, wakes those who are to be woken, and takes answers that were left meanwhile.
+    fn unlock(&self, core: MutexGuard<'_, Core>, now: Time) {
+        let woken = self.give_back(core, now);
         self.wake(woken);
-        if is_driver_woken {
-            driver.raise();
-        }
         self.take_answers();
     }
 
-    /// Takes answers that were left while somebody had the lock, unless somebody has it again: then it is that one who
-    /// finds them.
+    /// Gives the lock back. Returns whom to wake; the driver is woken here.
+    fn give_back(&self, mut core: MutexGuard<'_, Core>, now: Time) -> Woken {
+        let woken = core.take_woken();
+        let wakes_driver =
+            self.driver.is_some() && (std::mem::take(&mut core.ends_turn) | core.oversleeps(now));
+        drop(core);
+        if wakes_driver {
+            self.wake_driver();
+        }
+        woken
+    }
+
+    /// Takes answers that were left while the lock was taken, unless it is taken again: then its holder finds them.
     fn take_answers(&self) {
+        if self.driver.is_none() {
+            return;
+        }
         while !self.answers.is_empty() {
-            let Some(core) = self.try_lock() else { return };
-            let (mut core, _) = self.send(core, self.now());
-            let woken = core.take_woken();
-            drop(core);
+            let Some(mut core) = self.try_lock() else {
+                return;
+            };
+            let now = core.advance(self.now());
+            let (core, now) = self.send(core, now);
+            let woken = self.give_back(core, now);
             self.wake(woken);
         }
     }
@@ -418,7 +427,9 @@ impl Hub {
             core.cork.put_in(now);
         }
         let (core, now) = self.send(core, now);
-        self.unlock(core, now);
+        let woken = self.give_back(core, now);
+        self.wake_together(woken);
+        self.take_answers();
         has_told
     }
 }

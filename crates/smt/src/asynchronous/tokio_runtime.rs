@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a driver asks of tokio.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -85,6 +85,19 @@ impl Runtime for TokioRuntime {
     }
 
     async fn yield_now(&mut self) {
-        tokio::task::yield_now().await;
+        if !self.spinners.is_possible() {
+            return tokio::task::yield_now().await;
+        }
+        // This worker wakes after a yield, when it has nothing else to run. If a task keeps it busy, another one is to.
+        self.set_alarm(YIELD_MAX);
+        let mut yielding = pin!(tokio::task::yield_now());
+        poll_fn(|context| match yielding.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => self.poll_alarm(context),
+        })
+        .await;
     }
 }
+
+/// A yield takes this time at most. Timers have a millisecond's grain.
+const YIELD_MAX: Duration = Duration::from_millis(1);

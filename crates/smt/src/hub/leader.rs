@@ -304,8 +304,10 @@ impl Hub {
         self.turn.is_awaited()
     }
 
+    /// The driver waits no longer for those who have not taken what they were told: perhaps they were not even woken.
     pub(crate) fn give_up_turn(&self) {
         self.turn.give_up();
+        self.deferred.wake_now();
     }
 
     /// Whether requests were taken that are not answered yet.

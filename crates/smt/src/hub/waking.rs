@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waking, without the endpoint's lock: whoever is woken wants it.
+//! Waking, without the endpoint's lock: those who are woken want it.
+//!
+//! A leader that tells many tasks on a runtime with several workers defers their wake-ups until its worker has nothing else
+//! to run ([`DeferredWakes`]). Woken one by one, each task would call another worker for help, which takes that one task,
+//! sleeps, and is called again. Deferred, all of them call once.
 
 #[cfg(feature = "tokio")]
 use std::future::Future;
@@ -7,34 +11,98 @@ use std::task::Waker;
 
 use super::Hub;
 use crate::core::Woken;
+use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
 impl Hub {
-    /// Wakes whoever was told of something.
+    /// Wakes those who were told of something, at once.
     pub(super) fn wake(&self, woken: Woken) {
         match woken {
             Woken::Nobody => {}
             Woken::One(waker) => waker.wake(),
-            Woken::Many(wakers) if self.has_workers => wakers.into_iter().for_each(defer),
             Woken::Many(wakers) => wakers.into_iter().for_each(Waker::wake),
+        }
+    }
+
+    /// Wakes those whom a leader has told of something. The leader is about to wait for them.
+    pub(super) fn wake_together(&self, woken: Woken) {
+        match woken {
+            Woken::Many(wakers) if self.has_workers => self.deferred.defer(wakers),
+            woken => self.wake(woken),
         }
     }
 }
 
-/// Wakes one of several when this worker of the runtime next looks at its descriptors: each task that is woken at once
-/// calls another worker for help, which takes that one, sleeps, and is called again. Elsewhere it is woken at once.
+/// Wake-ups that this worker of the runtime makes when it has nothing else to run.
 ///
-/// A task that yields is woken so by tokio, and here another one is in its stead: whatever tokio makes of that, a waker that
-/// it was given it wakes.
-#[cfg(feature = "tokio")]
-fn defer(waker: Waker) {
-    if tokio::task::try_id().is_none() {
-        return waker.wake();
+/// They are kept until the next ones come: if a task keeps the worker busy for long, the driver finds its turn not ended
+/// and makes them itself ([`DeferredWakes::wake_now`]). After that none are deferred for a while.
+#[derive(Debug)]
+pub(super) struct DeferredWakes {
+    last: Mutex<Vec<Waker>>,
+    /// How many more times wake-ups are made at once.
+    at_once: AtomicUsize,
+}
+
+impl DeferredWakes {
+    pub(super) fn new() -> Self {
+        Self {
+            last: Mutex::default(),
+            at_once: AtomicUsize::new(0),
+        }
     }
-    let mut context = std::task::Context::from_waker(&waker);
+
+    fn defer(&self, wakers: Vec<Waker>) {
+        let one_less = |times: usize| times.checked_sub(1);
+        let is_at_once = self
+            .at_once
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+            .is_ok();
+        if is_at_once || !is_on_worker() {
+            return wakers.into_iter().for_each(Waker::wake);
+        }
+        wakers.iter().for_each(defer);
+        let before = self.keep(wakers);
+        // Without the lock: the last waker of a task drops it, which may want to wake others.
+        drop(before);
+    }
+
+    /// Makes the last wake-ups now, if they were deferred, and the next ones at once.
+    #[cfg(feature = "tokio")]
+    pub(super) fn wake_now(&self) {
+        let deferred = self.keep(Vec::new());
+        if !deferred.is_empty() {
+            self.at_once.store(AT_ONCE, Ordering::Relaxed);
+        }
+        deferred.into_iter().for_each(Waker::wake);
+    }
+
+    fn keep(&self, wakers: Vec<Waker>) -> Vec<Waker> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut last, wakers)
+    }
+}
+
+/// Whether this thread runs a task of a runtime.
+fn is_on_worker() -> bool {
+    #[cfg(feature = "tokio")]
+    return tokio::task::try_id().is_some();
+    #[cfg(not(feature = "tokio"))]
+    false
+}
+
+/// Defers one wake-up. A task that yields is woken so by tokio, and here another one is in its stead: tokio wakes every
+/// waker that it was given so.
+#[cfg(feature = "tokio")]
+fn defer(waker: &Waker) {
+    let mut context = std::task::Context::from_waker(waker);
     let _ = std::pin::pin!(tokio::task::yield_now()).poll(&mut context);
 }
 
 #[cfg(not(feature = "tokio"))]
-fn defer(waker: Waker) {
-    waker.wake();
+fn defer(waker: &Waker) {
+    waker.wake_by_ref();
 }
+
+/// Times that wake-ups are made at once after deferred ones came too late: with one late in so many, the mean is not felt.
+#[cfg(feature = "tokio")]
+const AT_ONCE: usize = 256;

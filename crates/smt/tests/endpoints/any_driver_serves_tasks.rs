@@ -2,6 +2,8 @@
 //! Calls between tasks succeed whoever drives: a runtime of one worker or of several, a future in `block_on`, or a thread of
 //! the endpoint's own; with handlers in the accept loop and as tasks, and beside handlers that block all workers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use smt::{Builder, Client, Server};
@@ -139,6 +141,64 @@ fn others_are_served_while_the_future_that_led_is_busy() {
             assert_eq!(sender.1.recv().unwrap(), "beside");
         }
     });
+}
+
+/// Calls that have returned, and a place to wait for more of them.
+#[derive(Default)]
+struct Returned {
+    count: Mutex<u64>,
+    changed: Condvar,
+    is_blocked: AtomicBool,
+}
+
+impl Returned {
+    fn add(&self) {
+        *self.count.lock().unwrap() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Blocks this worker until so many more have returned, or all.
+    fn block(&self, more: u64) {
+        let count = self.count.lock().unwrap();
+        let enough = (*count + more).min(CALLERS * CALLS);
+        let lacks = |count: &mut u64| *count < enough;
+        // Far longer than calls take that are not held up.
+        let limit = Duration::from_secs(30);
+        let waited = self.changed.wait_timeout_while(count, limit, lacks);
+        assert!(
+            !waited.unwrap().1.timed_out(),
+            "a blocked worker holds up others"
+        );
+        self.is_blocked.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A task that blocks its worker holds up no other: not the driver, and not those who were told of something and sit where
+/// that worker would wake them.
+#[test]
+fn calls_go_on_while_tasks_block_one_of_two_workers() {
+    let mut builder = RuntimeBuilder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    let (client, server) = runtime.block_on(pair(|builder| builder));
+    runtime.spawn(serve(server, Handlers::Spawned));
+    let returned = Arc::new(Returned::default());
+    let callers = (0..CALLERS).map(|_| {
+        let (client, returned) = (client.clone(), Arc::clone(&returned));
+        runtime.spawn(async move {
+            for _ in 0..CALLS {
+                assert_eq!(client.call("hi").await.unwrap(), "hi");
+                returned.add();
+                if !returned.is_blocked.swap(true, Ordering::Relaxed) {
+                    // It lies in the queue of this worker, beside those who were told of something.
+                    let returned = Arc::clone(&returned);
+                    tokio::spawn(async move { returned.block(20) });
+                }
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        runtime.block_on(caller).unwrap();
+    }
 }
 
 /// With a thread of its own an endpoint answers for a runtime whose only worker a handler blocks.
