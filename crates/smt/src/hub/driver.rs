@@ -156,8 +156,9 @@ impl<R: Runtime> Driver<R> {
                 let left = until.since(hub.now());
                 if left.is_zero() {
                     hub.give_up_turn();
-                } else if self.next(hub, Await::Turn, left).await? == Wakeup::Elapsed {
-                    hub.give_up_turn();
+                } else {
+                    // The alarm may have been set to go off sooner.
+                    self.next(hub, Await::Turn, left).await?;
                 }
             }
             if !hub.has_handlers() {
