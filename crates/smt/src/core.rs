@@ -522,9 +522,8 @@ impl Core {
             Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),
             Event::Cancelled(rpc) => {
-                if self.accepted.remove(rpc) {
-                    self.unanswered = self.unanswered.saturating_sub(1);
-                }
+                let is_given_up = self.accepted.remove(rpc);
+                self.unanswered = self.unanswered.saturating_sub(usize::from(is_given_up));
             }
             Event::Unblocked(_) => self.woken.append(&mut self.admission),
             _ => {}
