@@ -19,12 +19,13 @@ mod ending;
 pub(crate) mod leader;
 mod threads;
 mod waking;
+#[cfg(feature = "tokio")]
+pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 #[cfg(feature = "tokio")]
 use std::task::{Context, Poll};
-use std::thread::Thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,7 +46,7 @@ use crate::error::{ErrorKind, OpenError};
 use crate::outbox::Batch;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
-use crate::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use crate::sync::{Mutex, MutexGuard, PoisonError, TryLockError, thread};
 use crate::turn::Turn;
 
 /// An open endpoint.
@@ -58,7 +59,7 @@ pub(crate) struct Hub {
     clock: Clock,
     span: tracing::Span,
     receiver: Mutex<Receiver>,
-    caretaker: OnceLock<Thread>,
+    caretaker: OnceLock<thread::Thread>,
     /// Where it was opened.
     process: Process,
     /// Wakes whoever drives for tasks; threads have no use for it.
@@ -117,7 +118,7 @@ impl Hub {
         });
         if is_for_threads {
             let weak = Arc::downgrade(&hub);
-            let caretaker = std::thread::Builder::new().spawn(move || take_care(&weak));
+            let caretaker = thread::Builder::new().spawn(move || take_care(&weak));
             let caretaker = caretaker.map_err(|reason| OpenError::System {
                 what: "starting the endpoint's thread",
                 reason,

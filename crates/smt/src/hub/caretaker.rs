@@ -10,13 +10,14 @@ use smt_proto::Time;
 use super::Hub;
 use super::threads::{Leading, WAIT_MAX};
 use crate::core::Core;
+use crate::sync::thread;
 
 /// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
 /// socket, so that it is never in a caller's way.
 pub(super) fn take_care(hub: &Weak<Hub>) {
     let mut sleep = CARE_AFTER;
     loop {
-        std::thread::park_timeout(sleep);
+        thread::park_timeout(sleep);
         let Some(hub) = hub.upgrade() else { return };
         if hub.lock().is_closed {
             return;

@@ -5,6 +5,7 @@ use smt_proto::CloseCode;
 
 use super::Hub;
 use crate::core::SEND_AGAIN;
+use crate::sync::thread;
 
 impl Hub {
     /// Closes all sessions and the carrier. Threads that receive have left it when this returns; a task that drives leaves
@@ -25,7 +26,7 @@ impl Hub {
     /// Waits until what the end of the sessions brings about has left; not for long if the socket has no room.
     pub(super) fn send_the_rest(&self) {
         while !self.has_sent_the_rest() {
-            std::thread::sleep(SEND_AGAIN);
+            thread::sleep(SEND_AGAIN);
         }
     }
 

@@ -10,16 +10,16 @@
 
 use std::time::Duration;
 
-use smt_io::SocketWatch;
 use smt_proto::Time;
 
+use super::watch::Watch;
 use super::{Hub, Receiver};
 use crate::sync::{MutexGuard, TryLockError, thread};
 
 /// What a leader knows besides what receiving needs.
 pub(super) struct Looks {
     /// Until the endpoint is shut down.
-    watch: Option<SocketWatch>,
+    watch: Option<Box<dyn Watch>>,
     /// Who looked last.
     led_by: LedBy,
     /// When somebody last looked while the watch was off.
@@ -76,7 +76,7 @@ impl Looks {
     }
 
     fn is_watched(&self) -> bool {
-        self.watch.as_ref().is_none_or(SocketWatch::is_on)
+        self.watch.as_ref().is_none_or(|watch| watch.is_on())
     }
 }
 
@@ -112,8 +112,8 @@ impl Hub {
     }
 
     /// From now on the runtime can watch.
-    pub(crate) fn set_watch(&self, watch: SocketWatch) {
-        self.lock_receiver().looks.watch = Some(watch);
+    pub(crate) fn set_watch(&self, watch: impl Watch + 'static) {
+        self.lock_receiver().looks.watch = Some(Box::new(watch));
     }
 }
 

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
-use std::thread::Thread;
 use std::time::Duration;
 
 use smt_carrier::ReceiveError;
@@ -17,7 +16,7 @@ use smt_proto::Time;
 
 use super::{Hub, Receiver};
 use crate::core::Core;
-use crate::sync::{MutexGuard, PoisonError};
+use crate::sync::{MutexGuard, PoisonError, thread, thread::Thread, thread_local};
 
 /// Who drives, and who waits to.
 #[derive(Default)]
@@ -71,19 +70,19 @@ impl Hub {
                 };
                 if !self.process.is_this() {
                     // All has ended with the look at it: the next one finds that.
-                    std::thread::yield_now();
+                    thread::yield_now();
                     continue;
                 }
                 if self.driver.is_some() {
                     // A task drives, and wakes this thread.
-                    std::thread::park_timeout(WAIT_MAX);
+                    thread::park_timeout(WAIT_MAX);
                     now = self.now();
                     continue;
                 }
                 let wait = idle.map_or(LEAD_MAX, |idle| idle.min(LEAD_MAX));
                 now = match self.follow_or_lead(now + wait) {
                     Some(follower) => {
-                        std::thread::park_timeout(WAIT_MAX);
+                        thread::park_timeout(WAIT_MAX);
                         self.stop_following(follower);
                         self.now()
                     }
@@ -107,13 +106,13 @@ impl Hub {
             Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
             None => {
                 // It was shut down: whoever still waits finds that with the next look.
-                std::thread::sleep(wait.min(RECEIVE_AGAIN));
+                thread::sleep(wait.min(RECEIVE_AGAIN));
                 Ok(None)
             }
         };
         if matches!(received, Err(ReceiveError::Other { .. })) {
             // If it goes on like this, it shall not take a core.
-            std::thread::sleep(wait.min(RECEIVE_AGAIN));
+            thread::sleep(wait.min(RECEIVE_AGAIN));
         }
         let now = self.now();
         let has_told = self.take_in(now, received, buffer);
@@ -121,7 +120,7 @@ impl Hub {
         let is_crowded = leading.end(now);
         if has_told && is_crowded {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
-            std::thread::yield_now();
+            thread::yield_now();
         }
         now
     }
@@ -136,7 +135,7 @@ impl Hub {
         self.look_by(&mut lead, due);
         let follower = lead.next_follower;
         lead.next_follower += 1;
-        lead.followers.insert(follower, std::thread::current());
+        lead.followers.insert(follower, thread::current());
         Some(follower)
     }
 
@@ -173,7 +172,7 @@ impl Wake for ThreadWaker {
 
 thread_local! {
     /// Made once per thread, so that a call allocates nothing for it.
-    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
 }
 
 /// The lead, given back also if the carrier panics: else nobody would receive any more.
