@@ -137,13 +137,12 @@ impl Hub {
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        let core = self.lock();
-        Statistics {
+        self.look(|core| Statistics {
             protocol: core.endpoint.statistics(),
             socket: core.socket_statistics(),
             sessions: core.endpoint.sessions_len(),
             memory: core.endpoint.memory(),
-        }
+        })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
@@ -180,6 +179,16 @@ impl Hub {
         };
         core.leave_to_original();
         core
+    }
+
+    /// Looks at the state, or changes what nobody is to be told of. Not by the bare lock: of answers that are left meanwhile
+    /// nobody else would know.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut Core) -> T) -> T {
+        let seen = look(&mut self.lock());
+        if self.driver.is_some() {
+            self.take_answers();
+        }
+        seen
     }
 
     /// Makes a change, and sends and tells what comes of it.
@@ -256,21 +265,24 @@ impl Hub {
         (core, now)
     }
 
+    /// Gives the lock back, wakes whoever is to be woken, and sees to answers that were left meanwhile.
+    fn unlock(&self, core: MutexGuard<'_, Core>, now: Time) {
+        self.give_back(core, now);
+        if self.driver.is_some() {
+            self.take_answers();
+        }
+    }
+
     /// Gives the lock back, and wakes whoever is to be woken.
-    fn unlock(&self, mut core: MutexGuard<'_, Core>, now: Time) {
+    fn give_back(&self, mut core: MutexGuard<'_, Core>, now: Time) {
         let woken = core.take_woken();
-        let Some(driver) = &self.driver else {
-            drop(core);
-            self.wake(woken);
-            return;
-        };
-        let is_driver_woken = std::mem::take(&mut core.ends_turn) | core.oversleeps(now);
+        let is_driver_woken =
+            self.driver.is_some() && (std::mem::take(&mut core.ends_turn) | core.oversleeps(now));
         drop(core);
         self.wake(woken);
         if is_driver_woken {
-            driver.raise();
+            self.wake_driver();
         }
-        self.take_answers();
     }
 
     /// Takes answers that were left while somebody had the lock, unless somebody has it again: then it is that one who
@@ -278,10 +290,8 @@ impl Hub {
     fn take_answers(&self) {
         while !self.answers.is_empty() {
             let Some(core) = self.try_lock() else { return };
-            let (mut core, _) = self.send(core, self.now());
-            let woken = core.take_woken();
-            drop(core);
-            self.wake(woken);
+            let (core, now) = self.send(core, self.now());
+            self.give_back(core, now);
         }
     }
 
@@ -343,7 +353,7 @@ impl Hub {
 
     /// Whether a request's caller still waits for its reply.
     pub(crate) fn is_wanted(&self, rpc: RpcId) -> bool {
-        self.lock().endpoint.is_wanted(rpc)
+        self.look(|core| core.endpoint.is_wanted(rpc))
     }
 
     /// Receives one batch without waiting; whether there was one.
@@ -441,7 +451,10 @@ impl<'a> Sending<'a> {
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if let Some(batch) = self.batch.take() {
-            self.hub.lock().put_back(batch, Ok(()));
+            let mut core = self.hub.lock();
+            core.put_back(batch, Ok(()));
+            let now = core.advance(self.hub.now());
+            self.hub.give_back(core, now);
         }
     }
 }

@@ -154,9 +154,7 @@ impl<R: Runtime> Driver<R> {
             let until = hub.now() + LED_MAX;
             while hub.is_turn_awaited() {
                 let left = until.since(hub.now());
-                if left.is_zero() {
-                    hub.give_up_turn();
-                } else if self.next(hub, Await::Turn, left).await? == Wakeup::Elapsed {
+                if left.is_zero() || self.next(hub, Await::Turn, left).await? == Wakeup::Elapsed {
                     hub.give_up_turn();
                 }
             }
@@ -174,13 +172,11 @@ impl<R: Runtime> Driver<R> {
     /// # Errors
     /// The endpoint has ended, or the runtime shuts down.
     async fn sleep(&mut self, hub: &Hub, longest: Duration) -> Result<(), Over> {
-        let idle = {
-            let (mut core, now) = (hub.lock(), hub.now());
-            if core.is_over(now) {
-                return Err(Over);
-            }
-            core.sleep(now, longest)
-        };
+        let idle = hub.look(|core| {
+            let now = hub.now();
+            (!core.is_over(now)).then(|| core.sleep(now, longest))
+        });
+        let idle = idle.ok_or(Over)?;
         let wakeup = self.next(hub, Await::Anything, idle).await?;
         if wakeup == Wakeup::Elapsed {
             hub.fire_due();

@@ -257,13 +257,14 @@ impl Hub {
 
     /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
     fn put_cork_in(&self) -> bool {
-        let mut core = self.lock();
-        if core.is_closed {
-            return false;
-        }
-        let now = core.advance(self.now());
-        core.cork.put_in(now);
-        true
+        self.look(|core| {
+            if core.is_closed {
+                return false;
+            }
+            let now = core.advance(self.now());
+            core.cork.put_in(now);
+            true
+        })
     }
 
     /// Each change sends for itself from now on.
@@ -275,7 +276,8 @@ impl Hub {
     /// Does what is due, if something is.
     fn fire_timers(&self) {
         let is_due = |idle: Duration| idle.is_zero();
-        if self.lock().idle_time(self.now()).is_some_and(is_due) {
+        let idle = self.look(|core| core.idle_time(self.now()));
+        if idle.is_some_and(is_due) {
             self.fire_due();
         }
     }
@@ -310,7 +312,7 @@ impl Hub {
 
     /// Whether requests were taken that are not answered yet.
     pub(crate) fn has_handlers(&self) -> bool {
-        self.lock().has_unanswered()
+        self.look(|core| core.has_unanswered())
     }
 }
 
