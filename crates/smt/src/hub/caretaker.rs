@@ -27,6 +27,22 @@ pub(super) fn take_care(hub: &Weak<Hub>) {
 }
 
 impl Hub {
+    /// The caretaker looks in after it has slept.
+    #[cfg(all(test, smt_model, feature = "tokio"))]
+    pub(crate) fn look_after_idle(&self) {
+        crate::sync::pass(CARE_AFTER);
+        self.look_after();
+    }
+
+    /// The caretaker looks whether the endpoint is closed: in a model it does not by itself.
+    #[cfg(all(test, smt_model, feature = "tokio"))]
+    pub(crate) fn wake_caretaker(&self) {
+        self.caretaker
+            .get()
+            .into_iter()
+            .for_each(thread::Thread::unpark);
+    }
+
     /// One look of the caretaker; how long it may sleep after it.
     fn look_after(&self) -> Duration {
         {
@@ -48,7 +64,6 @@ impl Hub {
         let fire = |core: &mut Core, now| core.fire_timers(now, false);
         let idle = self.change_at(self.now(), fire, |core, now, ()| core.idle_time(now));
         drop(leading);
-        self.hand_over();
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
     }
 

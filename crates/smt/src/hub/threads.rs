@@ -16,7 +16,9 @@ use smt_proto::Time;
 
 use super::{Hub, Receiver};
 use crate::core::Core;
-use crate::sync::{MutexGuard, PoisonError, thread, thread::Thread, thread_local};
+use crate::sync::{
+    AtomicBool, MutexGuard, Ordering, PoisonError, thread, thread::Thread, thread_local,
+};
 
 /// Who drives, and who waits to.
 #[derive(Default)]
@@ -54,8 +56,9 @@ impl Hub {
     ) -> T {
         // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
         let mut now = self.now();
-        THREAD_WAKER.with(|waker| {
+        THREAD_WAKER.with(|(thread, waker)| {
             loop {
+                thread.forget_wakeups();
                 let poll = |core: &mut Core, now| poll(core, now, waker);
                 let look = |core: &Core, now, polled| match polled {
                     Poll::Ready(result) => Ok(result),
@@ -84,6 +87,11 @@ impl Hub {
                     Some(follower) => {
                         thread::park_timeout(WAIT_MAX);
                         self.stop_following(follower);
+                        self.now()
+                    }
+                    None if thread.was_woken() => {
+                        // The leader before has received it since the look above: nothing may come any more.
+                        drop(Leading::of(self));
                         self.now()
                     }
                     None => self.lead_once(wait),
@@ -161,18 +169,46 @@ impl Hub {
     }
 }
 
-/// Wakes a thread.
-struct ThreadWaker(Thread);
+/// Wakes a thread, which may be about to lead instead of being asleep.
+struct ThreadWaker {
+    thread: Thread,
+    was_woken: AtomicBool,
+}
+
+impl ThreadWaker {
+    /// Of the thread that asks.
+    fn here() -> Arc<Self> {
+        Arc::new(Self {
+            thread: thread::current(),
+            was_woken: AtomicBool::new(false),
+        })
+    }
+
+    /// The thread is about to look at what it waits for.
+    fn forget_wakeups(&self) {
+        self.was_woken.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before have woken those whom they
+    /// told.
+    fn was_woken(&self) -> bool {
+        self.was_woken.load(Ordering::Relaxed)
+    }
+}
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.was_woken.store(true, Ordering::Relaxed);
+        self.thread.unpark();
     }
 }
 
 thread_local! {
     /// Made once per thread, so that a call allocates nothing for it.
-    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
+    static THREAD_WAKER: (Arc<ThreadWaker>, Waker) = {
+        let thread = ThreadWaker::here();
+        (Arc::clone(&thread), Waker::from(thread))
+    };
 }
 
 /// The lead, given back also if the carrier panics: else nobody would receive any more.
@@ -204,6 +240,7 @@ impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.hub.lock_lead().is_taken = false;
+            self.hub.hand_over();
         }
     }
 }
