@@ -74,6 +74,9 @@ mod held_back;
 mod hub;
 mod key_log;
 mod message;
+#[cfg(test)]
+#[cfg(all(smt_model, feature = "tokio", feature = "unstable-plaintext"))]
+mod model;
 mod outbox;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;

@@ -5,15 +5,15 @@
 #[cfg(smt_model)]
 mod model;
 
+#[cfg(all(smt_model, feature = "tokio"))]
+pub(crate) use model::is_in_block_on;
 #[cfg(smt_model)]
 pub(crate) use model::{
     AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, fence, look_at_clock, thread,
     thread_local,
 };
-#[cfg(all(smt_model, feature = "tokio"))]
-pub(crate) use model::is_in_block_on;
-#[cfg(all(test, smt_model))]
-pub(crate) use model::pass;
+#[cfg(all(test, smt_model, feature = "tokio"))]
+pub(crate) use model::{pass, set_in_block_on};
 #[cfg(not(smt_model))]
 pub(crate) use std::{
     sync::{

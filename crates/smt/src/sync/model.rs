@@ -46,6 +46,12 @@ pub(crate) fn is_in_block_on() -> bool {
     IS_IN_BLOCK_ON.with(Cell::get)
 }
 
+/// Says so from now on.
+#[cfg(all(test, feature = "tokio"))]
+pub(crate) fn set_in_block_on(is_so: bool) {
+    IS_IN_BLOCK_ON.with(|is_in| is_in.set(is_so));
+}
+
 /// The time of the model, which moves with each look.
 pub(crate) fn look_at_clock() -> Duration {
     pass(LOOK);
