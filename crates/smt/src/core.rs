@@ -344,8 +344,7 @@ impl Core {
 
     /// An outcome was told of that nobody takes any more.
     fn untold(&mut self) {
-        // The driver comes by in time without being woken: this is rare.
-        let _ = self.turn.take(1);
+        self.ends_turn |= self.turn.take(1);
     }
 
     /// Answers a request.
@@ -501,6 +500,7 @@ impl Core {
             Event::Reply { rpc, body } => self.end_call(rpc, Ok(body)),
             Event::CallFailed { rpc, error } => self.end_call(rpc, Err(error)),
             Event::OneWayDone { rpc, outcome } => {
+                self.turn.tell();
                 let told = self.one_ways.finish(rpc, outcome);
                 self.note_told(told);
             }
@@ -531,15 +531,17 @@ impl Core {
     }
 
     fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
+        // Before it is in its slot: whoever looks there just now takes it at once, without the endpoint's lock.
+        self.turn.tell();
         let told = self.calls.finish(rpc, outcome);
         self.note_told(told);
     }
 
     /// An outcome is in its slot, if there is one, and somebody may wait for it.
     fn note_told(&mut self, told: Option<Option<Waker>>) {
-        if let Some(waker) = told {
-            self.turn.tell();
-            self.woken.extend(waker);
+        match told {
+            Some(waker) => self.woken.extend(waker),
+            None => self.untold(),
         }
     }
 

@@ -19,12 +19,13 @@ mod ending;
 pub(crate) mod leader;
 mod threads;
 mod waking;
+#[cfg(feature = "tokio")]
+pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 #[cfg(feature = "tokio")]
 use std::task::{Context, Poll};
-use std::thread::Thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,7 +50,7 @@ use crate::message::Arrival;
 use crate::outbox::Batch;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
-use crate::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use crate::sync::{Mutex, MutexGuard, PoisonError, TryLockError, thread};
 use crate::turn::Turn;
 
 /// An open endpoint.
@@ -63,7 +64,7 @@ pub(crate) struct Hub {
     clock: Clock,
     span: tracing::Span,
     receiver: Mutex<Receiver>,
-    caretaker: OnceLock<Thread>,
+    caretaker: OnceLock<thread::Thread>,
     /// Where it was opened.
     process: Process,
     /// Wakes whoever drives for tasks; threads have no use for it.
@@ -125,7 +126,7 @@ impl Hub {
         });
         if is_for_threads {
             let weak = Arc::downgrade(&hub);
-            let caretaker = std::thread::Builder::new().spawn(move || take_care(&weak));
+            let caretaker = thread::Builder::new().spawn(move || take_care(&weak));
             let caretaker = caretaker.map_err(|reason| OpenError::System {
                 what: "starting the endpoint's thread",
                 reason,
@@ -144,13 +145,12 @@ impl Hub {
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        let core = self.lock();
-        Statistics {
+        self.look(|core| Statistics {
             protocol: core.endpoint.statistics(),
             socket: core.socket_statistics(),
             sessions: core.endpoint.sessions_len(),
             memory: core.endpoint.memory(),
-        }
+        })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
@@ -187,6 +187,14 @@ impl Hub {
         };
         core.leave_to_original();
         core
+    }
+
+    /// Looks at the state, or changes what nobody is to be told of. Not by the bare lock: of answers that are left meanwhile
+    /// nobody else would know.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut Core) -> T) -> T {
+        let seen = look(&mut self.lock());
+        self.take_answers();
+        seen
     }
 
     /// Makes a change, and sends and tells what comes of it.
@@ -265,21 +273,25 @@ impl Hub {
 
     /// Gives the lock back, wakes those who are to be woken, and takes answers that were left meanwhile.
     fn unlock(&self, core: MutexGuard<'_, Core>, now: Time) {
-        let woken = self.give_back(core, now);
-        self.wake(woken);
+        self.give_back(core, now, Self::wake);
         self.take_answers();
     }
 
-    /// Gives the lock back. Returns whom to wake; the driver is woken here.
-    fn give_back(&self, mut core: MutexGuard<'_, Core>, now: Time) -> Woken {
+    /// Gives the lock back, and wakes those who are to be woken.
+    fn give_back(
+        &self,
+        mut core: MutexGuard<'_, Core>,
+        now: Time,
+        wake: impl FnOnce(&Self, Woken),
+    ) {
         let woken = core.take_woken();
         let wakes_driver =
             self.driver.is_some() && (std::mem::take(&mut core.ends_turn) | core.oversleeps(now));
         drop(core);
+        wake(self, woken);
         if wakes_driver {
             self.wake_driver();
         }
-        woken
     }
 
     /// Takes answers that were left while the lock was taken, unless it is taken again: then its holder finds them.
@@ -293,8 +305,7 @@ impl Hub {
             };
             let now = core.advance(self.now());
             let (core, now) = self.send(core, now);
-            let woken = self.give_back(core, now);
-            self.wake(woken);
+            self.give_back(core, now, Self::wake);
         }
     }
 
@@ -362,7 +373,7 @@ impl Hub {
 
     /// Whether a request's caller still waits for its reply.
     pub(crate) fn is_wanted(&self, rpc: RpcId) -> bool {
-        self.lock().endpoint.is_wanted(rpc)
+        self.look(|core| core.endpoint.is_wanted(rpc))
     }
 
     /// Receives one batch without waiting; whether there was one.
@@ -427,8 +438,7 @@ impl Hub {
             core.cork.put_in(now);
         }
         let (core, now) = self.send(core, now);
-        let woken = self.give_back(core, now);
-        self.wake_together(woken);
+        self.give_back(core, now, Self::wake_together);
         self.take_answers();
         has_told
     }
@@ -462,7 +472,10 @@ impl<'a> Sending<'a> {
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if let Some(batch) = self.batch.take() {
-            self.hub.lock().put_back(batch, Ok(()));
+            let mut core = self.hub.lock();
+            core.put_back(batch, Ok(()));
+            let now = core.advance(self.hub.now());
+            self.hub.give_back(core, now, Hub::wake);
         }
     }
 }

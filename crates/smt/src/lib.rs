@@ -97,6 +97,9 @@ mod hub;
 mod io_thread;
 mod key_log;
 mod message;
+#[cfg(test)]
+#[cfg(all(smt_model, feature = "tokio", feature = "unstable-plaintext"))]
+mod model;
 mod outbox;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;

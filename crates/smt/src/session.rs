@@ -67,7 +67,8 @@ impl Session {
     /// Facts about the session; `None` when it has ended.
     #[must_use]
     pub fn facts(&self) -> Option<SessionFacts> {
-        self.guard.hub().lock().endpoint.session(self.index)
+        let hub = self.guard.hub();
+        hub.look(|core| core.endpoint.session(self.index))
     }
 
     fn task(&self, body: Bytes, is_one_way: bool) -> Task {

@@ -206,7 +206,8 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         if let (Some(due), Some(_)) = (self.due, self.alarm) {
-            self.guard.hub().lock().clear_alarm(due, &mut self.alarm);
+            let hub = self.guard.hub();
+            hub.look(|core| core.clear_alarm(due, &mut self.alarm));
         }
         let Some(begun) = self.begun.take() else {
             return;

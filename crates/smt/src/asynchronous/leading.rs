@@ -8,10 +8,13 @@
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+#[cfg(not(smt_model))]
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::hub::Hub;
 use crate::hub::leader::LedBy;
+#[cfg(smt_model)]
+use crate::sync::is_in_block_on;
 
 /// What a future that may lead remembers from one poll to the next.
 #[derive(Debug, Default)]
@@ -98,6 +101,7 @@ impl Leading {
 }
 
 /// Whether `block_on` polls this future, on a runtime whose workers run meanwhile.
+#[cfg(not(smt_model))]
 fn is_in_block_on() -> bool {
     let has_workers = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
     tokio::task::try_id().is_none() && Handle::try_current().is_ok_and(has_workers)

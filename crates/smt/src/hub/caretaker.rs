@@ -10,13 +10,14 @@ use smt_proto::Time;
 use super::Hub;
 use super::threads::{Leading, WAIT_MAX};
 use crate::core::Core;
+use crate::sync::thread;
 
 /// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
 /// socket, so that it is never in a caller's way.
 pub(super) fn take_care(hub: &Weak<Hub>) {
     let mut sleep = CARE_AFTER;
     loop {
-        std::thread::park_timeout(sleep);
+        thread::park_timeout(sleep);
         let Some(hub) = hub.upgrade() else { return };
         if hub.lock().is_closed {
             return;
@@ -26,6 +27,22 @@ pub(super) fn take_care(hub: &Weak<Hub>) {
 }
 
 impl Hub {
+    /// The caretaker looks in after it has slept.
+    #[cfg(all(test, smt_model, feature = "tokio"))]
+    pub(crate) fn look_after_idle(&self) {
+        crate::sync::pass(CARE_AFTER);
+        self.look_after();
+    }
+
+    /// The caretaker looks whether the endpoint is closed: in a model it does not by itself.
+    #[cfg(all(test, smt_model, feature = "tokio"))]
+    pub(crate) fn wake_caretaker(&self) {
+        self.caretaker
+            .get()
+            .into_iter()
+            .for_each(thread::Thread::unpark);
+    }
+
     /// One look of the caretaker; how long it may sleep after it.
     fn look_after(&self) -> Duration {
         {
@@ -47,7 +64,6 @@ impl Hub {
         let fire = |core: &mut Core, now| core.fire_timers(now, false);
         let idle = self.change_at(self.now(), fire, |core, now, ()| core.idle_time(now));
         drop(leading);
-        self.hand_over();
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
     }
 

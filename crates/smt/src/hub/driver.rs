@@ -175,13 +175,11 @@ impl<R: Runtime> Driver<R> {
     /// # Errors
     /// The endpoint has ended, or the runtime shuts down.
     async fn sleep(&mut self, hub: &Hub, longest: Duration) -> Result<(), Over> {
-        let idle = {
-            let (mut core, now) = (hub.lock(), hub.now());
-            if core.is_over(now) {
-                return Err(Over);
-            }
-            core.sleep(now, longest)
-        };
+        let idle = hub.look(|core| {
+            let now = hub.now();
+            (!core.is_over(now)).then(|| core.sleep(now, longest))
+        });
+        let idle = idle.ok_or(Over)?;
         let wakeup = self.next(hub, Await::Anything, idle).await?;
         if wakeup == Wakeup::Elapsed {
             hub.fire_due();

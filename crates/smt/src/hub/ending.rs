@@ -4,7 +4,8 @@
 use smt_proto::CloseCode;
 
 use super::Hub;
-use crate::core::SEND_AGAIN;
+use crate::core::{Core, SEND_AGAIN};
+use crate::sync::thread;
 
 impl Hub {
     /// Closes all sessions and the carrier. Threads that receive have left it when this returns; a task that drives leaves
@@ -25,14 +26,14 @@ impl Hub {
     /// Waits until what the end of the sessions brings about has left; not for long if the socket has no room.
     pub(super) fn send_the_rest(&self) {
         while !self.has_sent_the_rest() {
-            std::thread::sleep(SEND_AGAIN);
+            thread::sleep(SEND_AGAIN);
         }
     }
 
     /// Whether what the end of the sessions brings about has left now, or it is too late for it.
     pub(crate) fn has_sent_the_rest(&self) -> bool {
         self.change(|_, _| ());
-        self.lock().has_closed(self.now())
+        self.look(|core| core.has_closed(self.now()))
     }
 
     /// What drove it is gone: its runtime has ended, and waiting here for a full socket holds up none of its tasks.
@@ -48,7 +49,7 @@ impl Hub {
     /// Lets go of what carries.
     pub(crate) fn release(&self) {
         // Whoever receives may want the state meanwhile: one lock after the other.
-        let socket = self.lock().release();
+        let socket = self.look(Core::release);
         if !self.process.is_this() {
             // The original has the same socket and goes on receiving; what its leader has locked stays locked here.
             return;

@@ -10,16 +10,16 @@
 
 use std::time::Duration;
 
-use smt_io::SocketWatch;
 use smt_proto::Time;
 
+use super::watch::Watch;
 use super::{Hub, Receiver};
 use crate::sync::{MutexGuard, TryLockError, thread};
 
 /// What a leader knows besides what receiving needs.
 pub(super) struct Looks {
     /// Until the endpoint is shut down.
-    watch: Option<SocketWatch>,
+    watch: Option<Box<dyn Watch>>,
     /// Who looked last.
     led_by: LedBy,
     /// When somebody last looked while the watch was off.
@@ -76,7 +76,7 @@ impl Looks {
     }
 
     fn is_watched(&self) -> bool {
-        self.watch.as_ref().is_none_or(SocketWatch::is_on)
+        self.watch.as_ref().is_none_or(|watch| watch.is_on())
     }
 }
 
@@ -112,8 +112,8 @@ impl Hub {
     }
 
     /// From now on the runtime can watch.
-    pub(crate) fn set_watch(&self, watch: SocketWatch) {
-        self.lock_receiver().looks.watch = Some(watch);
+    pub(crate) fn set_watch(&self, watch: impl Watch + 'static) {
+        self.lock_receiver().looks.watch = Some(Box::new(watch));
     }
 }
 
@@ -257,13 +257,14 @@ impl Hub {
 
     /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
     fn put_cork_in(&self) -> bool {
-        let mut core = self.lock();
-        if core.is_closed {
-            return false;
-        }
-        let now = core.advance(self.now());
-        core.cork.put_in(now);
-        true
+        self.look(|core| {
+            if core.is_closed {
+                return false;
+            }
+            let now = core.advance(self.now());
+            core.cork.put_in(now);
+            true
+        })
     }
 
     /// Each change sends for itself from now on.
@@ -275,7 +276,8 @@ impl Hub {
     /// Does what is due, if something is.
     fn fire_timers(&self) {
         let is_due = |idle: Duration| idle.is_zero();
-        if self.lock().idle_time(self.now()).is_some_and(is_due) {
+        let idle = self.look(|core| core.idle_time(self.now()));
+        if idle.is_some_and(is_due) {
             self.fire_due();
         }
     }
@@ -312,7 +314,7 @@ impl Hub {
 
     /// Whether requests were taken that are not answered yet.
     pub(crate) fn has_handlers(&self) -> bool {
-        self.lock().has_unanswered()
+        self.look(|core| core.has_unanswered())
     }
 }
 

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
-use std::thread::Thread;
 use std::time::Duration;
 
 use smt_carrier::ReceiveError;
@@ -17,7 +16,9 @@ use smt_proto::Time;
 
 use super::{Hub, Receiver};
 use crate::core::Core;
-use crate::sync::{MutexGuard, PoisonError};
+use crate::sync::{
+    AtomicBool, MutexGuard, Ordering, PoisonError, thread, thread::Thread, thread_local,
+};
 
 /// Who drives, and who waits to.
 #[derive(Default)]
@@ -55,8 +56,9 @@ impl Hub {
     ) -> T {
         // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
         let mut now = self.now();
-        THREAD_WAKER.with(|waker| {
+        THREAD_WAKER.with(|(thread, waker)| {
             loop {
+                thread.forget_wakeups();
                 let poll = |core: &mut Core, now| poll(core, now, waker);
                 let look = |core: &Core, now, polled| match polled {
                     Poll::Ready(result) => Ok(result),
@@ -71,20 +73,25 @@ impl Hub {
                 };
                 if !self.process.is_this() {
                     // All has ended with the look at it: the next one finds that.
-                    std::thread::yield_now();
+                    thread::yield_now();
                     continue;
                 }
                 if self.driver.is_some() {
                     // A task drives, and wakes this thread.
-                    std::thread::park_timeout(WAIT_MAX);
+                    thread::park_timeout(WAIT_MAX);
                     now = self.now();
                     continue;
                 }
                 let wait = idle.map_or(LEAD_MAX, |idle| idle.min(LEAD_MAX));
                 now = match self.follow_or_lead(now + wait) {
                     Some(follower) => {
-                        std::thread::park_timeout(WAIT_MAX);
+                        thread::park_timeout(WAIT_MAX);
                         self.stop_following(follower);
+                        self.now()
+                    }
+                    None if thread.was_woken() => {
+                        // The leader before has received it since the look above: nothing may come any more.
+                        drop(Leading::of(self));
                         self.now()
                     }
                     None => self.lead_once(wait),
@@ -107,13 +114,13 @@ impl Hub {
             Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
             None => {
                 // It was shut down: whoever still waits finds that with the next look.
-                std::thread::sleep(wait.min(RECEIVE_AGAIN));
+                thread::sleep(wait.min(RECEIVE_AGAIN));
                 Ok(None)
             }
         };
         if matches!(received, Err(ReceiveError::Other { .. })) {
             // If it goes on like this, it shall not take a core.
-            std::thread::sleep(wait.min(RECEIVE_AGAIN));
+            thread::sleep(wait.min(RECEIVE_AGAIN));
         }
         let now = self.now();
         let has_told = self.take_in(now, received, buffer);
@@ -121,7 +128,7 @@ impl Hub {
         let is_crowded = leading.end(now);
         if has_told && is_crowded {
             // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
-            std::thread::yield_now();
+            thread::yield_now();
         }
         now
     }
@@ -136,7 +143,7 @@ impl Hub {
         self.look_by(&mut lead, due);
         let follower = lead.next_follower;
         lead.next_follower += 1;
-        lead.followers.insert(follower, std::thread::current());
+        lead.followers.insert(follower, thread::current());
         Some(follower)
     }
 
@@ -162,18 +169,46 @@ impl Hub {
     }
 }
 
-/// Wakes a thread.
-struct ThreadWaker(Thread);
+/// Wakes a thread, which may be about to lead instead of being asleep.
+struct ThreadWaker {
+    thread: Thread,
+    was_woken: AtomicBool,
+}
+
+impl ThreadWaker {
+    /// Of the thread that asks.
+    fn here() -> Arc<Self> {
+        Arc::new(Self {
+            thread: thread::current(),
+            was_woken: AtomicBool::new(false),
+        })
+    }
+
+    /// The thread is about to look at what it waits for.
+    fn forget_wakeups(&self) {
+        self.was_woken.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before have woken those whom they
+    /// told.
+    fn was_woken(&self) -> bool {
+        self.was_woken.load(Ordering::Relaxed)
+    }
+}
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.was_woken.store(true, Ordering::Relaxed);
+        self.thread.unpark();
     }
 }
 
 thread_local! {
     /// Made once per thread, so that a call allocates nothing for it.
-    static THREAD_WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+    static THREAD_WAKER: (Arc<ThreadWaker>, Waker) = {
+        let thread = ThreadWaker::here();
+        (Arc::clone(&thread), Waker::from(thread))
+    };
 }
 
 /// The lead, given back also if the carrier panics: else nobody would receive any more.
@@ -205,6 +240,7 @@ impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.hub.lock_lead().is_taken = false;
+            self.hub.hand_over();
         }
     }
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The endpoint under test, connected to its peer before anything else runs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use shuttle::future::JoinHandle;
+use smt_carrier::{Carrier, Path, Wait};
+use smt_proto::Endpoint;
+use smt_wire::Shard;
+
+use super::carrier::{Inbox, ModelCarrier, ModelWatch, catch_break};
+use super::peer::Peer;
+use super::runtime::{Alarm, ModelRuntime, Spins};
+use crate::builder::Builder;
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::hub::driver::Driver;
+use crate::hub::{Drive, DriveBy, Guard, Hub};
+use crate::target::Target;
+
+/// An endpoint under test.
+pub(super) struct Tested {
+    pub(super) guard: Arc<Guard>,
+    pub(super) remote: SocketAddr,
+    /// What comes to it, and to its peer.
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) peer_inbox: Arc<Inbox>,
+    alarm: Arc<Alarm>,
+    driver: Option<JoinHandle<()>>,
+}
+
+impl Tested {
+    /// A client, and the peer that serves it.
+    pub(super) fn client(by: DriveBy) -> (Self, Peer) {
+        let (tested, mut peer) = Self::open(by, true);
+        let mut attempt = None;
+        let hub = Arc::clone(tested.guard.hub());
+        while hub
+            .change(|core, now| core.poll_session(now, &mut attempt, Waker::noop()))
+            .is_pending()
+        {
+            while peer.step(Wait::Never) || hub.receive_now() {}
+        }
+        (tested, peer)
+    }
+
+    /// A server, and the peer that calls it.
+    pub(super) fn server(by: DriveBy) -> (Self, Peer) {
+        let (tested, mut peer) = Self::open(by, false);
+        peer.connect();
+        while !peer.is_connected() {
+            while tested.guard.hub().receive_now() || peer.step(Wait::Never) {}
+        }
+        (tested, peer)
+    }
+
+    fn open(by: DriveBy, is_client: bool) -> (Self, Peer) {
+        let [own, other] = ModelCarrier::pair();
+        let remote = own.remote();
+        let (inbox, peer_inbox) = (Arc::clone(own.inbox()), Arc::clone(other.inbox()));
+        let (endpoint, clock) = protocol(!is_client);
+        let carrier: Arc<dyn Carrier> = Arc::new(own);
+        let mut core = Core::new(endpoint, Arc::clone(&carrier), None, false);
+        core.target = is_client.then(|| {
+            let deadlines = (session_deadline(), session_deadline());
+            Target::new(Path::to(remote), "model".to_owned(), deadlines)
+        });
+        let drive = Drive {
+            clock,
+            by,
+            spin: SPIN,
+            span: tracing::Span::none(),
+        };
+        let tested = Self {
+            guard: Hub::open(core, carrier, drive).expect("a thread for the caretaker"),
+            remote,
+            inbox,
+            peer_inbox,
+            alarm: Alarm::new(true),
+            driver: None,
+        };
+        (tested, Peer::new(other, is_client))
+    }
+
+    /// Its driver runs from now on. `has_timers` tells whether short alarms go off.
+    pub(super) fn drive(&mut self, spins: Spins, has_timers: bool) {
+        let driver = self.make_driver(spins, has_timers);
+        self.driver = Some(shuttle::future::spawn(driver));
+    }
+
+    /// The same, and a panic of the driver ends it alone. Returns whether that was so, in the end.
+    pub(super) fn drive_until_panic(&mut self, spins: Spins) -> JoinHandle<bool> {
+        let mut driver = Some(Box::pin(self.make_driver(spins, false)));
+        shuttle::future::spawn(std::future::poll_fn(move |context| {
+            let poll = || {
+                let mut polled = driver.take()?;
+                match polled.as_mut().poll(context) {
+                    Poll::Pending => Some(polled),
+                    Poll::Ready(()) => None,
+                }
+            };
+            match catch_break(poll) {
+                Ok(Some(pending)) => driver = Some(pending),
+                Ok(None) => return Poll::Ready(false),
+                Err(()) => return Poll::Ready(true),
+            }
+            Poll::Pending
+        }))
+    }
+
+    fn make_driver(
+        &mut self,
+        spins: Spins,
+        has_timers: bool,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        self.alarm = Alarm::new(has_timers);
+        let hub = Arc::clone(self.guard.hub());
+        hub.set_watch(ModelWatch::new(&self.inbox));
+        let runtime = ModelRuntime {
+            inbox: Arc::clone(&self.inbox),
+            alarm: Arc::clone(&self.alarm),
+            spins,
+        };
+        let alarm = Arc::clone(&self.alarm);
+        shuttle::thread::spawn(move || alarm.run());
+        Driver::new(hub, runtime).drive()
+    }
+
+    /// From now on short alarms go off.
+    pub(super) fn permit_timers(&self) {
+        self.alarm.permit();
+    }
+
+    pub(super) fn driver(&self) -> &JoinHandle<()> {
+        self.driver.as_ref().expect("a driver that was started")
+    }
+
+    /// The last handle goes: its driver ends, and its peer waits for nothing more.
+    pub(super) fn close(self) {
+        let Self {
+            guard,
+            inbox,
+            peer_inbox,
+            alarm,
+            driver,
+            ..
+        } = self;
+        alarm.permit();
+        inbox.stop();
+        let hub = Arc::clone(guard.hub());
+        drop(guard);
+        hub.wake_caretaker();
+        // It may have been aborted.
+        let _ = driver.map(shuttle::future::block_on);
+        alarm.end();
+        peer_inbox.stop();
+    }
+
+    /// A client for tasks.
+    pub(super) fn tasks(&self) -> crate::Client {
+        crate::Client::new(Arc::clone(&self.guard), self.remote)
+    }
+
+    /// A client for threads.
+    pub(super) fn threads(&self) -> crate::blocking::Client {
+        crate::blocking::Client::new(Arc::clone(&self.guard), self.remote)
+    }
+}
+
+/// A protocol core that repeats nothing: what is not dealt with when it comes is never dealt with.
+pub(super) fn protocol(accept: bool) -> (Endpoint, Clock) {
+    let builder = Builder::new().without_protection();
+    let builder = builder.configure(|config| config.resend_interval = NEVER);
+    let basis = builder.basis(accept).expect("choices that are valid");
+    (basis.endpoint(Shard::default(), None), basis.clock)
+}
+
+/// A session comes about at once.
+pub(super) fn session_deadline() -> Duration {
+    NEVER
+}
+
+/// A body of its own for each number.
+pub(super) fn body(number: u8) -> Bytes {
+    Bytes::copy_from_slice(&[number])
+}
+
+const NEVER: Duration = Duration::from_secs(3_600);
+/// Looks that a wait is spun for.
+const SPIN: Duration = Duration::from_micros(4);
