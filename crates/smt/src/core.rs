@@ -5,7 +5,9 @@
 //! ([`Core::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
 //! waking, which are done without the lock (`hub`).
 
+mod accepting;
 mod ending;
+mod timing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +25,13 @@ use smt_proto::{
 };
 use smt_wire::{AbortCode, SessionIndex};
 
-use crate::accept_queue::{AcceptQueue, MORE_BYTES_MAX, MORE_MAX};
+use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::Answer;
 use crate::arrivals::Arrivals;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::error::ErrorKind;
-use crate::message::{Arrival, Peer};
+use crate::message::Peer;
 use crate::outbox::{Batch, Outbox};
 use crate::state_lock::StateLock;
 use crate::target::Target;
@@ -208,74 +210,6 @@ impl Core {
         self.outbox.put_back(batch, outcome)
     }
 
-    /// The task that drives is about to sleep: until when, if nothing comes and nobody wakes it.
-    pub(crate) fn sleep(&mut self, now: Time, longest: Duration) -> Duration {
-        let idle = self
-            .idle_time(now)
-            .map_or(longest, |idle| idle.min(longest));
-        self.sleeps_until = Some(now + idle);
-        idle
-    }
-
-    /// Whether the task that drives sleeps for too long. It is to be woken then, once.
-    pub(crate) fn oversleeps(&mut self, now: Time) -> bool {
-        let Some(until) = self.sleeps_until else {
-            return false;
-        };
-        let is_late = self.idle_time(now).is_some_and(|idle| now + idle < until);
-        if is_late {
-            self.sleeps_until = None;
-        }
-        is_late
-    }
-
-    /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
-    /// a look has found nothing, so that who was held up does not ask for what lies in its socket; but not for long.
-    pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
-        let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
-        if self
-            .endpoint
-            .poll_timeout()
-            .is_some_and(|(due, _)| due + put_off <= now)
-        {
-            self.endpoint.handle_timeout(now);
-        }
-        while let Some(alarm) = self.alarms.first_entry()
-            && alarm.key().0 <= now
-        {
-            self.woken.push(alarm.remove());
-        }
-    }
-
-    /// Wakes at `due`, unless [`Core::clear_alarm`] comes first. A ticket has one alarm.
-    pub(crate) fn set_alarm(&mut self, due: Time, ticket: &mut Option<u64>, waker: &Waker) {
-        let ticket = *ticket.get_or_insert(self.next_ticket);
-        self.next_ticket = self.next_ticket.max(ticket + 1);
-        self.alarms.insert((due, ticket), waker.clone());
-    }
-
-    pub(crate) fn clear_alarm(&mut self, due: Time, ticket: &mut Option<u64>) {
-        if let Some(ticket) = ticket.take() {
-            self.alarms.remove(&(due, ticket));
-        }
-    }
-
-    /// How long nothing is to be done here, unless something comes.
-    pub(crate) fn idle_time(&self, now: Time) -> Option<Duration> {
-        let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
-        let alarm = self.alarms.keys().next().map(|(due, _)| *due);
-        let timer = timer
-            .into_iter()
-            .chain(alarm)
-            .min()
-            .map(|due| due.since(now));
-        let has_more = self.outbox.has_unsent() || !self.has_closed(now);
-        match (has_more, timer) {
-            (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),
-            (false, timer) => timer,
-        }
-    }
-
     /// The live session with the client's server; connects if there is none. `attempt` is what this caller
     /// waits for.
     pub(crate) fn poll_session(
@@ -372,95 +306,6 @@ impl Core {
         })
     }
 
-    /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's place.
-    pub(crate) fn poll_accept(
-        &mut self,
-        ticket: &mut Option<u64>,
-        waker: &Waker,
-    ) -> Poll<Option<Arrival>> {
-        // From now on somebody takes what comes.
-        self.endpoint.set_untaken_max(usize::MAX);
-        let arrival = self.accepted.pop().or_else(|| self.take_arrival());
-        self.note_untaken();
-        if arrival.is_some() || self.is_closed {
-            ticket
-                .take()
-                .into_iter()
-                .for_each(|ticket| self.arrivals.leave(ticket));
-            return Poll::Ready(arrival);
-        }
-        self.arrivals.wait(ticket, waker);
-        Poll::Pending
-    }
-
-    /// The same for a task, which takes some more for the next ones.
-    pub(crate) fn poll_accept_several(
-        &mut self,
-        ticket: &mut Option<u64>,
-        waker: &Waker,
-    ) -> Poll<Option<Arrival>> {
-        let accepted = self.poll_accept(ticket, waker);
-        if !matches!(accepted, Poll::Ready(Some(_))) {
-            return accepted;
-        }
-        for _ in 0..MORE_MAX {
-            if self.accepted.bytes() >= MORE_BYTES_MAX {
-                break;
-            }
-            let Some(arrival) = self.take_arrival() else {
-                break;
-            };
-            self.accepted.push(arrival);
-        }
-        self.note_untaken();
-        accepted
-    }
-
-    /// Takes the first message that need not wait.
-    fn take_arrival(&mut self) -> Option<Arrival> {
-        // A caller that has given up meanwhile is not served any more.
-        let endpoint = &self.endpoint;
-        let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
-        let keeps_too_much = |session| endpoint.keeps_too_much(session);
-        let waiting = self.arrivals.len();
-        let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
-        let taken = waiting - self.arrivals.len();
-        let is_request = arrival.as_ref().is_some_and(|one| !one.is_one_way);
-        self.unanswered += usize::from(is_request);
-        self.ends_turn |= self.turn.take(taken);
-        arrival
-    }
-
-    /// A reply to a session is kept. If that makes too many, requests that were taken together wait after all.
-    fn hold_back_accepted(&mut self, session: SessionIndex) {
-        if self.accepted.is_empty() || !self.endpoint.keeps_too_much(session) {
-            return;
-        }
-        let endpoint = &self.endpoint;
-        let waits =
-            |arrival: &Arrival| !arrival.is_one_way && endpoint.keeps_too_much(arrival.rpc.session);
-        for arrival in self.accepted.take_if(waits) {
-            self.unanswered = self.unanswered.saturating_sub(1);
-            self.arrivals.hold_back(arrival);
-        }
-    }
-
-    fn note_untaken(&mut self) {
-        let bytes = self.arrivals.bytes() + self.accepted.bytes();
-        self.endpoint.set_untaken(bytes);
-    }
-
-    /// An acceptor has gone. It may have been woken for a message: then the next one is.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn stop_accepting(&mut self, ticket: u64) {
-        self.arrivals.leave(ticket);
-        let acceptor = match self.accepted.is_empty() {
-            true => self.arrivals.next_for_waiting(),
-            false => self.arrivals.next_acceptor(),
-        };
-        self.woken.extend(acceptor);
-    }
-
     /// Ready when no request is in progress and all replies are acknowledged.
     pub(crate) fn poll_finished(&mut self, waker: &Waker) -> Poll<()> {
         if self.endpoint.served_len() == 0 {
@@ -545,22 +390,6 @@ impl Core {
         }
     }
 
-    fn arrive(&mut self, rpc: RpcId, body: Bytes, deadline: Option<Time>, is_one_way: bool) {
-        let Some(peer) = self.peer(rpc.session) else {
-            return;
-        };
-        let acceptor = self.arrivals.push(Arrival {
-            rpc,
-            body,
-            deadline,
-            peer,
-            is_one_way,
-        });
-        self.turn.tell();
-        self.woken.extend(acceptor);
-        self.note_untaken();
-    }
-
     fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
         if let Some(target) = &mut self.target {
             let waiting = target.finish(connect, result);
@@ -607,8 +436,6 @@ pub(crate) enum Woken {
     Many(Vec<Waker>),
 }
 
-/// So late are the protocol's timers at most because something comes all the time.
-const PUT_OFF: Duration = Duration::from_millis(1);
 /// A full socket is tried again after this time.
 pub(crate) const SEND_AGAIN: Duration = Duration::from_millis(1);
 

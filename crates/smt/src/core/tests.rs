@@ -4,6 +4,7 @@ use smt_carrier::Path;
 use smt_io::MemoryCarrier;
 use smt_wire::Shard;
 
+use super::timing::PUT_OFF;
 use super::*;
 use crate::ThrowAway;
 use crate::builder::Builder;
