@@ -42,7 +42,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// What each of them sends.
+    /// The request that each of them sends.
     pub(crate) fn message(&self) -> Bytes {
         frame::busy_request(self.request, self.reply, self.work_us)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a runtime polls to learn that a socket has something to receive, with a switch.
+//! Tells a runtime that a socket has something to receive, and can be turned off.
 //!
 //! While a thread looks at the socket anyway, each datagram would wake another one for nothing. A set of descriptors
 //! (epoll(7)) between socket and runtime can be told to be silent, and tells again of what is there when it is not.
@@ -38,7 +38,7 @@ impl SocketWatch {
         })
     }
 
-    /// What the runtime is to poll for reading: readable while the watch is on and something can be received.
+    /// The descriptors that the runtime is to poll for reading: readable while the watch is on and something can be received.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -71,7 +71,7 @@ fn watched(carrier: &UdpCarrier) -> impl Iterator<Item = BorrowedFd<'_>> {
         .flatten()
 }
 
-/// Nobody asks which of them is ready: the carrier looks at both.
+/// One token for both, since the carrier looks at both.
 const TOKEN: Token = Token(0);
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl Arrivals {
         self.acceptors.retain(|(other, _)| *other != ticket);
     }
 
-    /// Whoever is first, if a message waits, to be woken.
+    /// The waker of the first acceptor, if a message waits.
     #[cfg(feature = "tokio")]
     #[must_use]
     pub(crate) fn next_for_waiting(&mut self) -> Option<Waker> {
@@ -104,7 +104,7 @@ impl Arrivals {
         self.next_acceptor()
     }
 
-    /// Whoever is first, if a request was held back that need not wait any more, to be woken.
+    /// The waker of the first acceptor, if a request was held back that need not wait any more.
     #[must_use]
     pub(crate) fn next_for_held_back(
         &mut self,
@@ -116,12 +116,12 @@ impl Arrivals {
         self.next_acceptor()
     }
 
-    /// All who wait, to be woken.
+    /// The wakers of all acceptors, who leave their places.
     pub(crate) fn leave_all(&mut self) -> impl Iterator<Item = Waker> {
         self.acceptors.drain(..).map(|(_, acceptor)| acceptor)
     }
 
-    /// Whoever is first, to be woken.
+    /// The waker of the first acceptor, who leaves its place.
     #[must_use]
     pub(crate) fn next_acceptor(&mut self) -> Option<Waker> {
         self.acceptors.pop_front().map(|(_, acceptor)| acceptor)

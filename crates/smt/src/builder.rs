@@ -137,8 +137,8 @@ impl Builder {
     /// a thread that waits, a future in `block_on`, the task that drives and an I/O thread. Polled endpoints do not wait.
     ///
     /// It spins only while what it waits for mostly comes in that time, and yields its core between looks. Where calls
-    /// follow each other closely an endpoint that waits so takes up to a whole core; CPU per call is in docs/PERF.md. Of the
-    /// workers of a runtime half at most spin, and none where there is one alone: then all tasks run between two looks.
+    /// follow each other closely an endpoint that waits so takes up to a whole core; CPU per call is in docs/PERF.md. Half of
+    /// a runtime's workers spin at most, and none where there is one alone: then all tasks run between two looks.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
         self

@@ -47,7 +47,7 @@ fn run(driver: Driver<IoThread>, events: &Arc<Events>) {
     }
 }
 
-/// What the thread sleeps for.
+/// The events that the thread sleeps for.
 struct Events {
     set: Epoll,
     /// The set has them as long as they are open.

@@ -172,7 +172,7 @@ impl Endpoint {
         let now = self.clock.now();
         let batches = match self.process.is_this() {
             true => BATCHES_PER_TURN,
-            // What comes to the socket is for the original.
+            // The socket is the original's.
             false => 0,
         };
         for _ in 0..batches {

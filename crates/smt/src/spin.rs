@@ -5,9 +5,9 @@
 //! round trip; there they cost more CPU than spinning does, too (docs/PERF.md). Spinning yields the core between
 //! looks, so that a peer on the same core is not starved.
 //!
-//! 1. Whoever begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells whether it came in time
+//! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells whether it came in time
 //!    ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it ([`Spin::slept`]).
-//! 2. What is spun in vain is at most what was spun with success before, and a sixteenth of all time, which is what the
+//! 2. Time is spun in vain for at most as long as was spun with success before, and for a sixteenth of all time, which the
 //!    [`Allowance`] counts. Without one a wait blocks at once.
 //! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called now and then spins for
 //!    nobody.
@@ -58,12 +58,12 @@ impl Spin {
         !self.bound.is_zero() && self.was_short && self.allowance.is_there()
     }
 
-    /// What was spun for has come after so long.
+    /// Tells that a wait was spun for with success, for this time.
     pub(crate) fn hit(&mut self, spun: Duration) {
         self.allowance.earn(spun);
     }
 
-    /// So long was spun for what has not come.
+    /// Tells that a wait was spun for in vain, for this time.
     pub(crate) fn miss(&mut self, spun: Duration) {
         self.allowance.spend(spun);
     }
@@ -140,7 +140,7 @@ impl Allowance {
         self.left = self.left.saturating_add(time).min(most);
     }
 
-    /// So long was spun in vain.
+    /// Tells how long was spun in vain.
     fn spend(&mut self, time: Duration) {
         self.left = self.left.saturating_sub(time);
     }

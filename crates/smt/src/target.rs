@@ -101,7 +101,7 @@ impl Target {
         self.take_waiting()
     }
 
-    /// Whoever waits, and is to look again.
+    /// The wakers of those who wait, and are to look again.
     pub(crate) fn take_waiting(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.waiting)
     }

@@ -102,7 +102,7 @@ impl Task {
         self.poll_slot(waker)
     }
 
-    /// What has come of a message that has begun.
+    /// The outcome of a message that has begun.
     fn poll_slot(&mut self, waker: &Waker) -> Poll<Result<Bytes, Error>> {
         let end = match &self.begun {
             Some(Begun::Call(_, slot)) => {

@@ -58,7 +58,7 @@ fn tasks_call_through_loss() {
     soak(Kind::Tasks, true);
 }
 
-/// What both processes consist of.
+/// The callers and handlers of both processes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Threads,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a runtime polls to learn that a socket has something to receive, where there is no epoll(7): it is always told.
+//! Tells a runtime that a socket has something to receive, where there is no epoll(7): always.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +26,7 @@ impl SocketWatch {
         })
     }
 
-    /// What the runtime is to poll for reading.
+    /// The descriptors that the runtime is to poll for reading.
     ///
     /// # Errors
     /// If the process has no file descriptors left.

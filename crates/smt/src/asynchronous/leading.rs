@@ -16,7 +16,7 @@ use crate::hub::leader::LedBy;
 #[cfg(smt_model)]
 use crate::sync::is_in_block_on;
 
-/// What a future that may lead remembers from one poll to the next.
+/// The state of a future that may lead, from one poll to the next.
 #[derive(Debug, Default)]
 pub(super) struct Leading {
     /// It has turned the watch off, and is to be polled again.
@@ -32,7 +32,7 @@ impl Leading {
         mut poll: impl FnMut(&Waker) -> Poll<T>,
     ) -> Poll<T> {
         if let Poll::Ready(result) = poll(context.waker()) {
-            // Whoever polled it comes back soon, or the task that drives takes over.
+            // The task that polled it comes back soon, or the driver takes over.
             self.leads = false;
             return Poll::Ready(result);
         }

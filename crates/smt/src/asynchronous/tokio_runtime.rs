@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a driver asks of tokio.
+//! Tokio, as a driver uses it.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<(
 
 /// Tokio, for one driver.
 struct TokioRuntime {
-    /// What it watches.
+    /// The descriptors that it watches.
     watched: Vec<AsyncFd<OwnedFd>>,
     /// One timer, which is set again only where it would come too late: to set one may wake another worker, which then sets
     /// its own sleep by it.

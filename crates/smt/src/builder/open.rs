@@ -277,7 +277,7 @@ impl Builder {
         Ok(client)
     }
 
-    /// Who drives an endpoint that is opened on this runtime.
+    /// The driver of an endpoint that is opened on this runtime.
     #[cfg(feature = "tokio")]
     fn driver_of_tasks(&self) -> Result<DriveBy, OpenError> {
         if self.has_io_thread && !cfg!(target_os = "linux") {

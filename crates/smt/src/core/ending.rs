@@ -46,7 +46,7 @@ impl Core {
     /// No more messages will come: everyone who waits for one is woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        // Nobody may be left who would take the cork out.
+        // The leader that would take the cork out may be gone.
         self.cork.take_out();
         self.woken.extend(self.arrivals.leave_all());
     }

@@ -33,7 +33,7 @@ impl Hub {
     /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.
     pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
         let abort = Answer::Abort(rpc, code);
-        // What could be wrong with it is of no interest.
+        // The caller has no use for an error.
         let _ = match self.driver {
             Some(_) => self.answer_or_queue(abort),
             None => self.change(|core, now| core.answer(now, abort)),

@@ -7,7 +7,7 @@
 //! 3. Nothing comes: the watch is on, and it sleeps until that tells, until a timer, or until it is woken. While a future
 //!    leads it sees every millisecond whether that still looks.
 //!
-//! What runs it is a [`Runtime`]: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the endpoint's own
+//! A [`Runtime`] runs it: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the endpoint's own
 //! (`io_thread`).
 
 use std::future::{Future, poll_fn};
@@ -22,7 +22,7 @@ use super::Hub;
 use super::leader::{LED_MAX, Leader, LedBy};
 use crate::sync::thread;
 
-/// What a driver asks of whatever runs it.
+/// The services that a driver needs of its task or thread.
 pub(crate) trait Runtime: Send {
     /// How the driver may spin now; what is returned is kept as long as it does.
     fn spinning(&self) -> Spinning<impl Sized>;
@@ -71,7 +71,7 @@ impl Drop for Driven {
     }
 }
 
-/// What a look comes to.
+/// The outcome of a look.
 enum Outcome {
     /// Something has come, and those who were told run now.
     Came,
@@ -210,7 +210,7 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// What a sleep is for.
+/// The events that end a sleep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Await {
     Turn,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whoever leads for tasks: it looks for what has come, and sends what has gathered.
+//! The leader of tasks: it looks for what has come, and sends what has gathered.
 //!
 //! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
 //! (`asynchronous::leading`), the driver for a look or while it spins (`driver`).
 //!
-//! One rule holds it together: **the watch is on, or somebody looks, or has looked not long ago and the task that drives
-//! has set a timer** ([`LED_MAX`]). The watch is off while somebody looks, since each datagram would wake a worker for
-//! nothing.
+//! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and the driver has set a
+//! timer** ([`LED_MAX`]). The watch is off while a leader looks, since each datagram would wake a worker for nothing.
 
 use std::time::Duration;
 
@@ -16,15 +15,15 @@ use super::watch::Watch;
 use super::{Hub, Receiver};
 use crate::sync::{MutexGuard, TryLockError, thread};
 
-/// What a leader knows besides what receiving needs.
+/// The state of looking, from one leader to the next.
 pub(super) struct Looks {
     /// Until the endpoint is shut down.
     watch: Option<Box<dyn Watch>>,
-    /// Who looked last.
+    /// The leader that looked last.
     led_by: LedBy,
     /// When somebody last looked while the watch was off.
     last: Time,
-    /// What was told of by the last look that has found something.
+    /// Outcomes and messages that the last look told of that has found something.
     told: usize,
     /// When the last leader ceased to look.
     slept: Option<Time>,
@@ -80,7 +79,7 @@ impl Looks {
     }
 }
 
-/// Who leads.
+/// A kind of leader.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LedBy {
     /// The task or the thread that drives.
@@ -194,13 +193,13 @@ impl Leader<'_> {
         true
     }
 
-    /// What was spun for since `began` has come now.
+    /// Tells that a wait that was spun for since `began` has ended now.
     pub(crate) fn come(&mut self, began: Time, now: Time) {
         self.receiver.spin.hit(now.since(began));
         self.receiver.looks.last = now;
     }
 
-    /// So long was spun in vain.
+    /// Tells how long was spun in vain.
     pub(crate) fn miss(&mut self, spun: Duration) {
         self.receiver.spin.miss(spun);
     }
@@ -210,7 +209,7 @@ impl Leader<'_> {
         self.receiver.spin.bound()
     }
 
-    /// Nobody looks any more: what has gathered leaves, and then the runtime watches.
+    /// Ceases to look: what has gathered leaves, and then the runtime watches.
     pub(crate) fn stop(&mut self) {
         self.receiver.looks.slept = Some(self.hub.now());
         self.hub.take_cork_out();
@@ -226,7 +225,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Whoever slept is awake; `has_come` tells whether because something has come.
+    /// Tells that the sleep is over that followed the last look; `has_come`: because something has come.
     pub(crate) fn wake(&mut self, has_come: bool) {
         if let Some(slept) = self.receiver.looks.slept.take() {
             let waited = self.hub.now().since(slept);
@@ -292,7 +291,7 @@ impl Hub {
         self.has_workers
     }
 
-    /// What was told of and not taken.
+    /// Outcomes and messages that were told of and not taken.
     pub(crate) fn untaken(&self) -> usize {
         self.turn.untaken()
     }
@@ -320,13 +319,13 @@ impl Hub {
 
 /// The task that drives looks after an endpoint that another one leads this often.
 pub(crate) const LED_MAX: Duration = Duration::from_millis(1);
-/// So many are many.
+/// More than this are many.
 const MANY: usize = 16;
 /// Batches taken in by one look before what comes of them is dealt with.
 const BATCHES_PER_LOOK: usize = 64;
 /// Bytes likewise: long messages are worked on while the next ones come.
 const BYTES_PER_LOOK: usize = 256 << 10;
-/// Of looks that find nothing one in so many sees to what is due: it takes the endpoint's lock.
+/// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's lock.
 const LOOKS_PER_TIMER: u32 = 8;
-/// What has gathered leaves after this time although more is added.
+/// Messages that have gathered leave after this time although more are added.
 const GATHERED_MAX: Duration = Duration::from_micros(50);

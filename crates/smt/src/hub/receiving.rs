@@ -20,7 +20,7 @@ impl Hub {
     /// Receives one batch without waiting; its bytes, if there was one.
     pub(super) fn receive_one(&self, receiver: &mut Receiver) -> Option<usize> {
         if !self.process.is_this() {
-            // What comes to the socket is for the original.
+            // The socket is the original's.
             return None;
         }
         let Receiver {
@@ -66,7 +66,7 @@ impl Hub {
         core.tell_all();
         let has_told = core.has_woken();
         if self.driver.is_some() && self.turn.untaken() > 0 && !core.is_closed {
-            // Whoever was told runs soon, and the leader again after them.
+            // Those who were told run soon, and the leader again after them.
             core.cork.put_in(now);
         }
         let (core, now) = self.send(core, now);

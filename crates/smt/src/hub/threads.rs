@@ -176,7 +176,7 @@ struct ThreadWaker {
 }
 
 impl ThreadWaker {
-    /// Of the thread that asks.
+    /// The waker of the thread that asks.
     fn here() -> Arc<Self> {
         Arc::new(Self {
             thread: thread::current(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a leader asks of the runtime's watch of the socket.
+//! The runtime's watch of the socket, as a leader uses it.
 
 use smt_io::SocketWatch;
 

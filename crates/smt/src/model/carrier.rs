@@ -24,7 +24,7 @@ pub(super) struct ModelCarrier {
     other: Arc<Inbox>,
 }
 
-/// What has come to one end.
+/// Datagrams that have come to one end.
 pub(super) struct Inbox {
     state: Mutex<State>,
     has_changed: Condvar,
@@ -33,7 +33,7 @@ pub(super) struct Inbox {
 #[derive(Default)]
 struct State {
     datagrams: VecDeque<Vec<u8>>,
-    /// Nobody waits any more.
+    /// No thread is to wait any more.
     is_stopped: bool,
     is_watched: bool,
     /// The watch has something to tell.
@@ -79,7 +79,7 @@ impl Inbox {
         })
     }
 
-    /// Whoever waits here waits no longer, now and later.
+    /// Ends the waiting of all threads, now and later.
     pub(super) fn stop(&self) {
         self.lock().is_stopped = true;
         self.has_changed.notify_all();

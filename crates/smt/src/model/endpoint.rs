@@ -26,7 +26,7 @@ use crate::target::Target;
 pub(super) struct Tested {
     pub(super) guard: Arc<Guard>,
     pub(super) remote: SocketAddr,
-    /// What comes to it, and to its peer.
+    /// Datagrams that come to it, and to its peer.
     pub(super) inbox: Arc<Inbox>,
     pub(super) peer_inbox: Arc<Inbox>,
     alarm: Arc<Alarm>,

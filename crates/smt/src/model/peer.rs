@@ -114,7 +114,7 @@ impl Peer {
         self.replies
     }
 
-    /// What was replied, as far as it has come.
+    /// Replies that have come.
     pub(super) fn replies(&mut self) -> &[Bytes] {
         while self.step(Wait::Never) {}
         &self.replies
@@ -146,7 +146,7 @@ impl Peer {
     }
 }
 
-/// So often others may run before a message is sent.
+/// How often others may run before a message is sent.
 const MOST_YIELDS: usize = 100;
 /// The model has no such timers.
 const FOREVER: Wait = Wait::AtMost(Duration::MAX);

@@ -143,5 +143,5 @@ impl Runtime for ModelRuntime {
     }
 }
 
-/// So often others may run before a timer goes off.
+/// How often others may run before a timer goes off.
 const MOST_YIELDS: usize = 30;

@@ -33,7 +33,7 @@ fn the_last_taker_or_the_leader_sees_the_end_of_a_turn() {
 /// The answer queue in the hands of its users: handlers that give answers, and whoever has the lock.
 struct Queued {
     queue: AnswerQueue,
-    /// What the lock protects: the answers that were taken.
+    /// The answers that were taken, which the lock protects.
     taken: Mutex<Vec<u64>>,
 }
 

@@ -64,5 +64,5 @@ pub(crate) fn pass(time: Duration) {
     PASSED.set(PASSED.get().saturating_add(time));
 }
 
-/// What a look at the clock takes.
+/// The time that a look at the clock takes.
 const LOOK: Duration = Duration::from_micros(1);

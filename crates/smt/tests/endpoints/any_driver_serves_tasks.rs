@@ -101,7 +101,7 @@ fn future_in_block_on_leads_for_tasks_beside_it() {
     }
 }
 
-/// A future that leads is dropped in the middle of it, again and again: others still get what is theirs.
+/// A future that leads is dropped in the middle of it, again and again: others still get their replies.
 #[test]
 fn futures_that_lead_may_be_dropped_at_any_time() {
     for runtime in runtimes() {
@@ -125,7 +125,7 @@ fn futures_that_lead_may_be_dropped_at_any_time() {
     }
 }
 
-/// Whoever led does something else for long: the runtime takes over.
+/// The future that led does something else for long: the runtime takes over.
 #[test]
 fn others_are_served_while_the_future_that_led_is_busy() {
     let [_, _, runtime] = runtimes();
