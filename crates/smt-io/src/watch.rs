@@ -74,6 +74,11 @@ fn watched(carrier: &UdpCarrier) -> impl Iterator<Item = BorrowedFd<'_>> {
 /// One token for both, since the carrier looks at both.
 const TOKEN: Token = Token(0);
 
+/// The code for other systems, kept alive by the tests on this one.
+#[cfg(all(test, target_os = "linux"))]
+#[path = "watch/portable.rs"]
+mod portable;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +115,20 @@ mod tests {
         let mut buffer = vec![0; 2_048];
         assert!(near.receive(&mut buffer, Wait::Never).unwrap().is_some());
         assert!(!is_readable(&watch));
+    }
+
+    #[test]
+    fn portable_watch_tells_always() {
+        let (near, watched, _far) = watched_pair();
+        let mut watch = portable::SocketWatch::new(near).unwrap();
+        watch.turn(false);
+        assert!(!watch.is_on());
+        let set = Epoll::new().unwrap();
+        for descriptor in watch.descriptors().unwrap() {
+            set.add(descriptor.as_fd(), Token(0)).unwrap();
+            assert_eq!(set.wait(&mut [Token(1)], Some(Duration::ZERO)).unwrap(), 1);
+        }
+        assert!(is_readable(&watched));
     }
 
     #[test]

@@ -50,6 +50,13 @@
 //!
 //! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".
 //!
+//! # On tokio
+//! A future that `block_on` polls, which is what `#[tokio::main]` makes of `main`, receives in place: an accept loop or a
+//! call there costs no hand-over between threads. Other tasks are served by one task of the runtime. Handlers may reply in
+//! the accept loop or in tasks of their own; one that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the
+//! endpoint on an I/O thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for them, for
+//! a bounded time ([`Builder::spin`]).
+//!
 //! # Several cores
 //! An endpoint has one lock: its threads take turns. Where one core is not enough, [`Builder::bind_shards_blocking`] and
 //! [`Builder::connect_shards_blocking`] (and their kin for tokio and [`polled`]) open several endpoints at once that share

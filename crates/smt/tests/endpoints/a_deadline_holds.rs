@@ -9,7 +9,7 @@ use smt::{CallFailure, Error, ErrorKind, Execution};
 
 use crate::support::forwarder::{Forwarder, Way};
 use crate::support::polled_pair::{PolledClient, PolledServer};
-use crate::support::{Credentials, connect, eventually, serve};
+use crate::support::{Credentials, connect, eventually, on_every_runtime, serve};
 
 const DEADLINE: Duration = Duration::from_millis(150);
 /// Far above what timers cost, far below the second after which threads look around anyway.
@@ -108,19 +108,21 @@ fn a_thread_that_follows_is_in_time_too() {
     assert!(took[6] < LATE / 4, "{took:?}");
 }
 
-#[tokio::test]
-async fn with_tokio() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    let began = Instant::now();
-    let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
-    assert_deadline(&error, Execution::MayHaveRun);
-    assert_in_time(began);
+#[test]
+fn with_tokio() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        let began = Instant::now();
+        let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
+        assert_deadline(&error, Execution::MayHaveRun);
+        assert_in_time(began);
+    });
 }
 
 #[test]
@@ -185,20 +187,22 @@ fn while_connecting_anew() {
     assert_in_time(began);
 }
 
-#[tokio::test]
-async fn while_connecting_anew_with_tokio() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let address = server.local_address();
-    let client = credentials.client().connect(address).await.unwrap();
-    client.connect().await.unwrap().close();
-    drop(server);
-    let taken = tokio::task::spawn_blocking(move || crate::support::take_over(address));
-    let _silent = taken.await.unwrap();
-    let began = Instant::now();
-    let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
-    assert_deadline(&error, Execution::DidNotRun);
-    assert_in_time(began);
+#[test]
+fn while_connecting_anew_with_tokio() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        let client = credentials.client().connect(address).await.unwrap();
+        client.connect().await.unwrap().close();
+        drop(server);
+        let taken = tokio::task::spawn_blocking(move || crate::support::take_over(address));
+        let _silent = taken.await.unwrap();
+        let began = Instant::now();
+        let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
+        assert_deadline(&error, Execution::DidNotRun);
+        assert_in_time(began);
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use smt::{CallFailure, ErrorKind, Execution, Request, SessionEnd, blocking};
 
-use crate::support::{Credentials, echo, serve, take_over};
+use crate::support::{Credentials, echo, on_every_runtime, serve, take_over};
 
 /// A server that dies without a word: its process is a socket here, and the next run takes the port over.
 struct Mortal {
@@ -196,26 +196,28 @@ fn call_again(client: &blocking::Client) -> smt::Bytes {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn with_tokio_too() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let address = server.local_address();
-    let client = credentials.client().connect(address).await.unwrap();
-    server.shutdown(Duration::from_secs(5)).await;
-    drop(server);
-    tokio::task::spawn_blocking(move || drop(take_over(address)))
-        .await
-        .unwrap();
-    let server = credentials.server().bind(address).await.unwrap();
-    tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
-            echo(request);
-        }
+#[test]
+fn with_tokio_too() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        let client = credentials.client().connect(address).await.unwrap();
+        server.shutdown(Duration::from_secs(5)).await;
+        drop(server);
+        tokio::task::spawn_blocking(move || drop(take_over(address)))
+            .await
+            .unwrap();
+        let server = credentials.server().bind(address).await.unwrap();
+        tokio::spawn(async move {
+            while let Some(request) = server.accept().await {
+                echo(request);
+            }
+        });
+        let reply = match client.call("two").await {
+            Err(_) => client.call("two").await,
+            ok => ok,
+        };
+        assert_eq!(reply.unwrap(), "two");
     });
-    let reply = match client.call("two").await {
-        Err(_) => client.call("two").await,
-        ok => ok,
-    };
-    assert_eq!(reply.unwrap(), "two");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use smt::{ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
 
-use crate::support::{Credentials, connect, eventually, serve};
+use crate::support::{Credentials, connect, eventually, on_every_runtime, serve};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -48,38 +48,40 @@ fn of_threads() {
     assert_eq!(server.statistics().sessions, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_tasks() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    let calling = client.clone();
-    let call = tokio::spawn(async move { calling.call("work").await });
-    let request = server.accept().await.unwrap();
-    let shutting = server.clone();
-    let shutdown = tokio::spawn(async move { shutting.shutdown(LONG).await });
-    let refused = loop {
-        let probe = client
-            .call("probe")
-            .deadline(Duration::from_millis(20))
-            .await;
-        match probe {
-            Err(error) if !error.to_string().contains("deadline") => break error,
-            _ => {}
+#[test]
+fn of_tasks() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        let calling = client.clone();
+        let call = tokio::spawn(async move { calling.call("work").await });
+        let request = server.accept().await.unwrap();
+        let shutting = server.clone();
+        let shutdown = tokio::spawn(async move { shutting.shutdown(LONG).await });
+        let refused = loop {
+            let probe = client
+                .call("probe")
+                .deadline(Duration::from_millis(20))
+                .await;
+            match probe {
+                Err(error) if !error.to_string().contains("deadline") => break error,
+                _ => {}
+            }
+        };
+        assert_eq!(refused.execution(), Execution::DidNotRun, "{refused}");
+        assert!(!shutdown.is_finished());
+        request.reply("done").unwrap();
+        assert_eq!(call.await.unwrap().unwrap(), "done");
+        shutdown.await.unwrap();
+        while let Some(late) = server.accept().await {
+            assert_eq!(late.body(), "probe");
         }
-    };
-    assert_eq!(refused.execution(), Execution::DidNotRun, "{refused}");
-    assert!(!shutdown.is_finished());
-    request.reply("done").unwrap();
-    assert_eq!(call.await.unwrap().unwrap(), "done");
-    shutdown.await.unwrap();
-    while let Some(late) = server.accept().await {
-        assert_eq!(late.body(), "probe");
-    }
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use smt::{ConnectError, Error, ErrorKind, OpenError, Shards, blocking};
 
-use crate::support::{Credentials, connect, echo, echo_server, serve};
+use crate::support::{Credentials, connect, echo, echo_server, on_every_runtime, serve};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -132,30 +132,34 @@ fn handles_of_a_client_that_is_closed_too() {
     drop(requests);
 }
 
-#[tokio::test]
-async fn and_of_one_of_tasks() {
-    let credentials = Credentials::new();
-    let server = echo_server(&credentials);
-    let connecting = credentials.client().connect(server.local_address());
-    let client = connecting.await.unwrap();
-    client.call("hi").await.unwrap();
-    client.close().await;
-    UdpSocket::bind(client.local_address()).unwrap();
-    assert_shut_down(client.call("hi").await);
-    assert_shut_down(client.send("hi").await);
-    assert!(client.accept().await.is_none());
+#[test]
+fn and_of_one_of_tasks() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = echo_server(&credentials);
+        let connecting = credentials.client().connect(server.local_address());
+        let client = connecting.await.unwrap();
+        client.call("hi").await.unwrap();
+        client.close().await;
+        UdpSocket::bind(client.local_address()).unwrap();
+        assert_shut_down(client.call("hi").await);
+        assert_shut_down(client.send("hi").await);
+        assert!(client.accept().await.is_none());
+    });
 }
 
 /// Its old handle is alive.
-#[tokio::test]
-async fn its_successor_takes_over_at_once() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let address = server.local_address();
-    server.shutdown(LONG).await;
-    let successor = credentials.server().bind(address).await.unwrap();
-    let accepting = successor.clone();
-    tokio::spawn(async move { accepting.accept().await.map(echo) });
-    let client = credentials.client().connect(address).await.unwrap();
-    assert_eq!(client.call("hi").await.unwrap(), "hi");
+#[test]
+fn its_successor_takes_over_at_once() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        server.shutdown(LONG).await;
+        let successor = credentials.server().bind(address).await.unwrap();
+        let accepting = successor.clone();
+        tokio::spawn(async move { accepting.accept().await.map(echo) });
+        let client = credentials.client().connect(address).await.unwrap();
+        assert_eq!(client.call("hi").await.unwrap(), "hi");
+    });
 }

@@ -4,7 +4,7 @@
 use smt::ErrorKind;
 
 use crate::support::payload::payload;
-use crate::support::{Credentials, connect, echo, serve};
+use crate::support::{Credentials, connect, echo, on_every_runtime, serve};
 
 #[test]
 fn a_server_calls_its_client_while_it_is_called() {
@@ -40,67 +40,71 @@ fn a_server_calls_its_client_while_it_is_called() {
     });
 }
 
-#[tokio::test]
-async fn with_tokio() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
-            tokio::spawn(async move {
-                let back = request
-                    .session()
-                    .call(request.body().clone())
-                    .await
-                    .unwrap();
-                request.reply(back)
-            });
-        }
-    });
-    let answering = client.clone();
-    tokio::spawn(async move {
-        while let Some(request) = answering.accept().await {
-            echo(request);
-        }
-    });
-    let calls = (0..500).map(|number| {
-        let client = client.clone();
+#[test]
+fn with_tokio() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
         tokio::spawn(async move {
-            let body = payload(number, 3_000);
-            assert!(client.call(body.clone()).await.unwrap() == body);
-        })
+            while let Some(request) = server.accept().await {
+                tokio::spawn(async move {
+                    let back = request
+                        .session()
+                        .call(request.body().clone())
+                        .await
+                        .unwrap();
+                    request.reply(back)
+                });
+            }
+        });
+        let answering = client.clone();
+        tokio::spawn(async move {
+            while let Some(request) = answering.accept().await {
+                echo(request);
+            }
+        });
+        let calls = (0..500).map(|number| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let body = payload(number, 3_000);
+                assert!(client.call(body.clone()).await.unwrap() == body);
+            })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            call.await.unwrap();
+        }
     });
-    for call in calls.collect::<Vec<_>>() {
-        call.await.unwrap();
-    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_thread_may_wait_at_an_endpoint_that_a_task_drives() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
-            echo(request);
-        }
+#[test]
+fn a_thread_may_wait_at_an_endpoint_that_a_task_drives() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        tokio::spawn(async move {
+            while let Some(request) = server.accept().await {
+                echo(request);
+            }
+        });
+        let session = client.connect().await.unwrap();
+        let calls = tokio::task::spawn_blocking(move || {
+            for number in 0..100 {
+                let body = payload(number, 10_000);
+                assert!(session.call_blocking(body.clone()).wait().unwrap() == body);
+            }
+        });
+        calls.await.unwrap();
     });
-    let session = client.connect().await.unwrap();
-    let calls = tokio::task::spawn_blocking(move || {
-        for number in 0..100 {
-            let body = payload(number, 10_000);
-            assert!(session.call_blocking(body.clone()).wait().unwrap() == body);
-        }
-    });
-    calls.await.unwrap();
 }
 
 #[test]

@@ -6,87 +6,93 @@ use std::time::Duration;
 
 use smt::{CallFailure, ErrorKind, Execution};
 
-use crate::support::{Credentials, echo, eventually};
+use crate::support::{Credentials, echo, eventually, on_every_runtime};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn dropping_a_call_tells_the_server() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
+#[test]
+fn dropping_a_call_tells_the_server() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        let call = tokio::spawn({
+            let client = client.clone();
+            async move { client.call("work").await }
+        });
+        let request = server.accept().await.unwrap();
+        assert!(!request.is_cancelled());
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        tokio::task::spawn_blocking(move || {
+            eventually("cancelled", || request.is_cancelled());
+            let error = request.reply("too late").unwrap_err();
+            assert!(
+                error.to_string().contains("its caller has given up"),
+                "{error}"
+            );
+        })
         .await
         .unwrap();
-    let call = tokio::spawn({
-        let client = client.clone();
-        async move { client.call("work").await }
+        // The last handle of a server closes its sessions, and what has not left then is lost.
+        let echoing = server.clone();
+        tokio::spawn(async move { echo(echoing.accept().await.unwrap()) });
+        assert_eq!(client.call("next").await.unwrap(), "next");
     });
-    let request = server.accept().await.unwrap();
-    assert!(!request.is_cancelled());
-    call.abort();
-    assert!(call.await.unwrap_err().is_cancelled());
-    tokio::task::spawn_blocking(move || {
-        eventually("cancelled", || request.is_cancelled());
-        let error = request.reply("too late").unwrap_err();
-        assert!(
-            error.to_string().contains("its caller has given up"),
-            "{error}"
-        );
-    })
-    .await
-    .unwrap();
-    // The last handle of a server closes its sessions, and what has not left then is lost.
-    let echoing = server.clone();
-    tokio::spawn(async move { echo(echoing.accept().await.unwrap()) });
-    assert_eq!(client.call("next").await.unwrap(), "next");
 }
 
-#[tokio::test]
-async fn a_call_that_is_never_awaited_is_not_made() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    drop(client.call("never"));
-    tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
-            assert_eq!(request.body(), "made");
-            echo(request);
-        }
-    });
-    assert_eq!(client.call("made").await.unwrap(), "made");
-}
-
-#[tokio::test]
-async fn an_accept_that_is_dropped_loses_nothing() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    let patient = tokio::spawn({
-        let server = server.clone();
-        async move {
+#[test]
+fn a_call_that_is_never_awaited_is_not_made() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        drop(client.call("never"));
+        tokio::spawn(async move {
             while let Some(request) = server.accept().await {
+                assert_eq!(request.body(), "made");
                 echo(request);
             }
-        }
+        });
+        assert_eq!(client.call("made").await.unwrap(), "made");
     });
-    for _ in 0..200 {
-        // It takes the first place in the queue, and goes.
-        let hasty = tokio::time::timeout(Duration::ZERO, server.accept()).await;
-        if let Ok(Some(request)) = hasty {
-            echo(request);
+}
+
+#[test]
+fn an_accept_that_is_dropped_loses_nothing() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        let patient = tokio::spawn({
+            let server = server.clone();
+            async move {
+                while let Some(request) = server.accept().await {
+                    echo(request);
+                }
+            }
+        });
+        for _ in 0..200 {
+            // It takes the first place in the queue, and goes.
+            let hasty = tokio::time::timeout(Duration::ZERO, server.accept()).await;
+            if let Ok(Some(request)) = hasty {
+                echo(request);
+            }
+            let call = client.call("x").deadline(Duration::from_secs(5));
+            assert_eq!(call.await.unwrap(), "x");
         }
-        let call = client.call("x").deadline(Duration::from_secs(5));
-        assert_eq!(call.await.unwrap(), "x");
-    }
-    patient.abort();
+        patient.abort();
+    });
 }
 
 #[test]

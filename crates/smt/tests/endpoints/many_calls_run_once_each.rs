@@ -9,7 +9,7 @@ use smt::{Builder, Request, blocking};
 use crate::support::payload::{is_payload, number_of, payload};
 use crate::support::polled_pair::{PolledClient, PolledServer};
 use crate::support::random::{Random, seed};
-use crate::support::{Credentials, connect, serve};
+use crate::support::{Credentials, connect, on_every_runtime, serve};
 
 const CALLS: u64 = 10_000;
 const LARGEST: usize = 300_000;
@@ -86,36 +86,38 @@ fn from_many_clients() {
     assert_once_each(&executions);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn from_tasks_all_at_once() {
-    let (seed, credentials) = (seed(), Credentials::new());
-    let executions = Executions::default();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let address = server.local_address();
-    for _ in 0..4 {
-        let (server, counted) = (server.clone(), Arc::clone(&executions));
-        tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
-                execute(&counted, request);
-            }
-        });
-    }
-    let client = credentials.client().connect(address).await.unwrap();
-    let calls: Vec<_> = (0..CALLS)
-        .map(|number| {
-            let client = client.clone();
+#[test]
+fn from_tasks_all_at_once() {
+    on_every_runtime(async || {
+        let (seed, credentials) = (seed(), Credentials::new());
+        let executions = Executions::default();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        for _ in 0..4 {
+            let (server, counted) = (server.clone(), Arc::clone(&executions));
             tokio::spawn(async move {
-                let size = size_of(seed, number);
-                let reply = client.call(payload(number, size)).await.unwrap();
-                assert!(is_payload(&reply, number, size), "{number}");
+                while let Some(request) = server.accept().await {
+                    execute(&counted, request);
+                }
+            });
+        }
+        let client = credentials.client().connect(address).await.unwrap();
+        let calls: Vec<_> = (0..CALLS)
+            .map(|number| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let size = size_of(seed, number);
+                    let reply = client.call(payload(number, size)).await.unwrap();
+                    assert!(is_payload(&reply, number, size), "{number}");
+                })
             })
-        })
-        .collect();
-    for call in calls {
-        call.await.unwrap();
-    }
-    assert_once_each(&executions);
-    assert_eq!(client.statistics().memory, 0);
+            .collect();
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert_once_each(&executions);
+        assert_eq!(client.statistics().memory, 0);
+    });
 }
 
 #[test]

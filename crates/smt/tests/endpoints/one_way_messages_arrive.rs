@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use smt::ErrorKind;
 
 use crate::support::payload::{number_of, payload};
-use crate::support::{Credentials, connect};
+use crate::support::{Credentials, connect, on_every_runtime};
 
 #[test]
 fn each_is_delivered_once() {
@@ -47,26 +47,28 @@ fn each_is_delivered_once() {
     assert!(deliveries.try_recv().is_err());
 }
 
-#[tokio::test]
-async fn with_tokio() {
-    let credentials = Credentials::new();
-    let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    let sending = client.clone();
-    let sender = tokio::spawn(async move {
+#[test]
+fn with_tokio() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        let sending = client.clone();
+        let sender = tokio::spawn(async move {
+            for number in 0..100 {
+                sending.send(payload(number, 70_000)).await.unwrap();
+            }
+        });
         for number in 0..100 {
-            sending.send(payload(number, 70_000)).await.unwrap();
+            let message = server.accept().await.unwrap();
+            assert!(*message.body() == payload(number, 70_000));
         }
+        sender.await.unwrap();
     });
-    for number in 0..100 {
-        let message = server.accept().await.unwrap();
-        assert!(*message.body() == payload(number, 70_000));
-    }
-    sender.await.unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use smt::polled::{Endpoint, Event, SessionIndex};
 use smt::{Builder, Request};
 
-use crate::support::Credentials;
+use crate::support::{Credentials, on_every_runtime};
 
 const KIB: usize = 1024;
 const CALLS: u64 = 200;
@@ -93,44 +93,46 @@ fn by_a_polled_server() {
     assert_eq!(serve(&mut server), CALLS as usize);
 }
 
-#[tokio::test]
-async fn by_a_server_of_tasks() {
-    let credentials = Credentials::new();
-    let server = server(&credentials).bind("127.0.0.1:0").await.unwrap();
-    let mut client = client(&credentials, server.local_address());
-    let session = loop {
-        tokio::task::yield_now().await;
-        if let Some(session) = connected(&mut client) {
-            break session;
-        }
-    };
-    call_many(&mut client, session);
-    while server.statistics().protocol.messages_delivered < CALLS {
-        tokio::task::yield_now().await;
-    }
-    let mut answered = 0;
-    let answer = |request: Request| request.reply(vec![1; REPLY]).unwrap();
-    for _ in 0..2 * CALLS {
-        let request = tokio::select! {
-            biased;
-            request = server.accept() => request,
-            () = std::future::ready(()) => None,
+#[test]
+fn by_a_server_of_tasks() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = server(&credentials).bind("127.0.0.1:0").await.unwrap();
+        let mut client = client(&credentials, server.local_address());
+        let session = loop {
+            tokio::task::yield_now().await;
+            if let Some(session) = connected(&mut client) {
+                break session;
+            }
         };
-        answered += request.into_iter().map(answer).count();
-    }
-    assert_eq!(answered, KEPT);
-    // From here on it waits, and is woken by acknowledgements.
-    let serving = tokio::spawn(async move {
-        while answered < CALLS as usize {
-            answer(server.accept().await.unwrap());
-            answered += 1;
+        call_many(&mut client, session);
+        while server.statistics().protocol.messages_delivered < CALLS {
+            tokio::task::yield_now().await;
         }
-        server
+        let mut answered = 0;
+        let answer = |request: Request| request.reply(vec![1; REPLY]).unwrap();
+        for _ in 0..2 * CALLS {
+            let request = tokio::select! {
+                biased;
+                request = server.accept() => request,
+                () = std::future::ready(()) => None,
+            };
+            answered += request.into_iter().map(answer).count();
+        }
+        assert_eq!(answered, KEPT);
+        // From here on it waits, and is woken by acknowledgements.
+        let serving = tokio::spawn(async move {
+            while answered < CALLS as usize {
+                answer(server.accept().await.unwrap());
+                answered += 1;
+            }
+            server
+        });
+        let mut missing = CALLS;
+        while missing > 0 {
+            tokio::task::yield_now().await;
+            missing -= replies(&mut client);
+        }
+        serving.await.unwrap();
     });
-    let mut missing = CALLS;
-    while missing > 0 {
-        tokio::task::yield_now().await;
-        missing -= replies(&mut client);
-    }
-    serving.await.unwrap();
 }

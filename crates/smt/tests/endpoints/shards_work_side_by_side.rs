@@ -13,7 +13,7 @@ use smt::{Builder, Bytes, Statistics, UdpOptions, blocking};
 
 use crate::support::payload::payload;
 use crate::support::polled_pair::{PolledClient, PolledServer, turn, watch};
-use crate::support::{Credentials, echo, serve};
+use crate::support::{Credentials, echo, on_every_runtime, serve};
 
 const SHARDS: u16 = 4;
 
@@ -236,38 +236,40 @@ fn polled_clients_have_shards_too() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn with_tokio_too() {
-    for udp in ways() {
-        let credentials = Credentials::new();
-        let server = credentials.server().udp(udp);
-        let server = server.bind_shards("127.0.0.1:0", SHARDS).await.unwrap();
-        let address = server[0].local_address();
-        for shard in server {
-            tokio::spawn(async move {
-                while let Some(request) = shard.accept().await {
-                    echo(request);
-                }
-            });
-        }
-        let client = credentials.client();
-        let client = client.connect_shards(address, SHARDS).await.unwrap();
-        let client = Arc::new(client);
-        let calls: Vec<_> = (0..400)
-            .map(|seed| {
-                let client = Arc::clone(&client);
+#[test]
+fn with_tokio_too() {
+    on_every_runtime(async || {
+        for udp in ways() {
+            let credentials = Credentials::new();
+            let server = credentials.server().udp(udp);
+            let server = server.bind_shards("127.0.0.1:0", SHARDS).await.unwrap();
+            let address = server[0].local_address();
+            for shard in server {
                 tokio::spawn(async move {
-                    let body = Bytes::from(payload(seed, 5_000));
-                    let shard = &client[seed as usize % client.len()];
-                    assert!(shard.call(body.clone()).await.unwrap() == body);
-                    assert!(client.here().call(body.clone()).await.unwrap() == body);
+                    while let Some(request) = shard.accept().await {
+                        echo(request);
+                    }
+                });
+            }
+            let client = credentials.client();
+            let client = client.connect_shards(address, SHARDS).await.unwrap();
+            let client = Arc::new(client);
+            let calls: Vec<_> = (0..400)
+                .map(|seed| {
+                    let client = Arc::clone(&client);
+                    tokio::spawn(async move {
+                        let body = Bytes::from(payload(seed, 5_000));
+                        let shard = &client[seed as usize % client.len()];
+                        assert!(shard.call(body.clone()).await.unwrap() == body);
+                        assert!(client.here().call(body.clone()).await.unwrap() == body);
+                    })
                 })
-            })
-            .collect();
-        for call in calls {
-            call.await.unwrap();
+                .collect();
+            for call in calls {
+                call.await.unwrap();
+            }
         }
-    }
+    });
 }
 
 #[test]

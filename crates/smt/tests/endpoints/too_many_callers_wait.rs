@@ -5,7 +5,7 @@ use smt::{Builder, blocking};
 
 use crate::support::payload::payload;
 use crate::support::polled_pair::{PolledClient, PolledServer};
-use crate::support::{Credentials, assert_echo, connect, echo, serve};
+use crate::support::{Credentials, assert_echo, connect, echo, on_every_runtime, serve};
 
 fn small_window(builder: Builder) -> Builder {
     builder.configure(|config| config.window = 64)
@@ -34,35 +34,37 @@ fn five_hundred_threads_share_64_ids() {
     });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_tasks_share_64_ids() {
-    let credentials = Credentials::new();
-    let server = small_window(credentials.server())
-        .bind("127.0.0.1:0")
-        .await
-        .unwrap();
-    let client = credentials
-        .client()
-        .connect(server.local_address())
-        .await
-        .unwrap();
-    tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
-            echo(request);
+#[test]
+fn ten_thousand_tasks_share_64_ids() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = small_window(credentials.server())
+            .bind("127.0.0.1:0")
+            .await
+            .unwrap();
+        let client = credentials
+            .client()
+            .connect(server.local_address())
+            .await
+            .unwrap();
+        tokio::spawn(async move {
+            while let Some(request) = server.accept().await {
+                echo(request);
+            }
+        });
+        let calls: Vec<_> = (0..10_000)
+            .map(|number| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let body = payload(number, number as usize % 2_000);
+                    assert!(client.call(body.clone()).await.unwrap() == body);
+                })
+            })
+            .collect();
+        for call in calls {
+            call.await.unwrap();
         }
     });
-    let calls: Vec<_> = (0..10_000)
-        .map(|number| {
-            let client = client.clone();
-            tokio::spawn(async move {
-                let body = payload(number, number as usize % 2_000);
-                assert!(client.call(body.clone()).await.unwrap() == body);
-            })
-        })
-        .collect();
-    for call in calls {
-        call.await.unwrap();
-    }
 }
 
 #[test]

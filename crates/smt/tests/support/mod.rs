@@ -92,6 +92,21 @@ pub(crate) fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
     assert!(reply == body, "the reply differs");
 }
 
+/// Runs a test on a runtime of one thread, and on one of several workers, as `#[tokio::main]` gives it.
+pub(crate) fn on_every_runtime(test: impl AsyncFn()) {
+    let one = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let several = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    for runtime in [one.unwrap(), several.unwrap()] {
+        println!("{:?}", runtime.handle().runtime_flavor());
+        runtime.block_on(test());
+    }
+}
+
 /// Waits until something holds, as long as the machine takes; a minute is never.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
