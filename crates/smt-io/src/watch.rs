@@ -77,6 +77,7 @@ const TOKEN: Token = Token(0);
 /// The code for other systems, kept alive by the tests on this one.
 #[cfg(all(test, target_os = "linux"))]
 #[path = "watch/portable.rs"]
+#[expect(unreachable_pub, reason = "it is the crate's own watch elsewhere")]
 mod portable;
 
 #[cfg(test)]
