@@ -329,3 +329,34 @@ const BYTES_PER_LOOK: usize = 256 << 10;
 const LOOKS_PER_TIMER: u32 = 8;
 /// Messages that have gathered leave after this time although more are added.
 const GATHERED_MAX: Duration = Duration::from_micros(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::default() + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn future_waits_until_no_more_gathers_between_two_looks() {
+        let mut looks = Looks::new();
+        assert!(!looks.sends(at(0), 3, LedBy::Future), "they are new");
+        assert!(!looks.sends(at(1), 5, LedBy::Future), "two more have come");
+        assert!(looks.sends(at(2), 5, LedBy::Future));
+        assert!(!looks.sends(at(3), 1, LedBy::Future), "that is another one");
+    }
+
+    #[test]
+    fn future_waits_no_longer_than_its_bound() {
+        let mut looks = Looks::new();
+        let mut sends = |gathered: u64| looks.sends(at(gathered), gathered as usize, LedBy::Future);
+        assert_eq!((1..100).find(|gathered| sends(*gathered)).unwrap(), 51);
+    }
+
+    #[test]
+    fn driver_sends_what_has_gathered_with_each_look() {
+        let mut looks = Looks::new();
+        assert!(looks.sends(at(0), 1, LedBy::Driver) && looks.sends(at(0), 9, LedBy::Driver));
+    }
+}

@@ -106,3 +106,65 @@ fn defer(waker: &Waker) {
 /// Times that wake-ups are made at once after deferred ones came too late: with one late in so many, the mean is not felt.
 #[cfg(feature = "tokio")]
 const AT_ONCE: usize = 256;
+
+#[cfg(test)]
+#[cfg(all(feature = "tokio", not(smt_model)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    /// One that sleeps, and counts with others how often it is woken.
+    struct Sleeper(Arc<AtomicUsize>);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Two sleepers, whose wake-ups are deferred, and how often they have been woken.
+    fn deferred(wakes: &DeferredWakes) -> impl Fn() -> usize {
+        let woken = Arc::new(AtomicUsize::new(0));
+        let sleepers = [(); 2].map(|()| Arc::new(Sleeper(Arc::clone(&woken))));
+        wakes.defer(sleepers.map(Waker::from).into());
+        move || woken.load(Ordering::Relaxed)
+    }
+
+    /// Runs a test in a task of a worker.
+    fn on_worker(test: impl Future<Output = ()> + Send + 'static) {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).build().unwrap();
+        runtime.block_on(runtime.spawn(test)).unwrap();
+    }
+
+    #[test]
+    fn worker_wakes_all_when_it_has_nothing_else_to_run() {
+        on_worker(async {
+            let wakes = DeferredWakes::new();
+            let woken = deferred(&wakes);
+            assert_eq!(woken(), 0);
+            tokio::task::yield_now().await;
+            assert_eq!(woken(), 2);
+        });
+    }
+
+    #[test]
+    fn wake_ups_that_come_too_late_are_made_and_the_next_ones_at_once() {
+        on_worker(async {
+            let wakes = DeferredWakes::new();
+            let late = deferred(&wakes);
+            wakes.wake_now();
+            assert_eq!(late(), 2);
+            for _ in 0..AT_ONCE {
+                assert_eq!(deferred(&wakes)(), 2);
+            }
+            assert_eq!(deferred(&wakes)(), 0, "they are deferred again");
+        });
+    }
+
+    #[test]
+    fn nothing_is_deferred_outside_of_a_worker() {
+        assert_eq!(deferred(&DeferredWakes::new())(), 2);
+    }
+}
