@@ -63,16 +63,12 @@
 //! nothing but an address and credentials: see [`Shards`].
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "some of what threads and tasks share is for tasks alone")
+)]
 
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod accept_queue;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod answer_queue;
 mod arrivals;
 #[cfg(feature = "tokio")]
@@ -81,24 +77,12 @@ pub mod blocking;
 mod builder;
 mod clock;
 mod completion;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod core;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod cork;
 mod driver_signal;
 mod durable;
 mod error;
 mod held_back;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod hub;
 #[cfg(all(feature = "tokio", target_os = "linux"))]
 mod io_thread;
@@ -114,24 +98,12 @@ pub mod plaintext;
 pub mod polled;
 mod session;
 mod shards;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod spin;
 mod state_lock;
 mod statistics;
 mod sync;
 mod target;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod task;
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(dead_code, reason = "tasks alone use the rest of it")
-)]
 mod turn;
 
 #[cfg(feature = "tokio")]
