@@ -20,9 +20,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
+use smt_carrier::{Carrier, Path, ReceiveError, Wait};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
-use smt_proto::{CloseCode, ConnectError, Refused, Time, TransmitBuffer};
+use smt_proto::{CloseCode, ConnectError, Refused, Time};
 use smt_wire::{AbortCode, Shard};
 
 use crate::builder::Builder;
@@ -32,6 +32,7 @@ use crate::builder::seat::{bound, connected};
 use crate::clock::Clock;
 use crate::core::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
+use crate::outbox::Outbox;
 use crate::shards::Shards;
 use crate::state_lock::StateLock;
 
@@ -45,13 +46,11 @@ pub use smt_wire::SessionIndex;
 /// An endpoint that its owner drives.
 pub struct Endpoint {
     endpoint: smt_proto::Endpoint,
-    carrier: UdpCarrier,
+    carrier: Arc<UdpCarrier>,
     descriptor: PollDescriptor,
     clock: Clock,
     receive: Vec<u8>,
-    transmit: TransmitBuffer,
-    unsent: Option<(Transmit, usize)>,
-    has_dscp: bool,
+    outbox: Outbox,
     /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
     /// changes with every message; a turn too many every now and then costs less.
     timer: Option<Time>,
@@ -119,15 +118,15 @@ impl Endpoint {
             what: "making a descriptor to poll",
             reason,
         })?;
+        let carrier = Arc::new(carrier);
+        let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
         Ok(Self {
             endpoint: basis.endpoint(shard, Some(&carrier)),
+            outbox: Outbox::new(sends, basis.has_dscp),
             carrier,
             descriptor,
             clock: basis.clock,
             receive: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: TransmitBuffer::default(),
-            unsent: None,
-            has_dscp: basis.has_dscp,
             timer: None,
             gathers_since: None,
             gathering: Gathering::default(),
@@ -362,27 +361,13 @@ impl Endpoint {
 
     fn send_all(&mut self, now: Time) {
         if !self.process.is_this() {
-            self.unsent = None;
+            self.outbox.forget_unsent();
             self.endpoint.leave_to_original();
             return;
         }
-        loop {
-            let (transmit, from) = match self.unsent.take() {
-                Some(unsent) => unsent,
-                None => match self.endpoint.poll_transmit(now, &mut self.transmit) {
-                    Some(mut transmit) => {
-                        if !self.has_dscp {
-                            transmit.priority = 0;
-                        }
-                        (transmit, 0)
-                    }
-                    None => return,
-                },
-            };
-            if let Err(SendError::WouldBlock { bytes_sent }) =
-                self.carrier.send(&transmit, &self.transmit[from..])
-            {
-                self.unsent = Some((transmit, from + bytes_sent));
+        while let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
+            let outcome = batch.send();
+            if !self.outbox.put_back(batch, outcome) {
                 return;
             }
         }
@@ -393,7 +378,7 @@ impl Endpoint {
         loop {
             let now = self.clock.now();
             self.send_all(now);
-            if self.unsent.is_none() || now >= end {
+            if !self.outbox.has_unsent() || now >= end {
                 return;
             }
             std::thread::sleep(SEND_AGAIN);
@@ -407,7 +392,7 @@ impl Endpoint {
         }
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
         let gathered = self.has_gathered.then(|| now + GATHERED_MAX);
-        let unsent = self.unsent.is_some().then(|| now + SEND_AGAIN);
+        let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
         // What a command tells outside of a drain: a call that was cancelled, those of a session that was closed.
         let is_drained = self.gathers_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
