@@ -83,6 +83,20 @@ fn every_runtime_drives_with_every_kind_of_handler() {
 }
 
 #[test]
+fn drivers_that_never_spin_serve_as_well() {
+    for runtime in runtimes() {
+        for has_io_thread in [false, true] {
+            let choose = |builder: Builder| builder.spin(Duration::ZERO).io_thread(has_io_thread);
+            runtime.block_on(async {
+                let (client, server) = pair(choose).await;
+                tokio::spawn(serve(server, Handlers::Spawned));
+                call(&client).await;
+            });
+        }
+    }
+}
+
+#[test]
 fn future_in_block_on_leads_for_tasks_beside_it() {
     for runtime in runtimes() {
         for handlers in [Handlers::Inline, Handlers::Spawned] {
