@@ -58,9 +58,13 @@ impl Spin {
         !self.bound.is_zero() && self.was_short && self.allowance.is_there()
     }
 
-    /// Tells that a wait was spun for with success, for this time.
+    /// Tells that a wait was spun for, for this time, and has ended. Success is only what ended in time: a spinner that lost
+    /// its core to others for longer would have been woken sooner than it got the core back.
     pub(crate) fn hit(&mut self, spun: Duration) {
-        self.allowance.earn(spun);
+        match spun <= self.bound.saturating_mul(2) {
+            true => self.allowance.earn(spun),
+            false => self.allowance.spend(spun),
+        }
     }
 
     /// Tells that a wait was spun for in vain, for this time.
@@ -116,17 +120,24 @@ impl Spin {
 struct Allowance {
     bound: Duration,
     left: Duration,
+    /// Time that was spun in vain beyond what was left: where other threads want the core, a spin that yields it takes as
+    /// long as they do.
+    debt: Duration,
 }
 
 impl Allowance {
     fn new(bound: Duration) -> Self {
         let left = bound.saturating_mul(SAVED);
-        Self { bound, left }
+        Self {
+            bound,
+            left,
+            debt: Duration::ZERO,
+        }
     }
 
     /// Whether it is enough for a whole spin.
     fn is_there(&self) -> bool {
-        self.left >= self.bound
+        self.debt.is_zero() && self.left >= self.bound
     }
 
     /// Time has passed.
@@ -136,13 +147,17 @@ impl Allowance {
 
     /// So long was spun, and it came.
     fn earn(&mut self, time: Duration) {
+        let rest = time.saturating_sub(self.debt);
+        self.debt = self.debt.saturating_sub(time);
         let most = self.bound.saturating_mul(SAVED);
-        self.left = self.left.saturating_add(time).min(most);
+        self.left = self.left.saturating_add(rest).min(most);
     }
 
-    /// Tells how long was spun in vain.
+    /// So long was spun in vain.
     fn spend(&mut self, time: Duration) {
+        let lacks = time.saturating_sub(self.left);
         self.left = self.left.saturating_sub(time);
+        self.debt = self.debt.saturating_add(lacks).min(DEBT_MAX);
     }
 }
 
@@ -151,6 +166,8 @@ impl Allowance {
 const SHORT: u32 = 16;
 /// Spins in vain that may be saved up for: a scheduler's whim costs two or three.
 const SAVED: u32 = 4;
+/// More is not held against a spinner: it is paid off in a third of a second.
+const DEBT_MAX: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {
@@ -204,6 +221,28 @@ mod tests {
             assert!(spun.in_vain <= most, "{waits:?}: {:?}", spun.in_vain);
             assert!(spun.in_vain > spun.all / 110, "{waits:?}: it is tried");
         }
+    }
+
+    /// A wait that was spun for and has ended after so long; the time until it may be spun for again.
+    fn pause_after(spun: Duration) -> Duration {
+        let mut spin = Spin::new(BOUND);
+        let mut now = Time::default() + Duration::from_secs(1);
+        assert!(spin.begin(now));
+        spin.hit(spun);
+        let began = now + spun;
+        now = began;
+        while !spin.begin(now) {
+            now = now + BOUND;
+        }
+        now.since(began)
+    }
+
+    #[test]
+    fn spinner_that_lost_its_core_to_others_sleeps_for_a_while() {
+        assert_eq!(pause_after(BOUND), Duration::ZERO);
+        let lost = Duration::from_millis(2);
+        assert!(pause_after(lost) > 16 * (lost - BOUND * (SAVED + 2)));
+        assert!(pause_after(Duration::from_secs(9)) < Duration::from_millis(350));
     }
 
     #[test]
