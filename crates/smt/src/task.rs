@@ -67,7 +67,7 @@ impl Task {
         self.guard.hub()
     }
 
-    /// The reply; empty for a one-way message. For a message that has not begun `change` makes a change of the endpoint.
+    /// The reply; empty for a one-way message. Only a message that has not begun needs the endpoint's lock.
     ///
     /// # Panics
     /// After its end, as futures do: it would send the message again.
@@ -81,7 +81,7 @@ impl Task {
             .change(|core, now| self.poll_in(core, now, waker))
     }
 
-    /// The same for whoever has the endpoint's lock.
+    /// The same with the endpoint's lock held.
     pub(crate) fn poll_in(
         &mut self,
         core: &mut Core,

@@ -18,7 +18,7 @@ impl SocketWatch {
     /// A watch that is on.
     ///
     /// # Errors
-    /// None here.
+    /// This one does not fail.
     pub fn new(carrier: Arc<UdpCarrier>) -> io::Result<Self> {
         Ok(Self {
             carrier,

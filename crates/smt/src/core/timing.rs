@@ -32,7 +32,7 @@ impl Core {
     }
 
     /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
-    /// a look has found nothing, so that who was held up does not ask for what lies in its socket; but not for long.
+    /// a look has found nothing, so that an endpoint that was held up does not ask for what lies in its socket; but not for long.
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
         if self
@@ -79,5 +79,5 @@ impl Core {
     }
 }
 
-/// So late are the protocol's timers at most because something comes all the time.
+/// The protocol's timers are late by this time at most while something comes all the time.
 pub(super) const PUT_OFF: Duration = Duration::from_millis(1);

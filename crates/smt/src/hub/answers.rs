@@ -40,7 +40,7 @@ impl Hub {
         };
     }
 
-    pub(super) fn answer_or_queue(&self, answer: Answer) -> Result<(), ErrorKind> {
+    fn answer_or_queue(&self, answer: Answer) -> Result<(), ErrorKind> {
         let Some(core) = self.try_lock() else {
             return match self.answers.push(answer) {
                 Ok(()) => {

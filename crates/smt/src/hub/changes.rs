@@ -39,7 +39,7 @@ impl Hub {
     /// # Panics
     /// If another thread was using the endpoint when the process was copied: here is no such thread, and the lock would
     /// be held for ever.
-    pub(super) fn lock_copy(&self) -> MutexGuard<'_, Core> {
+    fn lock_copy(&self) -> MutexGuard<'_, Core> {
         let mut core = match self.core.try_lock() {
             Ok(core) => core,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -51,8 +51,8 @@ impl Hub {
         core
     }
 
-    /// Looks at the state, or changes what nobody is to be told of. Not by the bare lock: of answers that are left meanwhile
-    /// nobody else would know.
+    /// Looks at the state, or makes a change that nobody is to be told of. Answers that are left meanwhile are taken after it,
+    /// which the bare lock would not do.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut Core) -> T) -> T {
         let seen = look(&mut self.lock());
         self.take_answers();
@@ -82,7 +82,7 @@ impl Hub {
         self.change_in(self.lock(), now, change, look)
     }
 
-    /// The same for whoever has the lock.
+    /// The same with a lock that was taken before.
     pub(super) fn change_in<'a, T, U>(
         &'a self,
         mut core: MutexGuard<'a, Core>,
