@@ -9,7 +9,7 @@ use crate::sync::{MutexGuard, PoisonError};
 
 impl Hub {
     /// Receives one batch without waiting; whether there was one.
-    pub(super) fn receive_now(&self) -> bool {
+    pub(crate) fn receive_now(&self) -> bool {
         self.receive_one(&mut self.lock_receiver()).is_some()
     }
 
