@@ -13,7 +13,7 @@ use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, KeyEnds, PlaintextProvider, RegisteredKey,
     RegisteredProvider, ServerTls, ThrowAway, TlsProvider,
 };
-use smt_proto::handshake::{Finished, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{Finished, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
 

@@ -4,7 +4,7 @@
 //! One rule for the fault: the side that refuses blames its peer, and the side that is refused is
 //! told what to change (the caller). For what TLS says see `tls_failure.rs`.
 
-use smt_proto::handshake::{FailureKind, Fault, HandshakeFailure};
+use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::{Side, Suite};
 use smt_wire::Params;
 

@@ -11,7 +11,7 @@ use std::fmt;
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
-use smt_proto::handshake::{MacPurpose, TokenMac};
+use smt_proto::key_exchange::{MacPurpose, TokenMac};
 use zeroize::Zeroizing;
 
 /// MACs for cookies, reset tokens and tables, with a key of its own for each.

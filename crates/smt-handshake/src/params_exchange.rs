@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
 use smt_record::{SessionSecrets, Side, parameter_hash};
 use smt_wire::Params;
 

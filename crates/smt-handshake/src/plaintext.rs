@@ -4,7 +4,7 @@
 //! It exists to measure what encryption costs. It has its own wire version, and its secrets open
 //! nothing else: an endpoint of version 1 cannot use them, nor negotiate this.
 
-use smt_proto::handshake::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::{Side, Suite};
 
 use crate::params_exchange::{ParamsExchange, SecretSource};

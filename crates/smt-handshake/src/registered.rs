@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_proto::handshake::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::{Side, Suite};
 
 use crate::failure::{caller, nothing_common, parse_params};

@@ -16,7 +16,7 @@ use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use rustls_pki_types::ServerName;
-use smt_proto::handshake::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
 use crate::algorithms::Algorithms;

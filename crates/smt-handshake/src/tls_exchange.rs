@@ -9,7 +9,7 @@
 //! tickets, early data. TLS's own traffic keys protect nothing but the handshake.
 
 use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
-use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
 use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
 
 use crate::failure::{caller, check_suite, environment, malformed, nothing_common};

@@ -6,7 +6,7 @@
 //! told what to change (the caller).
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
-use smt_proto::handshake::{FailureKind, Fault, HandshakeFailure};
+use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Side;
 
 use crate::chain_signatures::ChainSignature;

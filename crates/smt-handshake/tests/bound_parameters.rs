@@ -6,7 +6,7 @@ mod harness;
 
 use harness::{NAME, params, providers, run_with};
 use smt_handshake::{Algorithms, KeyEnds, RegisteredKey, RegisteredProvider};
-use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
 /// Where the window's lowest byte stands: a change there leaves the parameters valid.

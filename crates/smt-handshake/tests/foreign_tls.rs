@@ -14,7 +14,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use smt_handshake::certificates::CertificatePlan;
 use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway};
-use smt_proto::handshake::{FailureKind, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 
 fn foreign_client(authority: &ThrowAway, alpn: &[&[u8]]) -> ClientConnection {
     let pem = authority.authority().certificate_pem();

@@ -6,7 +6,7 @@ mod harness;
 
 use harness::{NAME, Random, params, providers, run_with};
 use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, ThrowAway, TlsProvider};
-use smt_proto::handshake::{FailureKind, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, KeyExchangeProvider};
 
 /// Mutual authentication without ML-KEM, so that flights are short.
 fn mutual() -> (TlsProvider, TlsProvider) {

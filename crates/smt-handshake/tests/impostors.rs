@@ -15,7 +15,7 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
 use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, ThrowAway, Trust};
-use smt_proto::handshake::{
+use smt_proto::key_exchange::{
     FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider,
 };
 use smt_record::Suite;

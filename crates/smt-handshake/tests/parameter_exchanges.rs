@@ -6,7 +6,7 @@ mod harness;
 
 use harness::{params, run, run_with};
 use smt_handshake::{Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider};
-use smt_proto::handshake::{FailureKind, Fault, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
 const CLIENT: KeyEnds<'static> = KeyEnds {

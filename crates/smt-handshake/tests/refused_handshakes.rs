@@ -11,7 +11,7 @@ use smt_handshake::certificates::{
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, Trust,
 };
-use smt_proto::handshake::{FailureKind, Fault, HandshakeFailure};
+use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Suite;
 
 /// An authority valid for long before and after now, so that leaves may be too old or too young.

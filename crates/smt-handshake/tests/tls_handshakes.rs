@@ -9,7 +9,7 @@ use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, TlsProvider, Trust,
 };
-use smt_proto::handshake::KeyExchangeProvider;
+use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::Suite;
 
 const GROUPS: [(Group, &str); 3] = [
@@ -233,7 +233,7 @@ mod client_certificates {
 
 mod provider {
     use super::*;
-    use smt_proto::handshake::Fault;
+    use smt_proto::key_exchange::Fault;
 
     #[test]
     fn a_side_that_was_not_set_up_is_the_callers_fault() {

@@ -19,28 +19,29 @@ use smt_carrier::Path;
 use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
 
-use crate::accept::Accept;
-use crate::bodies::Bodies;
-use crate::books::Books;
+use crate::collections::id_map::Table;
 use crate::config::Config;
-use crate::connect::Connect;
-use crate::cuts::Cuts;
+use crate::establish::address_shares::Shares;
+use crate::establish::client::Connect;
+use crate::establish::foreign::Foreign;
+use crate::establish::server::Accept;
+use crate::establish::session_factory::Setup;
+use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::foreign::Foreign;
-use crate::grant_policy::GrantPolicy;
-use crate::grants::Grants;
-use crate::handshake::{KeyExchangeProvider, TokenMac};
+use crate::grant::ndp::trimmed::Cuts;
+use crate::grant::policy::GrantPolicy;
+use crate::grant::scheduler::Grants;
+use crate::grant::srpt::ShortestRemainingFirst;
+use crate::key_exchange::{KeyExchangeProvider, TokenMac};
 use crate::limits;
-use crate::pool::Pool;
-use crate::ready::Ready;
-use crate::session::{Session, Shared};
-use crate::setup::Setup;
-use crate::shares::Shares;
-use crate::shortest_remaining::ShortestRemainingFirst;
-use crate::spares::Spares;
-use crate::stateless::Stateless;
+use crate::memory::accounting::Books;
+use crate::memory::buffer_pool::Spares;
+use crate::memory::object_pool::Pool;
+use crate::memory::small_bodies::Bodies;
+use crate::send::ready_queue::Ready;
+use crate::session::Session;
+use crate::shared::Shared;
 use crate::statistics::Statistics;
-use crate::table::Table;
 use crate::time::Time;
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
@@ -124,8 +125,8 @@ impl Endpoint {
             grants: Grants::default(),
             cuts: Cuts::default(),
             unasked: 0,
-            warm: crate::warm::Warm::default(),
-            seal_scratch: crate::leaving::SealScratch::default(),
+            warm: crate::memory::cipher_cache::Warm::default(),
+            seal_scratch: crate::message::transmitting::SealScratch::default(),
             open_scratch: Vec::new(),
             spare_record: Vec::new(),
             bodies: Bodies::default(),

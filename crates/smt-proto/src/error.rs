@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::handshake::{FailureKind, Fault, HandshakeFailure};
+use crate::key_exchange::{FailureKind, Fault, HandshakeFailure};
 
 /// Whether a call without a reply has had an effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -6,7 +6,7 @@ use smt_carrier::Path;
 use smt_wire::{MessageId, SessionIndex};
 
 use crate::error::{CallError, ConnectError, OneWayOutcome, SessionEnd};
-use crate::handshake::PeerIdentity;
+use crate::key_exchange::PeerIdentity;
 use crate::time::Time;
 
 /// Names an attempt to connect.

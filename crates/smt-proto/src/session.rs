@@ -12,158 +12,46 @@
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
-mod bundles;
+mod cancel;
 mod commands;
-mod control;
-mod data;
-mod delivery;
-mod endings;
+mod hibernate;
 mod keys;
-mod questions;
-mod replies;
-mod rest;
+mod receive;
+mod retransmit;
+mod send;
 mod timers;
-mod transmit;
-mod trimmed;
 
 pub(crate) use commands::CallKind;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-use bytes::Bytes;
 use smt_carrier::Path;
-use smt_record::{
-    ControlWindow, IdAllocator, IdLayout, IdWindow, IndexBits, OpenKeys, Padding, SealKeys, Side,
-};
-use smt_wire::{Geometry, MessageId, SessionIndex};
+use smt_record::{ControlWindow, IdAllocator, IdWindow, OpenKeys, SealKeys, Side};
+use smt_wire::{MessageId, SessionIndex};
 
-use crate::acks::PendingAcks;
-use crate::bodies::{self, Bodies};
-use crate::books::Books;
-use crate::call::Call;
-use crate::config::Config;
-use crate::control_queue::ControlQueue;
-use crate::cuts::{Cuts, UnopenedIds};
-use crate::discovery::Discovery;
-use crate::early::EarlyPackets;
+use crate::collections::id_map::Table;
+use crate::collections::token_bucket::Rate;
 use crate::error::SessionEnd;
+use crate::establish::agreement::{Agreement, Indices};
+use crate::establish::session_factory::Maker;
 use crate::event::{Event, RpcId};
-use crate::grants::{Grants, Progress};
-use crate::incoming::Incoming;
-use crate::jitter::Jitter;
-use crate::leaving::{Leaving, SealScratch};
+use crate::grant::ndp::trimmed::UnopenedIds;
 use crate::limits;
-use crate::outgoing::Outgoing;
-use crate::patience::Patience;
-use crate::pool::Pool;
-use crate::question::Question;
-use crate::rate::Rate;
-use crate::ready::Place;
-use crate::resend_credit::ResendCredit;
-use crate::send_queue::SendQueue;
-use crate::served::{Served, ServedState};
-use crate::setup::Maker;
-use crate::spares::Spares;
-use crate::statistics::Statistics;
-use crate::table::Table;
+use crate::memory::cipher_cache::Warmth;
+use crate::message::client_rpc::Call;
+use crate::message::reordered::EarlyPackets;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::recovery::jitter::Jitter;
+use crate::recovery::pmtud::Discovery;
+use crate::recovery::retransmit_budget::ResendCredit;
+use crate::recovery::retry_timer::Question;
+use crate::recovery::rto::Patience;
+use crate::send::control_queue::ControlQueue;
+use crate::send::message_queue::SendQueue;
+use crate::send::pending_acks::PendingAcks;
+use crate::send::ready_queue::Place;
+use crate::shared::Shared;
 use crate::time::Time;
-use crate::warm::{Warm, Warmth};
-
-/// What all sessions of an endpoint share.
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) events: VecDeque<Event>,
-    pub(crate) statistics: Statistics,
-    pub(crate) grants: Grants,
-    /// What was cut on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
-    pub(crate) cuts: Cuts,
-    pub(crate) unasked: u32,
-    pub(crate) warm: Warm,
-    pub(crate) seal_scratch: SealScratch,
-    pub(crate) open_scratch: Vec<u8>,
-    pub(crate) spare_record: Vec<u8>,
-    /// Where short bodies, long ones, and messages that leave alone are.
-    pub(crate) bodies: Bodies,
-    pub(crate) spares: Spares,
-    pub(crate) leavings: Pool<Leaving>,
-    /// Memory of incomplete messages; beside it, bytes held by early packets.
-    pub(crate) books: Books,
-    pub(crate) early_memory: usize,
-    /// New requests are refused: the endpoint shuts down.
-    pub(crate) is_draining: bool,
-}
-
-impl Shared {
-    /// A message on its way out is over: its memory is used again.
-    pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
-        if let Some(leaving) = outgoing.and_then(Outgoing::into_leaving) {
-            self.leavings.take_back(leaving);
-        }
-    }
-
-    /// A message on its way in is over.
-    pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
-        self.books.leave(incoming);
-        self.grants.remove(rpc);
-    }
-
-    /// So many bytes of a message have opened.
-    pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
-        if self.grants.pulling().is_some() && incoming.is_ungranted() {
-            self.came_unasked(incoming.unasked(bytes));
-        }
-    }
-
-    /// So many bytes have come without a grant, and were not asked for again.
-    pub(crate) fn came_unasked(&mut self, bytes: u32) {
-        if self.grants.pulling().is_some() {
-            self.unasked = self.unasked.saturating_add(bytes);
-        }
-    }
-
-    /// A body of a peer's message as it goes to the application. A short one holds the block or the bundle that it came
-    /// in (`bodies`), which others share that may be gone long before: behind a backlog it has memory of its own.
-    pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
-        let has_backlog = self.books.have_backlog(self.config.memory_max);
-        match has_backlog && body.len() <= bodies::SHORT {
-            true => Bytes::copy_from_slice(&body),
-            false => body,
-        }
-    }
-
-    /// More of a message has opened, or may be sent: it may want grants.
-    pub(crate) fn seek_grants(&mut self, now: Time, rpc: RpcId, incoming: &Incoming) {
-        let progress = Progress {
-            length: incoming.length(),
-            arrived: incoming.arrived(),
-            granted: incoming.allowed(),
-        };
-        self.grants.update(now, rpc, progress);
-    }
-}
-
-/// What the handshake agreed (SPEC §6.3).
-pub(crate) struct Agreement {
-    pub(crate) side: Side,
-    pub(crate) geometry: Geometry,
-    pub(crate) send_bits: IndexBits,
-    pub(crate) receive_bits: IndexBits,
-    pub(crate) layout: IdLayout,
-    pub(crate) stripes_log2: u8,
-    pub(crate) own_window: u32,
-    pub(crate) peer_window: u32,
-    /// Application bytes of the largest message that the peer accepts and record indices can number.
-    pub(crate) message_max: u32,
-    /// Inner bytes of the largest message whose records the peer's indices can number.
-    pub(crate) received_max: u32,
-    /// How much of a message the peer accepts without a grant.
-    pub(crate) unscheduled: u32,
-    pub(crate) datagram_limit: usize,
-    /// Whether the peer was told that it may send bundles.
-    pub(crate) takes_bundles: bool,
-    /// Whether both sides take them.
-    pub(crate) sends_bundles: bool,
-}
 
 /// A live session.
 pub(crate) struct Session {
@@ -451,30 +339,5 @@ impl Session {
     /// The largest message that the peer accepts, in bytes before padding.
     pub(crate) fn message_max(&self) -> u32 {
         self.agreement.message_max
-    }
-}
-
-/// The two indices of a session.
-#[derive(Clone, Copy)]
-pub(crate) struct Indices {
-    pub(crate) own: SessionIndex,
-    pub(crate) remote: SessionIndex,
-    /// The reset token of `own` (SPEC §12.1).
-    pub(crate) token: [u8; 16],
-}
-
-impl Indices {
-    /// One of the two hosts gives each of its sessions another index, so those that share its link differ.
-    fn jitter(&self) -> Jitter {
-        let [own, remote] = [self.own, self.remote].map(|index| index.0.to_be_bytes());
-        Jitter::of(own.iter().chain(&remote))
-    }
-}
-
-impl Agreement {
-    /// The padded length of a message of this many application bytes.
-    fn padded(&self, padding: &Padding, length: u32) -> u32 {
-        let header = smt_wire::InnerHeader::LEN as u32;
-        padding.padded(header + length, header + self.message_max)
     }
 }

@@ -17,7 +17,7 @@ use smt_handshake::{
 };
 use smt_io::UdpOptions;
 use smt_proto::Config;
-use smt_proto::handshake::KeyExchangeProvider;
+use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
 use crate::error::OpenError;

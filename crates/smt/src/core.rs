@@ -18,7 +18,7 @@ use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError};
 use smt_io::UdpCarrier;
-use smt_proto::handshake::PeerIdentity;
+use smt_proto::key_exchange::PeerIdentity;
 use smt_proto::{
     CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
     Time,

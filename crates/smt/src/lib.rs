@@ -126,7 +126,7 @@ pub use smt_handshake::{
     RegisteredKey, RegisteredKeyError, ThrowAway, Trust, certificates,
 };
 pub use smt_io::UdpOptions;
-pub use smt_proto::handshake::{FailureKind, Fault};
+pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
     CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,
     SessionEnd, SessionFacts, Unavailability,

@@ -39,7 +39,7 @@ use crate::state_lock::StateLock;
 use events::Events;
 use gathering::Gathering;
 
-pub use smt_proto::handshake::PeerIdentity;
+pub use smt_proto::key_exchange::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
 pub use smt_wire::SessionIndex;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smt_carrier::Path;
-use smt_proto::handshake::KeyExchangeProvider;
+use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_proto::{Config, Endpoint, Pull, Time, TransmitBuffer};
 
 use super::exchange::tokens;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use smt_handshake::certificates::Validity;
 use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway, TlsProvider};
-use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
 
@@ -207,8 +207,8 @@ pub fn days(from: i64, to: i64) -> Validity {
 
 fn unfinished() -> HandshakeFailure {
     HandshakeFailure {
-        fault: smt_proto::handshake::Fault::Environment,
-        kind: smt_proto::handshake::FailureKind::Other,
+        fault: smt_proto::key_exchange::Fault::Environment,
+        kind: smt_proto::key_exchange::FailureKind::Other,
         text: "nothing came".to_owned(),
     }
 }

@@ -8,12 +8,12 @@ use smt_carrier::Path;
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::{Endpoint, Sender};
-use crate::connect::Connect;
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
+use crate::establish::client::Connect;
+use crate::establish::session_factory::Maker;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::ready::Ready;
+use crate::send::ready_queue::Ready;
 use crate::session::CallKind;
-use crate::setup::Maker;
 use crate::time::Time;
 
 impl Endpoint {

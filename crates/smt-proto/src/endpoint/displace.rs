@@ -9,8 +9,8 @@ use smt_wire::SessionIndex;
 
 use super::Endpoint;
 use crate::error::CloseCode;
+use crate::establish::address_shares::Excess;
 use crate::limits::DISPLACEABLE;
-use crate::shares::Excess;
 
 /// A live session, by where its peer is.
 type Place = (SocketAddr, SessionIndex, SessionIndex);

@@ -14,12 +14,12 @@ use smt_wire::{
 };
 
 use super::{Endpoint, Sender};
-use crate::accept::Accept;
 use crate::error::{SessionEnd, Unavailability};
+use crate::establish::server::Accept;
+use crate::establish::session_factory::Maker;
+use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
 use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
-use crate::setup::Maker;
-use crate::stateless::is_equal;
 use crate::time::Time;
 
 impl Endpoint {

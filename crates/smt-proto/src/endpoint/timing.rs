@@ -5,12 +5,12 @@ use smt_record::Side;
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
-use crate::connect::Progress;
 use crate::error::ConnectError;
+use crate::establish::client::Progress;
+use crate::establish::session_factory::Maker;
 use crate::event::{ConnectId, Event};
-use crate::setup::Maker;
+use crate::memory::cipher_cache::Warmth;
 use crate::time::Time;
-use crate::warm::Warmth;
 
 impl Endpoint {
     /// Does what is due at `now`.
@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::handshake::{
+    use crate::key_exchange::{
         Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose, TokenMac,
     };
 

@@ -5,11 +5,11 @@ use smt_carrier::{Path, Transmit};
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
-use crate::batch::Batch;
 use crate::event::{ConnectId, RpcId};
-use crate::ready::Place;
+use crate::send::batch::Batch;
+use crate::send::buffer::TransmitBuffer;
+use crate::send::ready_queue::Place;
 use crate::time::Time;
-use crate::transmit_buffer::TransmitBuffer;
 
 impl Endpoint {
     /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.

@@ -8,16 +8,17 @@ use bytes::Bytes;
 use smt_record::{AllocationError, OutgoingId, Side};
 use smt_wire::{Abort, AbortCode, Body, MessageId, PacketType, RECORD_OVERHEAD};
 
-use super::{Session, Shared};
-use crate::call::{Call, LiveCall};
+use super::Session;
 use crate::error::{
     CallError, CallFailure, CloseCode, Execution, OneWayOutcome, Refused, SessionEnd,
 };
 use crate::event::Event;
 use crate::limits;
-use crate::outgoing::Outgoing;
-use crate::question::Question;
-use crate::served::ServedState;
+use crate::message::client_rpc::{Call, LiveCall};
+use crate::message::outgoing::Outgoing;
+use crate::message::server_rpc::ServedState;
+use crate::recovery::retry_timer::Question;
+use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
@@ -237,7 +238,7 @@ impl Session {
             .books
             .leave_replies(std::mem::take(&mut self.kept_replies));
         shared.early_memory -= self.early.bytes();
-        self.early = crate::early::EarlyPackets::default();
+        self.early = crate::message::reordered::EarlyPackets::default();
         self.sendable.clear();
     }
 

@@ -10,12 +10,13 @@
 
 use smt_wire::{Body, MessageId, PacketType};
 
-use super::{Session, Shared};
-use crate::call::Call;
-use crate::leaving::Leaving;
+use super::Session;
 use crate::limits::{OLD_EPOCH_LIFE, RESEND_INTERVAL_MAX};
-use crate::question::Question;
-use crate::served::ServedState;
+use crate::message::client_rpc::Call;
+use crate::message::server_rpc::ServedState;
+use crate::message::transmitting::Leaving;
+use crate::recovery::retry_timer::Question;
+use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {

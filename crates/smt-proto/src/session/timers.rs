@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use smt_wire::{Body, MessageId, PacketType};
 
-use super::{Session, Shared};
-use crate::call::Call;
+use super::Session;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
     CALLER_QUIET_MAX, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH,
     TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
 };
-use crate::question::Question;
-use crate::served::ServedState;
+use crate::message::client_rpc::Call;
+use crate::message::server_rpc::ServedState;
+use crate::recovery::retry_timer::Question;
+use crate::shared::Shared;
 use crate::time::Time;
 
 /// How long a caller may say nothing before it is asked.
-pub(super) fn caller_quiet_max(shared: &Shared) -> Duration {
+pub(in crate::session) fn caller_quiet_max(shared: &Shared) -> Duration {
     CALLER_QUIET_MAX.min(shared.config.silence_max / 2)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A key exchange without cryptography, for scale: the secrets follow from the parameters alone.
 
-use smt_proto::handshake::{
+use smt_proto::key_exchange::{
     Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, PeerIdentity,
 };
 use smt_record::{SessionSecrets, Side, Suite, parameter_hash};

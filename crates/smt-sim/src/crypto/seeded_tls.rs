@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
 use smt_handshake::{ClientAuth, ClientTls, ServerTls, Sources, TlsProvider};
-use smt_proto::handshake::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
 use super::credentials::{Credentials, DATE};

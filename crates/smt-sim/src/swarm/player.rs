@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_carrier::Path;
-use smt_proto::handshake::PeerIdentity;
+use smt_proto::key_exchange::PeerIdentity;
 use smt_proto::{
     CallFailure, CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, SessionFacts,
     Time,

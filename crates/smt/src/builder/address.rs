@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use smt_proto::ConnectError;
-use smt_proto::handshake::Fault;
+use smt_proto::key_exchange::Fault;
 
 use super::DEFAULT_PORT;
 use crate::error::{Error, ErrorKind, OpenError};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use smt_handshake::HmacTokens;
 use smt_io::UdpCarrier;
-use smt_proto::handshake::{KeyExchangeProvider, TokenMac};
+use smt_proto::key_exchange::{KeyExchangeProvider, TokenMac};
 use smt_proto::{Config, Endpoint};
 use smt_record::KeyLog;
 use smt_wire::Shard;

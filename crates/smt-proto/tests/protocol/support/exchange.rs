@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_lc_rs::hmac;
-use smt_proto::handshake::{
+use smt_proto::key_exchange::{
     FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose,
     PeerIdentity, TokenMac,
 };

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The parameters of a session: what this side offers or answers, and what both agreed (SPEC §6.3).
+
+use smt_record::{IdLayout, IndexBits, Padding, Side};
+use smt_wire::{Geometry, InnerHeader, Params, ParamsError, SessionIndex, Suites};
+
+use crate::config::Config;
+use crate::key_exchange::KeyExchangeProvider;
+use crate::recovery::jitter::Jitter;
+
+/// What the client offers, as bytes.
+pub(crate) fn client_params(
+    config: &Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+) -> Vec<u8> {
+    let registered = provider.registered_params(None);
+    let suites = suite_codes(provider);
+    let params = own_params(config, provider, index, &suites, registered.as_ref());
+    emit(&params)
+}
+
+/// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser of both.
+pub(crate) fn server_params(
+    config: &Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+    client_bytes: &[u8],
+) -> Result<Vec<u8>, Disagreement> {
+    let client = Params::parse(client_bytes)?;
+    if !client.versions.contains(&config.version) {
+        return Err(Disagreement::Version);
+    }
+    if client.key_exchange != provider.kind() {
+        return Err(Disagreement::KeyExchange);
+    }
+    let registered = provider.registered_params(Some(client_bytes));
+    let suites = suite_codes(provider);
+    let mut params = own_params(config, provider, index, &suites, registered.as_ref());
+    params.record_size = params.record_size.min(client.record_size);
+    params.first_record_size = params
+        .first_record_size
+        .min(client.first_record_size)
+        .min(params.record_size);
+    params.stripes = params.stripes.min(client.stripes);
+    Ok(emit(&params))
+}
+
+/// What both sides' parameters come to.
+pub(crate) fn agree(
+    config: &Config,
+    side: Side,
+    client_bytes: &[u8],
+    server_bytes: &[u8],
+) -> Result<Agreement, Disagreement> {
+    let client = Params::parse(client_bytes)?;
+    let server = Params::parse(server_bytes)?;
+    let is_within = server.record_size <= client.record_size
+        && server.first_record_size <= client.first_record_size
+        && server.stripes <= client.stripes;
+    if !is_within {
+        return Err(Disagreement::Exceeds);
+    }
+    if server.key_exchange != client.key_exchange {
+        return Err(Disagreement::KeyExchange);
+    }
+    if server.versions != [config.version] && side == Side::Client {
+        return Err(Disagreement::Version);
+    }
+    let (own, peer) = if side == Side::Client {
+        (&client, &server)
+    } else {
+        (&server, &client)
+    };
+    let geometry =
+        Geometry::new(server.first_record_size, server.record_size).ok_or(Disagreement::Exceeds)?;
+    let send_bits = IndexBits::new(own.index_bits).ok_or(Disagreement::Exceeds)?;
+    let receive_bits = IndexBits::new(peer.index_bits).ok_or(Disagreement::Exceeds)?;
+    let by_index = geometry.padded_max(send_bits.bits());
+    Ok(Agreement {
+        side,
+        geometry,
+        send_bits,
+        receive_bits,
+        layout: IdLayout::new(send_bits, receive_bits, server.stripes)
+            .ok_or(Disagreement::Exceeds)?,
+        stripes_log2: server.stripes,
+        own_window: own.window,
+        peer_window: peer.window,
+        message_max: peer
+            .message_limit
+            .min(by_index.saturating_sub(InnerHeader::LEN as u32)),
+        received_max: geometry.padded_max(receive_bits.bits()),
+        unscheduled: peer.unscheduled,
+        datagram_limit: usize::from(peer.datagram_limit.min(config.datagram_limit)),
+        takes_bundles: own.takes_bundles,
+        sends_bundles: own.takes_bundles && peer.takes_bundles,
+    })
+}
+
+/// What the handshake agreed (SPEC §6.3).
+pub(crate) struct Agreement {
+    pub(crate) side: Side,
+    pub(crate) geometry: Geometry,
+    pub(crate) send_bits: IndexBits,
+    pub(crate) receive_bits: IndexBits,
+    pub(crate) layout: IdLayout,
+    pub(crate) stripes_log2: u8,
+    pub(crate) own_window: u32,
+    pub(crate) peer_window: u32,
+    /// Application bytes of the largest message that the peer accepts and record indices can number.
+    pub(crate) message_max: u32,
+    /// Inner bytes of the largest message whose records the peer's indices can number.
+    pub(crate) received_max: u32,
+    /// How much of a message the peer accepts without a grant.
+    pub(crate) unscheduled: u32,
+    pub(crate) datagram_limit: usize,
+    /// Whether the peer was told that it may send bundles.
+    pub(crate) takes_bundles: bool,
+    /// Whether both sides take them.
+    pub(crate) sends_bundles: bool,
+}
+
+impl Agreement {
+    /// The padded length of a message of this many application bytes.
+    pub(crate) fn padded(&self, padding: &Padding, length: u32) -> u32 {
+        let header = InnerHeader::LEN as u32;
+        padding.padded(header + length, header + self.message_max)
+    }
+}
+
+/// The two indices of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct Indices {
+    pub(crate) own: SessionIndex,
+    pub(crate) remote: SessionIndex,
+    /// The reset token of `own` (SPEC §12.1).
+    pub(crate) token: [u8; 16],
+}
+
+impl Indices {
+    /// One of the two hosts gives each of its sessions another index, so those that share its link differ.
+    pub(crate) fn jitter(&self) -> Jitter {
+        let [own, remote] = [self.own, self.remote].map(|index| index.0.to_be_bytes());
+        Jitter::of(own.iter().chain(&remote))
+    }
+}
+
+/// Why parameters do not fit.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Disagreement {
+    #[error("the parameters are not well formed: {0}")]
+    Malformed(#[from] ParamsError),
+    #[error("the key exchange does not fit the endpoint's version: keys and plaintext do not mix")]
+    Plaintext,
+    #[error("no version in common")]
+    Version,
+    #[error("the sides use different kinds of key exchange (TLS or registered keys)")]
+    KeyExchange,
+    #[error("the server's answer exceeds what was offered")]
+    Exceeds,
+}
+
+fn own_params<'a>(
+    config: &'a Config,
+    provider: &dyn KeyExchangeProvider,
+    index: SessionIndex,
+    suites: &'a [u16],
+    registered: Option<&'a (Vec<u8>, [u8; 32])>,
+) -> Params<'a> {
+    Params {
+        versions: std::slice::from_ref(&config.version),
+        key_exchange: provider.kind(),
+        index,
+        suites: Suites::from(suites),
+        index_bits: config.index_bits,
+        record_size: config.record_size,
+        first_record_size: config.first_record_size.min(config.record_size),
+        window: config.window,
+        message_limit: config.message_limit,
+        unscheduled: config.unscheduled,
+        datagram_limit: config.datagram_limit,
+        stripes: config.stripes_log2,
+        key_name: registered.map(|(name, _)| name.as_slice()),
+        random: registered.map(|(_, random)| random),
+        takes_bundles: config.bundles,
+    }
+}
+
+fn suite_codes(provider: &dyn KeyExchangeProvider) -> Vec<u16> {
+    let suites = provider.suites();
+    if suites.is_empty() {
+        // The plaintext measurement version (SPEC §14).
+        return vec![0];
+    }
+    suites.iter().map(|suite| suite.code()).collect()
+}
+
+fn emit(params: &Params<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; Params::LEN_MAX];
+    let length = params.emit(&mut bytes);
+    bytes.truncate(length);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key_exchange::{HandshakeFailure, KeyExchange};
+    use smt_record::Suite;
+
+    /// Is asked for its kind and suite alone.
+    struct Provider(smt_wire::KeyExchange);
+
+    impl KeyExchangeProvider for Provider {
+        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn suites(&self) -> Vec<Suite> {
+            vec![Suite::Aes128Gcm]
+        }
+        fn kind(&self) -> smt_wire::KeyExchange {
+            self.0
+        }
+        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+            Some((b"key".to_vec(), [7; 32]))
+        }
+    }
+
+    const TLS: Provider = Provider(smt_wire::KeyExchange::Tls13);
+
+    /// N, N0 and k, and defaults.
+    fn with(record_size: u16, first_record_size: u16, stripes_log2: u8) -> Config {
+        Config {
+            record_size,
+            first_record_size,
+            stripes_log2,
+            ..Config::default()
+        }
+    }
+
+    fn speaking(version: u8) -> Config {
+        Config {
+            version,
+            ..Config::default()
+        }
+    }
+
+    /// A side's own parameters: an offer, or an answer that heeds none.
+    fn own(config: &Config) -> Vec<u8> {
+        client_params(config, &TLS, SessionIndex(7))
+    }
+
+    mod server_params {
+        use super::*;
+
+        fn answer(
+            config: &Config,
+            provider: &Provider,
+            client: &[u8],
+        ) -> Result<Vec<u8>, Disagreement> {
+            server_params(config, provider, SessionIndex(8), client)
+        }
+
+        #[test]
+        fn sizes_and_stripes_are_the_lesser_of_both() {
+            let (few, many) = (with(5_000, 500, 1), with(6_000, 600, 2));
+            for (server, client) in [(&few, &many), (&many, &few)] {
+                let bytes = answer(server, &TLS, &own(client)).unwrap();
+                let chosen = Params::parse(&bytes).unwrap();
+                let sizes = (chosen.record_size, chosen.first_record_size);
+                assert_eq!((sizes, chosen.stripes), ((5_000, 500), 1));
+            }
+        }
+
+        #[test]
+        fn its_version_must_be_offered() {
+            let refused = answer(&speaking(1), &TLS, &own(&speaking(2)));
+            assert_eq!(refused, Err(Disagreement::Version));
+        }
+
+        #[test]
+        fn its_key_exchange_must_be_the_clients() {
+            let registered = Provider(smt_wire::KeyExchange::Registered);
+            let refused = answer(&Config::default(), &registered, &own(&Config::default()));
+            assert_eq!(refused, Err(Disagreement::KeyExchange));
+        }
+    }
+
+    mod agree {
+        use super::*;
+
+        fn outcome(side: Side, client: &Config, answer: &[u8]) -> Option<Disagreement> {
+            agree(client, side, &own(client), answer).err()
+        }
+
+        #[test]
+        fn an_answer_exceeds_no_part_of_the_offer() {
+            let offer = with(5_000, 500, 1);
+            assert_eq!(outcome(Side::Client, &offer, &own(&offer)), None);
+            for answer in [
+                with(5_001, 500, 1),
+                with(5_000, 501, 1),
+                with(5_000, 500, 2),
+            ] {
+                let refused = outcome(Side::Client, &offer, &own(&answer));
+                assert_eq!(refused, Some(Disagreement::Exceeds));
+            }
+        }
+
+        #[test]
+        fn an_answer_echoes_the_key_exchange() {
+            let (config, registered) = (
+                Config::default(),
+                Provider(smt_wire::KeyExchange::Registered),
+            );
+            let answer = client_params(&config, &registered, SessionIndex(8));
+            let refused = outcome(Side::Client, &config, &answer);
+            assert_eq!(refused, Some(Disagreement::KeyExchange));
+        }
+
+        #[test]
+        fn an_answer_chooses_the_one_version_that_was_offered() {
+            let other = own(&speaking(2));
+            let mut both = own(&speaking(1));
+            // One more than one, behind it.
+            both[1] = 2;
+            both.insert(3, 2);
+            for answer in [other, both] {
+                let refused = outcome(Side::Client, &speaking(1), &answer);
+                assert_eq!(refused, Some(Disagreement::Version));
+            }
+        }
+    }
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The client's way to a session (SPEC §6).
+//!
+//! ```text
+//!   attempt: flight 1 ──▶ flight 2 ──▶ flight 3 + CONFIRM ──▶ server's CONFIRM opens: live
+//!      │ COOKIE: flight 1 again, with the cookie
+//!      └ anything wrong, or silence: a new attempt, until the deadline or three refusals in a row
+//! ```
+//! All timers of the handshake are here: the client alone repeats.
+
+use std::time::Duration;
+
+use smt_carrier::Path;
+use smt_record::Side;
+use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
+
+use crate::error::{ConnectError, Unavailability};
+use crate::establish::agreement::Indices;
+use crate::establish::agreement::{agree, client_params};
+use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX};
+use crate::establish::session_factory::Maker;
+use crate::event::ConnectId;
+use crate::key_exchange::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
+use crate::limits::{
+    ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
+    STALE_HINTS,
+};
+use crate::recovery::jitter::Jitter;
+use crate::recovery::retry_timer::Question;
+use crate::send::batch::Batch;
+use crate::send::buffer::TransmitBuffer;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+/// A wish for a session, over all its attempts.
+pub(crate) struct Connect {
+    pub(crate) id: ConnectId,
+    pub(crate) path: Path,
+    pub(crate) server_name: String,
+    began: Time,
+    deadline: Time,
+    attempt: Attempt,
+    /// Refusals in a row, and the last thing that went wrong.
+    refusals: u32,
+    last_failure: Option<ConnectError>,
+    has_answered: bool,
+    /// The registered key of the last attempt in which nothing but the server's CONFIRM was missing.
+    unproven_key: Option<Vec<u8>>,
+    pub(crate) timer: Option<Time>,
+}
+
+/// One attempt: one session index, one key exchange.
+struct Attempt {
+    index: SessionIndex,
+    remote: Option<SessionIndex>,
+    token: [u8; 16],
+    key_exchange: Box<dyn KeyExchange>,
+    params: Vec<u8>,
+    server_params: Vec<u8>,
+    cookie: Vec<u8>,
+    flight: FlightOut,
+    assembly: FlightAssembly,
+    /// Before a flight is repeated for the first time.
+    first_wait: Duration,
+    question: Question,
+    must_send: bool,
+    /// Questions asked when the first unreachable hint came.
+    asked_before_hint: Option<u32>,
+    /// Once TLS has finished; live when the server's CONFIRM has opened.
+    session: Option<(Box<Session>, PeerIdentity)>,
+    /// Something of flight 2 has come.
+    has_answer: bool,
+    /// The attempt has failed; an alert may still be due, then a new one begins.
+    has_failed: bool,
+}
+
+/// What has come of a connect.
+pub(crate) enum Progress {
+    /// Nothing yet.
+    Waiting,
+    /// This attempt failed: begin another.
+    Restart,
+    /// The session is live.
+    Live(Box<Session>, PeerIdentity),
+    /// It is over.
+    Failed(ConnectError),
+}
+
+impl Connect {
+    pub(crate) fn new(
+        now: Time,
+        (id, path): (ConnectId, Path),
+        (server_name, deadline): (&str, Duration),
+        first: (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Result<Self, HandshakeFailure> {
+        Ok(Self {
+            id,
+            path,
+            server_name: server_name.to_owned(),
+            began: now,
+            deadline: now + deadline,
+            attempt: Attempt::new(now, server_name, first, maker)?,
+            refusals: 0,
+            last_failure: None,
+            has_answered: false,
+            unproven_key: None,
+            timer: None,
+        })
+    }
+
+    /// Begins a new attempt with a new index.
+    pub(crate) fn restart(
+        &mut self,
+        now: Time,
+        first: (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Progress {
+        match Attempt::new(now, &self.server_name, first, maker) {
+            Ok(attempt) => {
+                self.attempt = attempt;
+                Progress::Waiting
+            }
+            Err(failure) => Progress::Failed(failure.into()),
+        }
+    }
+
+    pub(crate) fn index(&self) -> SessionIndex {
+        self.attempt.index
+    }
+
+    /// Takes a HANDSHAKE packet that names this attempt.
+    pub(crate) fn handle_handshake(
+        &mut self,
+        now: Time,
+        packet: &Handshake<'_>,
+        maker: &Maker<'_>,
+    ) -> Progress {
+        let attempt = &mut self.attempt;
+        let is_next = packet.flight == attempt.flight.number + 1 && packet.flight <= FLIGHTS_MAX;
+        if !is_next
+            || attempt.has_failed
+            || attempt.remote.is_some_and(|remote| remote != packet.source)
+        {
+            return Progress::Waiting;
+        }
+        self.has_answered = true;
+        attempt.has_answer = true;
+        match self.last_failure {
+            // It takes clients now.
+            Some(ConnectError::Unavailable(_)) => (self.last_failure, self.refusals) = (None, 0),
+            // It speaks our version.
+            Some(ConnectError::Version { .. }) => self.last_failure = None,
+            _ => {}
+        }
+        let Some(body) = attempt.assembly.add(packet) else {
+            return Progress::Waiting;
+        };
+        attempt.remote = Some(packet.source);
+        if attempt.session.is_some() {
+            // Nothing is missing but CONFIRM: what is no alert is forged.
+            return match attempt.hear_alert(packet.flight, &body) {
+                Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
+                Ok(()) | Err(_) => Progress::Waiting,
+            };
+        }
+        match attempt.advance(now, self.path, (packet.flight, &body), maker) {
+            Ok(()) => {
+                if let Some((_, peer)) = &attempt.session {
+                    self.unproven_key.clone_from(&peer.key_name);
+                }
+                Progress::Waiting
+            }
+            Err(failure) => self.fail_attempt(failure),
+        }
+    }
+
+    /// Takes a control packet that names this attempt: only CONFIRM counts.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> Progress {
+        let Some((session, _)) = self.attempt.session.as_mut() else {
+            return Progress::Waiting;
+        };
+        if control.body != smt_wire::Body::Confirm || !session.handle_control(now, control, shared)
+        {
+            return Progress::Waiting;
+        }
+        match self.attempt.session.take() {
+            Some((session, peer)) => Progress::Live(session, peer),
+            None => Progress::Waiting,
+        }
+    }
+
+    /// Takes the server's cookie: the flight goes out again at once. After flight 1 the server has kept something, and one
+    /// cookie is all that it may ask for, if its answer is long.
+    pub(crate) fn handle_cookie(&mut self, now: Time, cookie: &[u8]) {
+        let attempt = &mut self.attempt;
+        let may_come = attempt.flight.number == 1 || attempt.cookie.is_empty();
+        if may_come && attempt.cookie != cookie {
+            self.has_answered = true;
+            // Only the first is answered at once: a cookie is small, a flight is not.
+            if attempt.cookie.is_empty() {
+                attempt.must_send = true;
+                attempt.question = Question::new(now, attempt.first_wait);
+            }
+            attempt.cookie = cookie.to_vec();
+        }
+    }
+
+    /// A version answer is a hint for the error message only.
+    pub(crate) fn handle_version(&mut self, ours: u8, theirs: &[u8]) {
+        if self.attempt.flight.number == 1 && !theirs.contains(&ours) {
+            self.last_failure = Some(ConnectError::Version {
+                ours,
+                theirs: theirs.to_vec(),
+            });
+        }
+    }
+
+    /// The host of the server reports that nobody listens there. The first report may be about what was sent
+    /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
+    pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
+        let attempt = &mut self.attempt;
+        if self.has_answered {
+            return Progress::Waiting;
+        }
+        match attempt.asked_before_hint {
+            Some(asked) if asked < attempt.question.asked => {
+                Progress::Failed(ConnectError::NoServer)
+            }
+            Some(_) => Progress::Waiting,
+            None => {
+                attempt.asked_before_hint = Some(attempt.question.asked);
+                attempt.question.hurry(now + STALE_HINTS);
+                Progress::Waiting
+            }
+        }
+    }
+
+    /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an alert does, unless the
+    /// server has begun to answer. The next attempt may reach another shard (SPEC §6.6).
+    pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
+        if self.attempt.has_answer || self.attempt.has_failed {
+            return Progress::Waiting;
+        }
+        self.attempt.question.hurry(now + STALE_HINTS);
+        self.refuse_attempt(ConnectError::Unavailable(why))
+    }
+
+    /// Does what is due; `foreign` is when something has last come from the server's address that no SMT server sends: a
+    /// hint for the error message only.
+    pub(crate) fn handle_timeout(&mut self, now: Time, foreign: Option<Time>) -> Progress {
+        if now >= self.deadline {
+            let after = self.deadline.since(self.began);
+            let flight = self.attempt.flight.number.saturating_sub(1);
+            return Progress::Failed(match (self.last_failure.take(), self.unproven_key.take()) {
+                (Some(failure), _) => failure,
+                (None, Some(key_name)) => ConnectError::Unproven { after, key_name },
+                (None, None) if self.has_answered => ConnectError::Unfinished { after, flight },
+                (None, None) if foreign >= Some(self.began) => ConnectError::NotSmt(after),
+                (None, None) => ConnectError::NoAnswer(after),
+            });
+        }
+        let attempt = &mut self.attempt;
+        if attempt.question.due <= now {
+            if attempt.has_failed {
+                return Progress::Restart;
+            }
+            if attempt.question.asked >= ATTEMPT_QUESTIONS {
+                // Only what comes in a row is believed: this attempt nobody has refused.
+                self.refusals = 0;
+                return Progress::Restart;
+            }
+            attempt.question.ask(now, HANDSHAKE_RETRY_MAX);
+            attempt.must_send = true;
+        }
+        Progress::Waiting
+    }
+
+    pub(crate) fn due(&self) -> Time {
+        self.deadline.min(self.attempt.question.due)
+    }
+
+    pub(crate) fn has_output(&self) -> bool {
+        self.attempt.must_send
+    }
+
+    /// Writes the flight that is due.
+    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+        let attempt = &mut self.attempt;
+        attempt.must_send = false;
+        let mut tail = TransmitBuffer::default();
+        if let Some((session, _)) = attempt.session.as_mut() {
+            session.write_confirm(version, &mut tail);
+        }
+        let route = FlightRoute {
+            version,
+            destination: attempt.remote.unwrap_or_default(),
+            source: attempt.index,
+            cookie: &attempt.cookie,
+            is_padded: true,
+        };
+        attempt.flight.write(route, &tail, batch);
+    }
+
+    fn fail_attempt(&mut self, failure: HandshakeFailure) -> Progress {
+        if is_refusal(&failure) {
+            return self.refuse_attempt(failure.into());
+        }
+        self.refusals = 0;
+        self.last_failure = Some(failure.into());
+        self.attempt.has_failed = true;
+        Progress::Waiting
+    }
+
+    /// This attempt was refused, or somebody says so: some in a row are believed.
+    fn refuse_attempt(&mut self, why: ConnectError) -> Progress {
+        self.refusals += 1;
+        if self.refusals >= REFUSALS_BELIEVED {
+            return Progress::Failed(why);
+        }
+        self.last_failure = Some(why);
+        self.attempt.has_failed = true;
+        Progress::Waiting
+    }
+}
+
+/// Whether an attempt failed since the server does not want it, or this side does not want the server.
+fn is_refusal(failure: &HandshakeFailure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::CertificateRefused
+            | FailureKind::AlertReceived
+            | FailureKind::NoCommonParameters
+    )
+}
+
+impl Attempt {
+    fn new(
+        now: Time,
+        server_name: &str,
+        (index, token): (SessionIndex, [u8; 16]),
+        maker: &Maker<'_>,
+    ) -> Result<Self, HandshakeFailure> {
+        let mut key_exchange = maker.provider().client(server_name)?;
+        let params = client_params(maker.config, maker.provider(), index);
+        key_exchange.sent_params(&params);
+        let bytes = key_exchange.next_flight().unwrap_or_default();
+        // Attempts that begin together would have their answers fill a queue together again and again.
+        let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
+        Ok(Self {
+            index,
+            remote: None,
+            token,
+            flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
+            key_exchange,
+            params,
+            server_params: Vec::new(),
+            cookie: Vec::new(),
+            assembly: FlightAssembly::default(),
+            first_wait,
+            question: Question::new(now, first_wait),
+            must_send: true,
+            asked_before_hint: None,
+            session: None,
+            has_answer: false,
+            has_failed: false,
+        })
+    }
+
+    /// A whole flight of the server has come.
+    fn advance(
+        &mut self,
+        now: Time,
+        path: Path,
+        (number, body): (u8, &[u8]),
+        maker: &Maker<'_>,
+    ) -> Result<(), HandshakeFailure> {
+        self.assembly = FlightAssembly::default();
+        self.question = Question::new(now, self.first_wait);
+        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        if number == 2 {
+            let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
+            if Some(params.index) != self.remote {
+                return Err(malformed(
+                    &"the server's parameters name another index than its packets",
+                ));
+            }
+            self.server_params = body.params.to_vec();
+        }
+        let received = self
+            .key_exchange
+            .receive(number, body.params, body.key_exchange);
+        let next = self.key_exchange.next_flight();
+        if received.is_ok()
+            && let Some(finished) = self.key_exchange.finished()
+        {
+            self.begin_session(now, path, finished, maker)?;
+        }
+        if next.is_some() || self.session.is_some() && number == 2 {
+            let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
+            self.flight = next.ok_or_else(|| too_long(number + 1))?;
+            self.must_send = true;
+        }
+        received
+    }
+
+    /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM, and when it was to be.
+    fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
+        self.assembly = FlightAssembly::default();
+        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        self.key_exchange
+            .receive(number, body.params, body.key_exchange)
+    }
+
+    fn begin_session(
+        &mut self,
+        now: Time,
+        path: Path,
+        finished: crate::key_exchange::Finished,
+        maker: &Maker<'_>,
+    ) -> Result<(), HandshakeFailure> {
+        let agreement = agree(
+            maker.config,
+            Side::Client,
+            &self.params,
+            &self.server_params,
+        )
+        .map_err(|error| malformed(&error))?;
+        let Some(remote) = self.remote else {
+            return Err(malformed(&"the server named no index"));
+        };
+        let indices = Indices {
+            own: self.index,
+            remote,
+            token: self.token,
+        };
+        let keys = maker
+            .keys(Side::Client, indices, finished.secrets)
+            .map_err(|error| malformed(&error))?;
+        let session = Session::new((now, path), indices, keys, agreement, maker);
+        self.session = Some((Box::new(session), finished.peer));
+        Ok(())
+    }
+}
+
+fn malformed(error: &dyn std::fmt::Display) -> HandshakeFailure {
+    HandshakeFailure {
+        fault: Fault::Peer,
+        kind: FailureKind::Malformed,
+        text: format!("the server's handshake is not one: {error}"),
+    }
+}
+
+fn too_long(number: u8) -> HandshakeFailure {
+    HandshakeFailure {
+        fault: Fault::Caller,
+        kind: FailureKind::Other,
+        text: format!(
+            "flight {number} of the handshake would have more than {OWN_FLIGHT_MAX} bytes; \
+             use a shorter certificate chain"
+        ),
+    }
+}

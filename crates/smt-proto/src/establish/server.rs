@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The server's way to a session (SPEC §6).
+//!
+//! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens. Nothing is
+//! kept for an address that has not been validated while many handshakes are in progress, and at most three
+//! times the bytes received are sent to one; cookies are `endpoint`'s.
+
+use smt_carrier::Path;
+use smt_record::Side;
+use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
+
+use crate::error::Unavailability;
+use crate::establish::agreement::Indices;
+use crate::establish::agreement::{Disagreement, agree, server_params};
+use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute};
+use crate::establish::session_factory::Maker;
+use crate::establish::stateless::COOKIE_PACKET_LEN;
+use crate::key_exchange::{FailureKind, Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
+use crate::send::batch::Batch;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+/// A client's handshake in progress.
+pub(crate) struct Accept {
+    pub(crate) path: Path,
+    pub(crate) index: SessionIndex,
+    pub(crate) remote: SessionIndex,
+    token: [u8; 16],
+    began: Time,
+    /// Whether the address was validated: by a cookie, or by TLS.
+    is_validated: bool,
+    /// The cookie that began this handshake, if one did: then every packet of it carries this or a newer one.
+    cookie: Vec<u8>,
+    bytes_received: usize,
+    bytes_sent: usize,
+    key_exchange: Option<Box<dyn KeyExchange>>,
+    client_params: Vec<u8>,
+    server_params: Vec<u8>,
+    /// The flight that comes next from the client.
+    expected: u8,
+    assembly: FlightAssembly,
+    flight: Option<FlightOut>,
+    must_send: bool,
+    /// How often what came as flight 1 has spoilt the attempt.
+    spoilt: u8,
+    /// What is to be told the client, which would else wait in vain.
+    refusal: Option<Unavailability>,
+    session: Option<(Box<Session>, PeerIdentity)>,
+    pub(crate) timer: Option<Time>,
+}
+
+impl Accept {
+    pub(crate) fn new(
+        now: Time,
+        (path, remote): (Path, SessionIndex),
+        (index, token): (SessionIndex, [u8; 16]),
+        cookie: &[u8],
+    ) -> Self {
+        Self {
+            path,
+            index,
+            remote,
+            token,
+            began: now,
+            is_validated: !cookie.is_empty(),
+            cookie: cookie.to_vec(),
+            bytes_received: 0,
+            bytes_sent: 0,
+            key_exchange: None,
+            client_params: Vec::new(),
+            server_params: Vec::new(),
+            expected: 1,
+            assembly: FlightAssembly::default(),
+            flight: None,
+            must_send: false,
+            spoilt: 0,
+            refusal: None,
+            session: None,
+            timer: None,
+        }
+    }
+
+    /// Takes a HANDSHAKE packet of this client. False: the attempt has failed, for the statistics.
+    pub(crate) fn handle_handshake(
+        &mut self,
+        now: Time,
+        packet: &Handshake<'_>,
+        length: usize,
+        maker: &Maker<'_>,
+    ) -> bool {
+        self.bytes_received += length;
+        if packet.flight + 2 == self.expected && packet.offset == 0 {
+            // The client has not got our answer.
+            let answer = packet.flight + 1;
+            self.must_send = self.flight.as_ref().is_some_and(|out| out.number == answer);
+            return true;
+        }
+        // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never a client's: it has no
+        // answer.
+        let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
+        if !is_awaited || self.session.is_some() {
+            return true;
+        }
+        let Some(body) = self.assembly.add(packet) else {
+            return true;
+        };
+        self.assembly = FlightAssembly::default();
+        self.expected += 2;
+        let advanced = or_logged(self.path, FlightBody::parse(&body))
+            .and_then(|body| self.advance(now, packet.flight, body, maker));
+        let is_unanswered = packet.flight == 1 && self.flight.is_none();
+        if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
+            // Forged or damaged, and nothing was answered: the genuine flight may still come. Not for ever: TLS may have
+            // signed before it met what was wrong.
+            self.spoilt += 1;
+            self.expected = 1;
+        }
+        advanced.is_some()
+    }
+
+    /// Takes a control packet that names this handshake; the session, if it was the client's CONFIRM.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> Option<(Box<Session>, PeerIdentity)> {
+        let (session, _) = self.session.as_mut()?;
+        if control.body != Body::Confirm || !session.handle_control(now, control, shared) {
+            return None;
+        }
+        self.session.take()
+    }
+
+    /// Whether the handshake began with a cookie.
+    pub(crate) fn has_cookie(&self) -> bool {
+        !self.cookie.is_empty()
+    }
+
+    /// Whether it began with this cookie.
+    pub(crate) fn began_with(&self, cookie: &[u8]) -> bool {
+        self.has_cookie() && self.cookie == cookie
+    }
+
+    /// Whether the client has shown that it receives at its address.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.is_validated
+    }
+
+    /// The client has shown a cookie.
+    pub(crate) fn validate(&mut self) {
+        self.is_validated = true;
+    }
+
+    /// Whether its flight is due and more than may be sent to an address that has not been validated (SPEC §6.2): then
+    /// the flight is put off, and the client has to show a cookie first.
+    pub(crate) fn needs_cookie(&mut self) -> bool {
+        let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
+        let length = self.flight.as_ref().map_or(0, FlightOut::wire_len);
+        let is_put_off = self.must_send && !self.is_validated && length > permitted;
+        self.must_send &= !is_put_off;
+        is_put_off && COOKIE_PACKET_LEN <= permitted
+    }
+
+    /// A COOKIE leaves for this attempt: it counts as what is sent to the address.
+    pub(crate) fn cookie_left(&mut self) {
+        self.bytes_sent += COOKIE_PACKET_LEN;
+    }
+
+    /// What the client is to be told, once.
+    pub(crate) fn take_refusal(&mut self) -> Option<Unavailability> {
+        self.refusal.take()
+    }
+
+    /// When it is forgotten.
+    pub(crate) fn due(&self) -> Time {
+        self.began + ACCEPT_LIFE
+    }
+
+    pub(crate) fn has_output(&self) -> bool {
+        self.must_send
+    }
+
+    /// Writes the flight that is due.
+    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+        self.must_send = false;
+        let Some(flight) = &self.flight else { return };
+        self.bytes_sent += flight.wire_len();
+        let route = FlightRoute {
+            version,
+            destination: self.remote,
+            source: self.index,
+            cookie: &[],
+            is_padded: false,
+        };
+        flight.write(route, &[], batch);
+    }
+
+    fn advance(
+        &mut self,
+        now: Time,
+        number: u8,
+        body: FlightBody<'_>,
+        maker: &Maker<'_>,
+    ) -> Option<()> {
+        if number == 1 {
+            self.begin(body.params, maker)?;
+        }
+        let key_exchange = self.key_exchange.as_mut()?;
+        let received = key_exchange.receive(number, body.params, body.key_exchange);
+        let next = key_exchange.next_flight();
+        let finished = if received.is_ok() {
+            key_exchange.finished()
+        } else {
+            None
+        };
+        if next.is_some() || number == 1 && received.is_ok() {
+            let params = if number == 1 {
+                self.server_params.as_slice()
+            } else {
+                &[]
+            };
+            self.flight = FlightOut::new(number + 1, params, &next.unwrap_or_default());
+            self.flight.as_ref()?;
+            self.must_send = true;
+        }
+        if let Some(finished) = finished {
+            self.begin_session(now, finished, maker)?;
+        }
+        or_logged(self.path, received)
+    }
+
+    /// Answers the client's parameters.
+    fn begin(&mut self, client: &[u8], maker: &Maker<'_>) -> Option<()> {
+        let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
+        let params = server_params(maker.config, maker.provider(), self.index, client);
+        let disagrees = matches!(
+            params,
+            Err(Disagreement::Version | Disagreement::KeyExchange)
+        );
+        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
+        let params = or_logged(self.path, params)?;
+        if !names_itself {
+            return None;
+        }
+        let key_exchange = maker.provider().server(client);
+        let of_kind = |failure: &HandshakeFailure| failure.kind == FailureKind::NoCommonParameters;
+        let disagrees = key_exchange.as_ref().err().is_some_and(of_kind);
+        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
+        let mut key_exchange = or_logged(self.path, key_exchange)?;
+        key_exchange.sent_params(&params);
+        self.key_exchange = Some(key_exchange);
+        self.client_params = client.to_vec();
+        self.server_params = params;
+        Some(())
+    }
+
+    fn begin_session(&mut self, now: Time, finished: Finished, maker: &Maker<'_>) -> Option<()> {
+        let (client, server) = (&self.client_params, &self.server_params);
+        let agreement = or_logged(self.path, agree(maker.config, Side::Server, client, server))?;
+        let indices = Indices {
+            own: self.index,
+            remote: self.remote,
+            token: self.token,
+        };
+        let keys = maker.keys(Side::Server, indices, finished.secrets);
+        let keys = or_logged(self.path, keys)?;
+        let session = Session::new((now, self.path), indices, keys, agreement, maker);
+        self.session = Some((Box::new(session), finished.peer));
+        // With TLS, the client's Finished has shown that it receives what is sent to this address.
+        self.is_validated |= maker.provider().kind() == smt_wire::KeyExchange::Tls13;
+        Some(())
+    }
+}
+
+/// What a client's handshake failed by is told nobody but the log: it learns an alert at most, which sends its user there.
+fn or_logged<T, E: std::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
+    result
+        .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))
+        .ok()
+}
+
+/// What came as flight 1 may spoil an attempt so often, and be followed by another.
+const SPOILT_MAX: u8 = 2;

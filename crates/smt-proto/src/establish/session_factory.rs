@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables are hashed with.
+
+use std::sync::Arc;
+
+use smt_record::{
+    AeadProvider, AwsLc, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
+};
+
+use crate::collections::id_map::Salt;
+use crate::config::Config;
+use crate::establish::agreement::Disagreement;
+use crate::establish::agreement::Indices;
+use crate::key_exchange::KeyExchangeProvider;
+
+/// The libraries behind an endpoint, as its owner chose them.
+pub(crate) struct Setup {
+    pub(crate) provider: Arc<dyn KeyExchangeProvider>,
+    pub(crate) aead: Arc<dyn AeadProvider>,
+    pub(crate) key_log: Option<Arc<dyn KeyLog>>,
+    pub(crate) table_salt: Salt,
+}
+
+/// What a handshake of either side is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Maker<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) setup: &'a Setup,
+}
+
+impl Setup {
+    pub(crate) fn new(provider: Arc<dyn KeyExchangeProvider>, table_salt: Salt) -> Self {
+        Self {
+            provider,
+            aead: Arc::new(AwsLc),
+            key_log: None,
+            table_salt,
+        }
+    }
+}
+
+impl Maker<'_> {
+    pub(crate) fn provider(&self) -> &dyn KeyExchangeProvider {
+        self.setup.provider.as_ref()
+    }
+
+    /// The keys of a side from the session's secrets.
+    ///
+    /// # Errors
+    /// Secrets that protect nothing, in an endpoint that is not of the plaintext version (SPEC §14), or keys in
+    /// one that is: no configuration of the key exchange can talk an encrypted endpoint into sending plaintext.
+    pub(crate) fn keys(
+        &self,
+        side: Side,
+        indices: Indices,
+        secrets: SessionSecrets,
+    ) -> Result<(SealKeys, OpenKeys), Disagreement> {
+        let is_plaintext_version = self.config.version == smt_wire::PLAINTEXT_VERSION;
+        if secrets.is_plaintext() != is_plaintext_version {
+            return Err(Disagreement::Plaintext);
+        }
+        let log = |index, side| {
+            self.setup.key_log.as_ref().map(|log| KeyLogContext {
+                log: Arc::clone(log),
+                index,
+                side,
+            })
+        };
+        let SessionSecrets {
+            suite,
+            client,
+            server,
+        } = secrets;
+        let (own, peer) = if side == Side::Client {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        let (limits, aead) = (self.config.key_limits, &self.setup.aead);
+        let seal_log = log(indices.remote, side);
+        let open_log = log(indices.own, side.peer());
+        Ok((
+            SealKeys::with_provider(own, suite, limits, seal_log, Arc::clone(aead)),
+            OpenKeys::with_provider(peer, suite, limits, open_log, Arc::clone(aead)),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key_exchange::{HandshakeFailure, KeyExchange};
+    use smt_record::Suite;
+    use smt_wire::SessionIndex;
+
+    /// Is never asked.
+    struct NoExchange;
+
+    impl KeyExchangeProvider for NoExchange {
+        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+            unreachable!("no attempt is made")
+        }
+        fn suites(&self) -> Vec<Suite> {
+            Vec::new()
+        }
+        fn kind(&self) -> smt_wire::KeyExchange {
+            smt_wire::KeyExchange::Tls13
+        }
+        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
+            None
+        }
+    }
+
+    fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
+        let setup = Setup::new(Arc::new(NoExchange), Salt(0));
+        let config = Config {
+            version,
+            ..Config::default()
+        };
+        let maker = Maker {
+            config: &config,
+            setup: &setup,
+        };
+        let indices = Indices {
+            own: SessionIndex(1),
+            remote: SessionIndex(2),
+            token: [0; 16],
+        };
+        maker.keys(Side::Client, indices, secrets).is_ok()
+    }
+
+    fn real() -> SessionSecrets {
+        let export = |out: &mut [u8], _: &str, _: &[u8]| {
+            out.fill(7);
+            Ok::<(), ()>(())
+        };
+        SessionSecrets::from_exporter(Suite::Aes128Gcm, &[0; 32], export).unwrap()
+    }
+
+    #[test]
+    fn an_encrypted_endpoint_takes_no_plaintext_and_the_other_no_keys() {
+        assert!(is_accepted(smt_wire::VERSION, real()));
+        assert!(!is_accepted(smt_wire::VERSION, SessionSecrets::plaintext()));
+        let plaintext_version = smt_wire::PLAINTEXT_VERSION;
+        assert!(is_accepted(plaintext_version, SessionSecrets::plaintext()));
+        assert!(!is_accepted(plaintext_version, real()));
+    }
+}

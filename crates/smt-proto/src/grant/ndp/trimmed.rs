@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the network has cut on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
+//!
+//! 1. A trimmed DATA packet is a hint that anybody can forge. [`CutRanges`] of its message, or [`UnopenedIds`] of its
+//!    session if record 0 has not opened, let each range through once in a resend interval; and again if the answer
+//!    seems to have been cut too, three times in all.
+//! 2. What got through waits in [`Cuts`] of the endpoint until the policy's pace lets a question go.
+//!
+//! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
+//! claim (`session/trimmed`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use smt_wire::{DataHeader, MessageId};
+
+use crate::collections::byte_ranges::{Range, Ranges};
+use crate::collections::token_bucket::Rate;
+use crate::event::RpcId;
+use crate::limits::{CUT_RANGES_MAX, CUT_TRIES, CUTS_MAX, UNOPENED_MAX};
+use crate::time::Time;
+
+/// Something that waits to be asked for again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Cut {
+    pub(crate) rpc: RpcId,
+    pub(crate) missing: Missing,
+}
+
+/// What of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Missing {
+    /// Record 0, which nobody here has seen.
+    First,
+    Range(Range),
+}
+
+/// All that waits, over all sessions: lowest rank first, and in order.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    waiting: BTreeMap<(u32, u64), Cut>,
+    serial: u64,
+}
+
+impl Cuts {
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= CUTS_MAX
+    }
+
+    pub(crate) fn push(&mut self, rank: u32, cut: Cut) {
+        self.serial += 1;
+        self.waiting.insert((rank, self.serial), cut);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<Cut> {
+        self.waiting.first_key_value().map(|(_, cut)| *cut)
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.waiting.pop_first();
+    }
+}
+
+/// Ranges of a message that were cut, since a while.
+#[derive(Debug, Default)]
+pub(crate) struct CutRanges {
+    /// Those asked for once, twice ..
+    noted: [Ranges; CUT_TRIES],
+    count: usize,
+    since: Time,
+    /// Those that wait in [`Cuts`].
+    pub(crate) waiting: u32,
+    /// Bytes asked for that have not come: they were let go already.
+    pub(crate) owed: u32,
+}
+
+impl CutRanges {
+    /// Notes a range that is missing; `is_again`: what was cut was a repetition. What is to be asked for of it: what
+    /// was not noted within the interval (or not so often), and is more than a crumb. How long a packet was is
+    /// guessed, so that two may seem to overlap.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        (cut, is_again): (Range, bool),
+        interval: Duration,
+    ) -> Option<Range> {
+        if now.since(self.since) >= interval {
+            self.noted.iter_mut().for_each(Ranges::clear);
+            self.count = 0;
+            self.since = now;
+        }
+        if self.count >= CUT_RANGES_MAX {
+            return None;
+        }
+        let tries = if is_again { CUT_TRIES } else { 1 };
+        let range = self.noted[..tries]
+            .iter_mut()
+            .find_map(|noted| note_new(noted, cut))?;
+        self.count += 1;
+        Some(range)
+    }
+
+    /// So many bytes have come. How many of them were not asked for again.
+    pub(crate) fn came(&mut self, bytes: u32) -> u32 {
+        let asked = bytes.min(self.owed);
+        self.owed -= asked;
+        bytes - asked
+    }
+}
+
+/// Adds what is new of a range, if that is more than a crumb: the first of it.
+fn note_new(noted: &mut Ranges, cut: Range) -> Option<Range> {
+    let gap = noted.gaps(u32::MAX).find(|gap| gap.end > cut.start)?;
+    let range = Range {
+        start: cut.start.max(gap.start),
+        end: cut.end.min(gap.end),
+    };
+    let crumb = (cut.end - cut.start) / 4;
+    let is_new = range.start < range.end && (range == cut || range.end - range.start >= crumb);
+    is_new.then(|| {
+        noted.insert(range);
+        range
+    })
+}
+
+/// Ids whose record 0 was cut, with the time and how often since.
+#[derive(Debug, Default)]
+pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
+
+impl UnopenedIds {
+    /// Notes an id; `is_again`: what was cut was a repetition. Whether it is to be asked about: as seldom as a range,
+    /// not if there are too many, and at their rate.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        (id, is_again): (MessageId, bool),
+        interval: Duration,
+        rate: &mut Rate,
+    ) -> bool {
+        let before = self.0.get(&id).copied();
+        let (at, tries) = before
+            .filter(|(at, _)| now.since(*at) < interval)
+            .unwrap_or((now, 0));
+        let most = if is_again { CUT_TRIES } else { 1 };
+        if tries >= most || !rate.take(now) {
+            return false;
+        }
+        if before.is_none() && self.0.len() >= UNOPENED_MAX {
+            self.expire(now, interval);
+        }
+        let has_room = before.is_some() || self.0.len() < UNOPENED_MAX;
+        if has_room {
+            self.0.insert(id, (at, tries + 1));
+        }
+        has_room
+    }
+
+    /// Its record 0 has opened. Whether it was noted.
+    pub(crate) fn remove(&mut self, id: MessageId) -> bool {
+        self.0.remove(&id).is_some()
+    }
+
+    pub(crate) fn contains(&self, id: MessageId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// Forgets what was noted longer ago than this.
+    pub(crate) fn expire(&mut self, now: Time, life: Duration) {
+        self.0.retain(|_, (at, _)| now.since(*at) < life);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Where a packet of which only the header is left was to go: its message, the claimed padded length, and the bytes
+/// that it may have had.
+#[derive(Clone, Copy)]
+pub(crate) struct Trimmed {
+    pub(crate) id: MessageId,
+    pub(crate) message_length: u32,
+    pub(crate) range: Range,
+    /// It was a repetition.
+    pub(crate) is_again: bool,
+}
+
+impl Trimmed {
+    /// By its header; its length is not known, but at most this.
+    pub(crate) fn new(header: &DataHeader, most: u32) -> Self {
+        let range = Range {
+            start: header.offset,
+            end: header.offset.saturating_add(most),
+        };
+        Self {
+            id: header.id,
+            message_length: header.message_length,
+            range,
+            is_again: header.retransmit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(5);
+    const NOW: Time = Time::from_nanos(1_000_000_000);
+
+    fn range(start: u32, end: u32) -> Range {
+        Range { start, end }
+    }
+
+    mod note {
+        use super::*;
+
+        #[test]
+        fn a_range_is_asked_for_once_in_an_interval() {
+            let mut cuts = CutRanges::default();
+            let cut = range(1_000, 2_400);
+            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), Some(cut));
+            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), None);
+            let within = range(1_500, 2_400);
+            assert_eq!(cuts.note(NOW, (within, false), INTERVAL), None);
+            assert_eq!(cuts.note(NOW + INTERVAL, (cut, false), INTERVAL), Some(cut));
+        }
+
+        #[test]
+        fn a_repetition_that_is_cut_is_asked_for_again_a_few_times() {
+            let mut cuts = CutRanges::default();
+            let cut = range(1_000, 2_400);
+            let again = |cuts: &mut CutRanges, now| {
+                let asked = (0..10).filter(|_| cuts.note(now, (cut, true), INTERVAL).is_some());
+                asked.count()
+            };
+            assert_eq!(again(&mut cuts, NOW), CUT_TRIES);
+            assert_eq!(again(&mut cuts, NOW + INTERVAL), CUT_TRIES);
+            let mut first = CutRanges::default();
+            first.note(NOW, (cut, false), INTERVAL);
+            assert_eq!(again(&mut first, NOW), CUT_TRIES - 1);
+        }
+
+        #[test]
+        fn of_what_overlaps_the_rest_is_asked_for() {
+            let mut cuts = CutRanges::default();
+            cuts.note(NOW, (range(2_000, 3_400), false), INTERVAL);
+            let shortened = cuts.note(NOW, (range(1_000, 2_400), false), INTERVAL);
+            assert_eq!(shortened, Some(range(1_000, 2_000)));
+            let behind = cuts.note(NOW, (range(2_900, 4_300), false), INTERVAL);
+            assert_eq!(behind, Some(range(3_400, 4_300)));
+        }
+
+        #[test]
+        fn crumbs_are_not_asked_for() {
+            let mut cuts = CutRanges::default();
+            let asked = (1_000..10_000u32).rev().filter(|start| {
+                let cut = range(*start, start + 1_400);
+                cuts.note(NOW, (cut, false), INTERVAL).is_some()
+            });
+            assert!(asked.count() <= 1 + 9_000 / 350);
+        }
+
+        #[test]
+        fn many_ranges_are_left_to_the_timers() {
+            let mut cuts = CutRanges::default();
+            let noted = (0..10_000).filter(|at| {
+                let cut = range(at * 2_000, at * 2_000 + 1_400);
+                cuts.note(NOW, (cut, false), INTERVAL).is_some()
+            });
+            assert_eq!(noted.count(), CUT_RANGES_MAX);
+        }
+    }
+
+    mod came {
+        use super::*;
+
+        #[test]
+        fn what_was_asked_for_again_is_not_unasked() {
+            let mut cuts = CutRanges {
+                owed: 1_000,
+                ..CutRanges::default()
+            };
+            assert_eq!(
+                (cuts.came(700), cuts.came(700), cuts.came(700)),
+                (0, 400, 700)
+            );
+        }
+    }
+
+    mod unopened_ids {
+        use super::*;
+
+        #[test]
+        fn an_id_is_asked_about_once_in_an_interval_and_they_are_bounded() {
+            let mut ids = UnopenedIds::default();
+            let mut rate = Rate::new(1_000_000);
+            let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
+                let number = number % (2 * UNOPENED_MAX as u64);
+                ids.note(NOW, (MessageId(number), false), INTERVAL, &mut rate)
+            });
+            assert_eq!(asked.count(), UNOPENED_MAX);
+            assert!(ids.note(NOW + INTERVAL, (MessageId(0), false), INTERVAL, &mut rate));
+            // The others are old enough to make room.
+            assert!(ids.note(
+                NOW + INTERVAL,
+                (MessageId(u64::MAX), false),
+                INTERVAL,
+                &mut rate
+            ));
+            assert!(ids.remove(MessageId(0)) && !ids.remove(MessageId(0)));
+            ids.expire(NOW + 3 * INTERVAL, INTERVAL);
+            assert!(ids.is_empty());
+        }
+
+        #[test]
+        fn ids_are_asked_about_at_their_rate() {
+            let mut ids = UnopenedIds::default();
+            let mut rate = Rate::new(100);
+            let mut asked = 0;
+            for millis in 0..1_000 {
+                let now = NOW + Duration::from_millis(millis);
+                for id in (0..1_000).map(MessageId) {
+                    asked += u32::from(ids.note(now, (id, true), INTERVAL, &mut rate));
+                }
+            }
+            assert!((90..=120).contains(&asked), "{asked}");
+        }
+    }
+
+    #[test]
+    fn the_lowest_rank_comes_first_and_equals_in_order() {
+        let cut = |id| Cut {
+            rpc: RpcId {
+                session: smt_wire::SessionIndex(1),
+                id: MessageId(id),
+            },
+            missing: Missing::First,
+        };
+        let mut cuts = Cuts::default();
+        for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {
+            cuts.push(rank, cut(id));
+        }
+        let mut order = Vec::new();
+        while let Some(first) = cuts.first() {
+            order.push(first.rpc.id.0);
+            cuts.pop();
+        }
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+}

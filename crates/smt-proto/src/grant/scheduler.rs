@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The books of what is granted: which incoming messages need grants, and how much all of them hold (SPEC §9.2).
+//!
+//! [`Grants`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
+//! which a [`GrantPolicy`] is shown them; the policy decides.
+
+mod by_session;
+mod memory_pressure;
+mod pull_queue;
+mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use by_session::BySession;
+use memory_pressure::OneAtATime;
+use pull_queue::Seats;
+pub(crate) use usage::Progress;
+use usage::{Usage, Verdict};
+
+use crate::collections::step_count;
+use crate::event::RpcId;
+use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
+use crate::limits::RESEND_INTERVAL;
+use crate::time::Time;
+
+/// The messages of an endpoint that need grants, or have not used up those they hold.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    messages: BTreeMap<RpcId, Entry>,
+    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
+    by_left: BTreeMap<(u32, u64), Grantable>,
+    /// The same by session; those apart that are limited by their senders.
+    by_session: BySession,
+    sender_limited: BySession,
+    by_age: BTreeMap<u64, RpcId>,
+    /// For a policy that pulls.
+    seats: Seats,
+    /// Messages that do not use what they were granted, until more of them comes.
+    passed_over: BTreeMap<RpcId, Entry>,
+    /// Bytes granted and not arrived, of all messages but those that are limited by their senders; and of those.
+    outstanding: u64,
+    outstanding_limited: u64,
+    /// When it shows whether a message uses what it was granted.
+    measured: BTreeSet<(Time, RpcId)>,
+    order: u64,
+    is_dirty: bool,
+    /// Whose turn it is while memory is full.
+    turns: OneAtATime,
+    /// The last look for the next one was long: there is none before.
+    look_from: Option<Time>,
+    /// What was shown at the last decision: its room is used again.
+    shown: Vec<Grantable>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    message: Grantable,
+    /// End of what it could send without a grant.
+    free: u32,
+    /// Since when it is hungry.
+    turn: u64,
+    /// How fast its sender uses what it may send.
+    usage: Option<Usage>,
+}
+
+impl Entry {
+    /// Bytes granted and not arrived.
+    fn outstanding(&self) -> u64 {
+        let from = self.message.arrived.max(self.free);
+        u64::from(self.message.granted.saturating_sub(from))
+    }
+
+    /// Whether it needs grants.
+    fn needs_grants(&self) -> bool {
+        self.message.granted < self.message.length
+    }
+
+    fn by_left(&self) -> (u32, u64) {
+        let message = &self.message;
+        (message.length - message.arrived, message.order)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            length: self.message.length,
+            arrived: self.message.arrived,
+            granted: self.message.granted,
+        }
+    }
+
+    /// Goes on measuring how fast its sender uses what it may send. A new measurement counts what arrived after `from`.
+    fn measure(&mut self, now: Time, from: u32) {
+        let progress = self.progress();
+        let verdict = |usage: Option<Usage>| {
+            usage.map_or(Verdict::Void, |usage| usage.verdict(now, progress))
+        };
+        let mut found = verdict(self.usage);
+        self.message.is_sender_limited |= found == Verdict::SenderLimited;
+        if matches!(found, Verdict::SenderLimited | Verdict::Void) {
+            self.usage = Usage::begin(now, progress, from);
+            found = verdict(self.usage);
+        }
+        if found == Verdict::Used {
+            self.message.is_sender_limited = false;
+            self.usage = Usage::begin(now, progress, progress.arrived);
+        }
+    }
+
+    /// Another policy decides: a pace tells nothing of a sender.
+    fn forget_usage(&mut self) {
+        self.usage = None;
+        self.message.is_sender_limited = false;
+    }
+
+    /// When it shows that it is limited by its sender, if it is not known yet.
+    fn measured(&self) -> Option<(Time, RpcId)> {
+        let usage = self.usage.filter(Usage::is_permitted);
+        let usage = usage.filter(|_| !self.message.is_sender_limited)?;
+        Some((usage.until, self.message.rpc))
+    }
+}
+
+impl Grants {
+    /// From now on a policy decides that pulls like this, or does not pull.
+    pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
+        let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
+        let entries: Vec<Entry> = rpcs
+            .into_iter()
+            .filter_map(|rpc| self.take_out(rpc))
+            .collect();
+        self.seats.clear(pulling);
+        for mut entry in entries {
+            entry.forget_usage();
+            self.seats.sit(&mut entry);
+            self.put_in(entry);
+        }
+        self.passed_over.values_mut().for_each(Entry::forget_usage);
+        self.is_dirty = true;
+    }
+
+    pub(crate) fn pulling(&self) -> Option<Pulling> {
+        self.seats.pulling()
+    }
+
+    /// Something may have changed that [`Self::decide`] does not know of: the policy's time has come.
+    pub(crate) fn wake(&mut self) {
+        self.is_dirty = true;
+    }
+
+    /// A message has begun, more of it has arrived, or more of it may be sent.
+    pub(crate) fn update(&mut self, now: Time, rpc: RpcId, progress: Progress) {
+        let known = self.messages.get(&rpc);
+        let before = match known.or_else(|| self.passed_over.get(&rpc)) {
+            Some(before) if before.progress() == progress => return,
+            Some(before) => *before,
+            // All of it may come already: the common case.
+            None if progress.granted >= progress.length => return,
+            None => self.first_sight(rpc, progress),
+        };
+        self.take_out(rpc);
+        self.passed_over.remove(&rpc);
+        let mut entry = before;
+        entry.message.arrived = progress.arrived;
+        entry.message.granted = progress.granted;
+        if self.pulling().is_none() {
+            entry.measure(now, before.message.arrived);
+        }
+        if entry.needs_grants() && progress.arrived > before.message.arrived {
+            self.turns.forget(rpc);
+        }
+        self.seats.sit_again(&before, &mut entry);
+        self.put_in(entry);
+    }
+
+    /// Finds the messages whose senders have not used what they may send: their part of the budget is others'.
+    pub(crate) fn measure(&mut self, now: Time) {
+        while let Some((until, rpc)) = self.measured.first().copied()
+            && until <= now
+        {
+            self.measured.pop_first();
+            if let Some(mut entry) = self.take_out(rpc) {
+                entry.measure(now, entry.message.arrived);
+                self.put_in(entry);
+            }
+        }
+    }
+
+    fn first_sight(&mut self, rpc: RpcId, progress: Progress) -> Entry {
+        self.order += 1;
+        let message = Grantable {
+            rpc,
+            length: progress.length,
+            arrived: 0,
+            granted: progress.granted,
+            order: self.order,
+            is_sender_limited: false,
+        };
+        Entry {
+            message,
+            free: progress.granted,
+            turn: 0,
+            usage: None,
+        }
+    }
+
+    /// A message is over.
+    pub(crate) fn remove(&mut self, rpc: RpcId) {
+        self.leave(rpc);
+        self.passed_over.remove(&rpc);
+        self.turns.forget(rpc);
+    }
+
+    /// A message does not use what it was granted: until more of it comes others get that.
+    pub(crate) fn pass_over(&mut self, rpc: RpcId) {
+        if let Some(entry) = self.leave(rpc) {
+            self.passed_over.insert(rpc, entry);
+        }
+        self.turns.pass_over(rpc);
+    }
+
+    fn leave(&mut self, rpc: RpcId) -> Option<Entry> {
+        let entry = self.take_out(rpc)?;
+        self.seats.leave(&entry);
+        Some(entry)
+    }
+
+    /// Takes a message out of all orders but the seats.
+    fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
+        let entry = self.messages.remove(&rpc)?;
+        self.is_dirty = true;
+        *self.outstanding_of(&entry) -= entry.outstanding();
+        if let Some(measured) = entry.measured() {
+            self.measured.remove(&measured);
+        }
+        if entry.needs_grants() {
+            self.by_left.remove(&entry.by_left());
+            self.by_age.remove(&entry.message.order);
+            self.class(&entry).remove(entry.by_left(), rpc.session);
+        }
+        Some(entry)
+    }
+
+    /// Puts a message into all orders but the seats.
+    fn put_in(&mut self, entry: Entry) {
+        let (message, rank) = (entry.message, entry.by_left());
+        self.is_dirty = true;
+        *self.outstanding_of(&entry) += entry.outstanding();
+        self.measured.extend(entry.measured());
+        if entry.needs_grants() {
+            self.by_left.insert(rank, message);
+            self.by_age.insert(message.order, message.rpc);
+            self.class(&entry).insert(rank, message);
+        }
+        self.messages.insert(message.rpc, entry);
+    }
+
+    /// The messages with which it competes.
+    fn class(&mut self, entry: &Entry) -> &mut BySession {
+        match entry.message.is_sender_limited {
+            false => &mut self.by_session,
+            true => &mut self.sender_limited,
+        }
+    }
+
+    /// The sum that it is in.
+    fn outstanding_of(&mut self, entry: &Entry) -> &mut u64 {
+        match entry.message.is_sender_limited {
+            false => &mut self.outstanding,
+            true => &mut self.outstanding_limited,
+        }
+    }
+
+    /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
+    /// memory `is_full` one message at a time gets on, of those that it helps to become free again.
+    pub(crate) fn decide(
+        &mut self,
+        now: Time,
+        policy: &mut dyn GrantPolicy,
+        (limit, is_full): (u32, bool),
+        helps: impl Fn(RpcId) -> bool,
+    ) -> Vec<Granted> {
+        let mut decisions = Vec::new();
+        let is_idle = self.by_left.is_empty() && self.pulling().is_none();
+        if !std::mem::take(&mut self.is_dirty) || is_idle {
+            return decisions;
+        }
+        self.is_dirty = is_full;
+        let mut shown = std::mem::take(&mut self.shown);
+        shown.clear();
+        let budget = GrantBudget {
+            limit,
+            outstanding: self.outstanding,
+            sender_limited: self.outstanding_limited,
+        };
+        if is_full {
+            shown.extend(self.one_at_a_time(now, helps));
+        } else {
+            self.turns.clear();
+            self.look_from = None;
+            self.show(policy.candidates(), budget, &mut shown);
+        }
+        policy.grant(now, &shown, budget, &mut decisions);
+        self.shown = shown;
+        decisions
+    }
+
+    /// Whether [`Self::decide`] has something to do.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.is_dirty
+    }
+
+    /// When the next message may get on while memory is full, or another one's part of the budget may become free.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let is_awaited = !self.by_left.is_empty();
+        let measured = self.measured.first().map(|(until, _)| *until);
+        // A decision that is due anyway looks at all; and a message alone has the whole budget.
+        let measured = measured.filter(|_| !self.is_dirty && self.messages.len() > 1);
+        let next = self.turns.next_timeout().into_iter().chain(self.look_from);
+        next.chain(measured).min().filter(|_| is_awaited)
+    }
+
+    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those. So
+    /// after a long walk there is a pause: walking takes a tenth of the time at most, since a step takes some 0.1 us.
+    fn one_at_a_time(&mut self, now: Time, helps: impl Fn(RpcId) -> bool) -> Option<Grantable> {
+        let may_look = self.look_from.is_none_or(|from| from <= now);
+        let mut steps = 0;
+        let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
+        let walked = self.by_left.values().take_while(|_| may_look);
+        let walked = walked.inspect(|_| {
+            step_count::step();
+            steps += 1;
+        });
+        let next = self
+            .turns
+            .next(now, of, walked.filter(|message| helps(message.rpc)));
+        if may_look {
+            let pause = RESEND_INTERVAL.max(Duration::from_micros(steps));
+            self.look_from = (steps > WALK).then(|| now + pause);
+        }
+        next
+    }
+
+    /// The messages with the fewest bytes left, or those whose turn it is, and the oldest.
+    fn show(&mut self, most: usize, budget: GrantBudget, shown: &mut Vec<Grantable>) {
+        if self.pulling().is_none() {
+            self.by_session.show(most, shown);
+            self.sender_limited.show(most, shown);
+        }
+        let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
+        if self.pulling().is_some() {
+            shown.extend(self.seats.in_turn(budget).take(most).filter_map(of));
+        }
+        if let Some((order, oldest)) = self.by_age.first_key_value()
+            && shown.iter().all(|message| message.order != *order)
+        {
+            shown.extend(of(*oldest));
+        }
+    }
+}
+
+/// Messages that may be walked by to find the next one, as often as somebody asks.
+const WALK: u64 = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whose turn it is while memory is full (SPEC §9.2).
+//!
+//! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its memory is free.
+//! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has come.
+//! 3. Unless it does not come: after [`PATIENCE`] the next may get on, but of another session. So a peer that lets the
+//!    last record of each of its messages wait has one message beyond the bound, and no other's turn waits for it any longer.
+//!
+//! Not here: what the message is granted (`grant_policy`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use smt_wire::SessionIndex;
+
+use crate::event::RpcId;
+use crate::grant::policy::Grantable;
+use crate::limits::RESEND_INTERVAL;
+use crate::time::Time;
+
+/// Who gets on, and who was to and has not.
+#[derive(Debug, Default)]
+pub(crate) struct OneAtATime {
+    /// The message whose turn it is, and since when.
+    current: Option<(RpcId, Time)>,
+    /// Messages whose senders have taken too long: no other of their sessions gets on.
+    aside: BTreeMap<SessionIndex, RpcId>,
+}
+
+impl OneAtATime {
+    /// The message that may be granted more now. `of` tells what one needs, and `waiting` those that need grants, the
+    /// one with the fewest bytes left first.
+    pub(crate) fn next<'a>(
+        &mut self,
+        now: Time,
+        of: impl Fn(RpcId) -> Option<Grantable>,
+        mut waiting: impl Iterator<Item = &'a Grantable>,
+    ) -> Option<Grantable> {
+        if let Some((rpc, since)) = self.current
+            && let Some(message) = of(rpc)
+            && message.granted > message.arrived
+        {
+            if now < since + PATIENCE {
+                return Some(message).filter(|message| message.granted < message.length);
+            }
+            self.aside.insert(rpc.session, rpc);
+        }
+        let next = waiting.find(|message| !self.aside.contains_key(&message.rpc.session));
+        self.current = next.map(|message| (message.rpc, now));
+        next.copied()
+    }
+
+    /// A message is over; or more of it has come and it needs grants, so that it is its turn again if it is the shortest.
+    pub(crate) fn forget(&mut self, rpc: RpcId) {
+        self.current = self.current.filter(|(current, _)| *current != rpc);
+        if self.aside.get(&rpc.session) == Some(&rpc) {
+            self.aside.remove(&rpc.session);
+        }
+    }
+
+    /// A message does not use what it was granted.
+    pub(crate) fn pass_over(&mut self, rpc: RpcId) {
+        if self
+            .current
+            .take_if(|(current, _)| *current == rpc)
+            .is_some()
+        {
+            self.aside.insert(rpc.session, rpc);
+        }
+    }
+
+    /// There is room for all again.
+    pub(crate) fn clear(&mut self) {
+        self.current = None;
+        self.aside.clear();
+    }
+
+    /// When the next may get on.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.current.map(|(_, since)| since + PATIENCE)
+    }
+}
+
+/// The wait before the first question for bytes that do not come.
+const PATIENCE: Duration = RESEND_INTERVAL;

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory for messages on their way in, over all sessions: what they hold, and what they were promised (SPEC §9.2).
+//!
+//! A message may come to hold all that its sender was allowed to send, in any order: its last record makes room for
+//! all before it. Promises therefore count like bytes that are held; else many messages that have just begun could
+//! grow far beyond the bound together. Messages that are whole and wait for the application count as well: a peer sends
+//! as many as it likes, and nobody has to take them.
+//!
+//! Replies have books of their own: a caller decides when it acknowledges them, so it decides what this side keeps.
+
+use crate::limits::{BACKLOG_MAX, BACKLOG_SHARE, REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
+use crate::message::incoming::Incoming;
+
+/// The books.
+#[derive(Debug)]
+pub(crate) struct Books {
+    held: usize,
+    promised: usize,
+    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and how many may be.
+    untaken: usize,
+    untaken_max: usize,
+    /// Bytes of replies that no caller has acknowledged.
+    replies: usize,
+    /// What the requests take, beside their bodies, that are worked on or whose replies are kept.
+    served: usize,
+}
+
+impl Default for Books {
+    fn default() -> Self {
+        Self {
+            held: 0,
+            promised: 0,
+            untaken: 0,
+            untaken_max: usize::MAX,
+            replies: 0,
+            served: 0,
+        }
+    }
+}
+
+impl Books {
+    /// A message has begun.
+    pub(crate) fn enter(&mut self, incoming: &Incoming) {
+        self.held += incoming.memory();
+        self.promised += incoming.promised();
+    }
+
+    /// A message is over.
+    pub(crate) fn leave(&mut self, incoming: &Incoming) {
+        self.held -= incoming.memory();
+        self.promised -= incoming.promised();
+    }
+
+    /// Changes a message; what it holds and was promised follows.
+    pub(crate) fn change<T>(
+        &mut self,
+        incoming: &mut Incoming,
+        change: impl FnOnce(&mut Incoming) -> T,
+    ) -> T {
+        self.leave(incoming);
+        let outcome = change(incoming);
+        self.enter(incoming);
+        outcome
+    }
+
+    /// Whether nothing more is to be begun with this much memory.
+    pub(crate) fn are_full(&self, most: usize) -> bool {
+        self.used() >= most
+    }
+
+    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. Of what may come
+    /// unasked one alone so gets half of all, of two each a third. What is granted later is not bounded by it.
+    pub(crate) fn may_begin(&self, promised: usize, most: usize) -> bool {
+        let used = self.used();
+        used < most && promised <= most - used
+    }
+
+    fn used(&self) -> usize {
+        self.held.max(self.promised) + self.untaken
+    }
+
+    /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and
+    /// have never sent does not keep it out.
+    pub(crate) fn have_room(&self, most: usize) -> bool {
+        self.held() < most
+    }
+
+    /// Whether delivered messages that nobody has taken are this much alone.
+    pub(crate) fn are_untaken(&self, most: usize) -> bool {
+        self.untaken >= most
+    }
+
+    /// A reply was given.
+    pub(crate) fn enter_reply(&mut self, bytes: usize) {
+        self.replies += bytes;
+    }
+
+    /// Replies of so many bytes need not be kept any more.
+    pub(crate) fn leave_replies(&mut self, bytes: usize) {
+        self.replies -= bytes;
+    }
+
+    /// A session serves so many requests, and not as many as before.
+    pub(crate) fn change_served(&mut self, before: usize, after: usize) {
+        self.served = self.served + after * SERVED_BYTES - before * SERVED_BYTES;
+    }
+
+    /// Bytes of replies that are kept.
+    pub(crate) fn replies(&self) -> usize {
+        self.replies
+    }
+
+    /// Whether a peer of whose replies so much is kept gets no more: see [`are_beyond`].
+    pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
+        are_beyond(self.replies, kept, most)
+    }
+
+    /// Whether a peer that has taken so much, by the replies that are kept and the requests that are served, may not have
+    /// another request taken: see [`are_beyond`].
+    pub(crate) fn serve_too_much(&self, taken: usize, most: usize) -> bool {
+        are_beyond(self.replies + self.served, taken, most)
+    }
+
+    /// Whether replies take so much that those of which nobody has heard for a while are not kept any longer.
+    pub(crate) fn replies_press(&self, most: usize) -> bool {
+        self.replies >= most.saturating_add(most / REPLIES_SHARE)
+    }
+
+    /// Bytes held, delivered ones included that nobody has taken.
+    pub(crate) fn held(&self) -> usize {
+        self.held + self.untaken
+    }
+
+    pub(crate) fn set_untaken(&mut self, bytes: usize) {
+        self.untaken = bytes;
+    }
+
+    pub(crate) fn set_untaken_max(&mut self, bytes: usize) {
+        self.untaken_max = bytes;
+    }
+
+    /// Whether so much waits for the application that what comes behind it has memory of its own.
+    pub(crate) fn have_backlog(&self, most: usize) -> bool {
+        self.untaken >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
+    }
+
+    /// Whether so much more may wait for somebody to take it.
+    pub(crate) fn may_wait(&self, bytes: usize) -> bool {
+        bytes <= self.untaken_max.saturating_sub(self.untaken)
+    }
+}
+
+/// Whether a peer gets no more, where one has `own` of what all together have `used`: a share of the memory, or as much as is
+/// left if all peers together have more than the rest. A peer that has little is served nevertheless, so that all get on, until
+/// they together have a share beyond the memory. From then on a peer gets something that has nothing, and from two shares on
+/// nobody does.
+fn are_beyond(used: usize, own: usize, most: usize) -> bool {
+    let share = most / REPLIES_SHARE;
+    let left = most.saturating_sub(used);
+    let beyond = used.saturating_sub(most);
+    own > left.max(REPLIES_MIN).min(share) || (own > 0 && beyond >= share) || beyond >= 2 * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 4_000_000;
+
+    /// Whether a peer that keeps so much gets no more while all keep so much.
+    fn is_too_much(kept: usize, all: usize) -> bool {
+        let mut books = Books::default();
+        books.enter_reply(all);
+        books.keep_too_much(kept, MOST)
+    }
+
+    #[test]
+    fn one_peer_keeps_a_share_of_the_memory() {
+        assert!(!is_too_much(1_000_000, 1_000_000));
+        assert!(is_too_much(1_000_001, 1_000_001));
+    }
+
+    #[test]
+    fn where_little_is_left_one_peer_keeps_no_more_than_that() {
+        assert!(!is_too_much(200_000, 3_800_000));
+        assert!(is_too_much(200_001, 3_800_000));
+    }
+
+    #[test]
+    fn a_peer_that_keeps_little_gets_on_although_nothing_is_left() {
+        assert!(!is_too_much(REPLIES_MIN, 4_999_999));
+        assert!(is_too_much(REPLIES_MIN + 1, 4_999_999));
+    }
+
+    #[test]
+    fn nothing_begins_where_all_memory_is_used_to_the_byte() {
+        let mut books = Books::default();
+        books.set_untaken(MOST - 1);
+        assert!(books.may_begin(1, MOST) && !books.may_begin(2, MOST));
+        books.set_untaken(MOST);
+        assert!(!books.may_begin(0, MOST));
+    }
+
+    #[test]
+    fn a_share_beyond_the_memory_only_peers_that_keep_nothing_get_on() {
+        assert!(is_too_much(1, 5_000_000));
+        assert!(!is_too_much(0, 5_000_000));
+    }
+
+    #[test]
+    fn however_many_peers_keep_little_all_keep_no_more_than_two_shares_beyond_the_memory() {
+        assert!(!is_too_much(0, 5_999_999));
+        assert!(is_too_much(0, 6_000_000));
+    }
+
+    #[test]
+    fn requests_that_are_served_hold_up_new_ones_and_not_those_that_were_taken() {
+        let mut books = Books::default();
+        books.change_served(0, 2 * MOST / SERVED_BYTES);
+        assert!(books.serve_too_much(0, MOST));
+        assert!(
+            !books.keep_too_much(REPLIES_MIN, MOST),
+            "they end when they are answered"
+        );
+    }
+}

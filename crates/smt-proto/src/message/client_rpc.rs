@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An RPC or one-way message that this side initiated.
+//!
+//! ```text
+//!   live ── reply whole / ACK ──▶ (gone)
+//!    │ deadline, cancel
+//!    ▼
+//!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
+//! ```
+
+use std::time::Duration;
+
+use smt_wire::{Kind, MessageId};
+
+use crate::limits::RESEND_INTERVAL_MAX;
+use crate::message::incoming::Incoming;
+use crate::message::outgoing::Outgoing;
+use crate::recovery::retry_timer::Question;
+use crate::time::Time;
+
+/// What this side waits for under an id that it initiated.
+#[derive(Debug)]
+pub(crate) enum Call {
+    /// The application waits.
+    Live(LiveCall),
+    /// The application has given up, or a bundle was kept for long enough; the peer is told until it answers.
+    Cancelling { question: Question, is_bundle: bool },
+}
+
+impl Call {
+    /// What leaves or has left under the id.
+    pub(crate) fn outgoing_mut(&mut self) -> Option<&mut Outgoing> {
+        match self {
+            Self::Live(live) => live.outgoing.as_mut(),
+            Self::Cancelling { .. } => None,
+        }
+    }
+}
+
+/// A call, or a one-way message, in progress.
+#[derive(Debug)]
+pub(crate) struct LiveCall {
+    /// The request; `None` once the reply has begun, or if it has left in a bundle.
+    pub(crate) outgoing: Option<Outgoing>,
+    /// The reply, from its record 0 on, while it is incomplete.
+    pub(crate) incoming: Option<Box<Incoming>>,
+    pub(crate) is_one_way: bool,
+    pub(crate) question: Question,
+    pub(crate) deadline: Option<Time>,
+    /// Record-stream bytes of the reply that the peer may send without a grant.
+    pub(crate) reply_unscheduled: u32,
+    /// Whether the peer is known to have marked the id as seen.
+    pub(crate) is_seen: bool,
+    /// Whether it has left again ahead of an early question, which it does once.
+    pub(crate) went_again: bool,
+    /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
+    pub(crate) bundle: Option<MessageId>,
+    /// What has left in it, if it is a bundle itself.
+    pub(crate) members: Option<Box<Members>>,
+}
+
+/// What has left in a bundle; at least one message.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) ids: Vec<MessageId>,
+    /// Requests among them that were answered: when all are, the bundle has arrived.
+    pub(crate) answered: usize,
+    /// Bytes of replies that are kept until then.
+    pub(crate) replies: u32,
+    /// Whether any is no reply.
+    pub(crate) has_others: bool,
+    /// When the bundle may leave again because the peer asks about a member; `None` if it has not yet.
+    again: Option<Question>,
+}
+
+impl Members {
+    /// The peer asks about a member. Whether the bundle leaves again for it: at most once in an interval, which doubles,
+    /// however many members are asked about (SPEC §5.7).
+    pub(crate) fn leave_again(&mut self, now: Time, interval: Duration) -> bool {
+        match &mut self.again {
+            Some(again) if now < again.due => return false,
+            Some(again) => {
+                again.ask(now, RESEND_INTERVAL_MAX);
+            }
+            // Members that were lost with it are asked about at nearly the same time.
+            before => *before = Some(Question::new(now, interval / 2)),
+        }
+        true
+    }
+}
+
+/// What a header says of a message beside its length (SPEC §5.2, §5.7).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) kind: Kind,
+    pub(crate) deadline_us: u32,
+    pub(crate) reply_unscheduled: u32,
+}
+
+impl Terms {
+    /// Of what is no request.
+    pub(crate) const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            deadline_us: 0,
+            reply_unscheduled: 0,
+        }
+    }
+}
+
+impl LiveCall {
+    /// A call that waits to leave, without deadline.
+    pub(crate) fn new(outgoing: Outgoing, question: Question) -> Self {
+        Self {
+            outgoing: Some(outgoing),
+            incoming: None,
+            is_one_way: false,
+            question,
+            deadline: None,
+            reply_unscheduled: 0,
+            is_seen: false,
+            went_again: false,
+            bundle: None,
+            members: None,
+        }
+    }
+
+    /// Whether it is a bundle: no message of the application, but what several of them travel in.
+    pub(crate) fn is_bundle(&self) -> bool {
+        self.members.is_some()
+    }
+
+    /// Whether it is a bundle of replies alone, which is given up like a reply.
+    pub(crate) fn is_bundle_of_replies(&self) -> bool {
+        let members = self.members.as_deref();
+        members.is_some_and(|members| !members.has_others)
+    }
+
+    /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.
+    pub(crate) fn has_left(&self) -> bool {
+        self.outgoing.as_ref().is_none_or(Outgoing::has_started)
+    }
+
+    /// What its header says of it if it leaves now.
+    pub(crate) fn terms(&self, now: Time) -> Terms {
+        match (self.is_bundle(), self.is_one_way) {
+            (true, _) => Terms::of(Kind::Bundle),
+            (false, true) => Terms::of(Kind::OneWay),
+            (false, false) => Terms {
+                kind: Kind::Request,
+                deadline_us: self
+                    .deadline
+                    .map_or(0, |deadline| micros_left(deadline, now)),
+                reply_unscheduled: self.reply_unscheduled,
+            },
+        }
+    }
+
+    /// The next moment that something is to be done.
+    pub(crate) fn due(&self) -> Time {
+        self.deadline.map_or(self.question.due, |deadline| {
+            deadline.min(self.question.due)
+        })
+    }
+}
+
+/// The deadline field of a header (SPEC §5.2): 0 would mean none.
+fn micros_left(deadline: Time, now: Time) -> u32 {
+    u32::try_from(deadline.since(now).as_micros())
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
+
+// They move when tables grow and shrink, with every message: what a message needs only sometimes is elsewhere.
+const _: () = assert!(size_of::<Call>() <= 192);

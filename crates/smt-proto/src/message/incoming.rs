@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A message of several records on its way in, from its opened record 0 to the whole body (SPEC §5.4).
+//!
+//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one record ends there.
+//! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is opened
+//!    from there; the others are assembled first. Each opens into its place in the body.
+//! 3. [`missing`] says what to ask for; [`Incoming::into_body`] yields the message.
+//!
+//! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
+//! Not here: ids and windows (`session`), grants (`grants`), timers.
+
+use bytes::Bytes;
+use smt_record::{IndexBits, OpenKeys, open_rest};
+use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
+
+use crate::grant::ndp::trimmed::CutRanges;
+use crate::memory::buffer_pool::Spares;
+use crate::memory::small_bodies::Bodies;
+use crate::message::body::Body;
+use crate::message::reassembly::Assemblies;
+use crate::message::record_bitmap::RecordSet;
+use crate::statistics::Statistics;
+
+mod first_record;
+mod gaps;
+
+pub(crate) use first_record::{First, Message};
+
+/// A message whose record 0 has opened.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    header: InnerHeader,
+    geometry: Geometry,
+    /// Bytes of the record stream, and its records.
+    length: u32,
+    records: u32,
+    opened: RecordSet,
+    body: Body,
+    /// Records in parts.
+    assemblies: Assemblies,
+    /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
+    allowed: u32,
+    priority: u8,
+    /// End of what needed no grant.
+    free: u32,
+    /// What of it was cut on the way, if anything.
+    cuts: Option<Box<CutRanges>>,
+    /// Bytes of the record stream in records that have opened.
+    arrived: u32,
+}
+
+/// What opening needs beside the bytes.
+pub(crate) struct Opener<'a> {
+    pub(crate) keys: &'a mut OpenKeys,
+    pub(crate) index_bits: IndexBits,
+    pub(crate) id: MessageId,
+    pub(crate) scratch: &'a mut Vec<u8>,
+    /// Memory of the last record that came in parts.
+    pub(crate) spare_record: &'a mut Vec<u8>,
+    pub(crate) bodies: &'a mut Bodies,
+    pub(crate) spares: &'a Spares,
+    pub(crate) statistics: &'a mut Statistics,
+}
+
+/// A part of a message's record stream, as a packet claims it.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    pub(crate) epoch: u8,
+    pub(crate) retransmit: bool,
+    pub(crate) message_length: u32,
+    pub(crate) offset: u32,
+    pub(crate) payload: &'a [u8],
+}
+
+impl Incoming {
+    /// A message of several records, of which the first has opened: so many bytes of the record stream, and of the body.
+    fn new(
+        header: InnerHeader,
+        geometry: Geometry,
+        arrived: u32,
+        body: &[u8],
+        spares: &Spares,
+    ) -> Self {
+        let mut opened = RecordSet::default();
+        opened.insert(0);
+        Self {
+            header,
+            geometry,
+            length: geometry.stream_length(header.padded_length),
+            records: geometry.records(header.padded_length),
+            opened,
+            body: Body::beginning(body, body_room(&header), spares),
+            assemblies: Assemblies::default(),
+            allowed: 0,
+            priority: 0,
+            free: 0,
+            cuts: None,
+            arrived,
+        }
+    }
+
+    /// Takes a payload.
+    pub(crate) fn accept(&mut self, piece: Piece<'_>, opener: &mut Opener<'_>) {
+        let end = piece.offset as usize + piece.payload.len();
+        if piece.message_length != self.header.padded_length
+            || end > self.allowed.min(self.length) as usize
+        {
+            opener.statistics.packets_contradicting += 1;
+            return;
+        }
+        let mut offset = piece.offset;
+        let mut rest = piece.payload;
+        while !rest.is_empty() {
+            let place = self.place(self.geometry.record_at(offset));
+            let length = rest.len().min((stream_end(&place) - offset) as usize);
+            let (bytes, further) = rest.split_at(length);
+            if !self.opened.contains(place.index) {
+                let from = (offset - place.stream_start, piece.epoch);
+                self.accept_part(&place, from, bytes, opener);
+            }
+            offset += length as u32;
+            rest = further;
+        }
+    }
+
+    /// Raises the end of what the peer may send.
+    pub(crate) fn allow(&mut self, end: u32, priority: u8) {
+        let end = record_end(self.geometry, self.header.padded_length, end);
+        if self.allowed == 0 {
+            self.free = end;
+        }
+        self.allowed = self.allowed.max(end);
+        self.priority = priority;
+    }
+
+    /// Whether nothing of it was granted: what comes, comes unasked.
+    pub(crate) fn is_ungranted(&self) -> bool {
+        self.allowed <= self.free
+    }
+
+    /// What of it was cut.
+    pub(crate) fn cuts_mut(&mut self) -> &mut CutRanges {
+        self.cuts.get_or_insert_default()
+    }
+
+    /// Whether questions for what was cut wait here.
+    pub(crate) fn has_cuts_waiting(&self) -> bool {
+        self.cuts.as_ref().is_some_and(|cuts| cuts.waiting > 0)
+    }
+
+    /// How many of these bytes, which have come, were not asked for again.
+    pub(crate) fn unasked(&mut self, bytes: u32) -> u32 {
+        self.cuts.as_mut().map_or(bytes, |cuts| cuts.came(bytes))
+    }
+
+    /// End of record 0.
+    pub(crate) fn first_end(&self) -> u32 {
+        stream_end(&self.place(0))
+    }
+
+    /// The GRANT that says how far the peer may send, and how far its message has opened.
+    pub(crate) fn grant(&self, id: MessageId) -> Grant {
+        Grant {
+            id,
+            granted: self.allowed,
+            received: self.received(),
+            priority: self.priority,
+        }
+    }
+
+    /// The body of a complete message.
+    pub(crate) fn into_body(self) -> Bytes {
+        debug_assert!(self.is_complete(), "only a complete message is delivered");
+        self.body.into_bytes(self.header.true_length as usize)
+    }
+
+    pub(crate) fn header(&self) -> &InnerHeader {
+        &self.header
+    }
+
+    /// Bytes of the record stream.
+    pub(crate) fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Records of the message.
+    pub(crate) fn records(&self) -> u32 {
+        self.records
+    }
+
+    pub(crate) fn allowed(&self) -> u32 {
+        self.allowed
+    }
+
+    /// All records that lie wholly below this offset have opened.
+    pub(crate) fn received(&self) -> u32 {
+        self.stream_start(self.opened.prefix())
+    }
+
+    /// Bytes of the record stream that have opened, in order or not.
+    pub(crate) fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.opened.len() == self.records
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.body.capacity() + self.assemblies.bytes()
+    }
+
+    /// Bytes that may come to be held: records open in any order, and the last one makes room for all before it.
+    pub(crate) fn promised(&self) -> usize {
+        self.allowed.min(self.length) as usize
+    }
+
+    /// Takes the bytes of a record from `within` on, all or some.
+    fn accept_part(
+        &mut self,
+        place: &Record,
+        (within, epoch): (u32, u8),
+        bytes: &[u8],
+        opener: &mut Opener<'_>,
+    ) {
+        let whole = place.stream_len();
+        if bytes.len() == whole {
+            self.open(place, epoch, bytes, opener);
+            return;
+        }
+        // A claimed epoch that no key can have is worth no memory.
+        if opener.keys.data(epoch).is_none() {
+            opener.statistics.packets_contradicting += 1;
+            return;
+        }
+        let name = (place.index, epoch);
+        let assembly = self.assemblies.entry(name, whole, opener.spare_record);
+        assembly.write(within, bytes);
+        let Some(record) = assembly.take_whole() else {
+            return;
+        };
+        self.open(place, epoch, &record, opener);
+        match self.assemblies.get_mut(name) {
+            // Still there: it did not open.
+            Some(assembly) => assembly.failed(record),
+            None => *opener.spare_record = record,
+        }
+    }
+
+    /// Opens a whole record into its place in the body, if it does open.
+    fn open(&mut self, place: &Record, epoch: u8, record: &[u8], opener: &mut Opener<'_>) {
+        let Ok(sequence) = opener.index_bits.sequence(opener.id, place.index) else {
+            return;
+        };
+        let Some((epoch, aead)) = opener.keys.data(epoch) else {
+            return;
+        };
+        let true_inner = InnerHeader::LEN as u32 + self.header.true_length;
+        let content = place.content(true_inner);
+        let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
+        // One byte more: `open_rest` borrows it and saves a copy of the record.
+        let end = start + content + 1;
+        let (promised, whole) = (self.promised(), body_room(&self.header));
+        let body = self.body.up_to(end, (promised, whole), opener.spares);
+        if open_rest(
+            aead,
+            sequence,
+            place,
+            true_inner,
+            record,
+            &mut body[start..],
+            opener.scratch,
+        )
+        .is_err()
+        {
+            opener.keys.failed();
+            opener.statistics.records_failed += 1;
+            return;
+        }
+        opener.keys.opened(epoch);
+        self.assemblies.remove(place.index);
+        self.arrived += place.stream_len() as u32;
+        self.opened.insert(place.index);
+    }
+
+    /// Where a record begins in the record stream; its end for the index after the last.
+    fn stream_start(&self, index: u32) -> u32 {
+        if index == self.records {
+            self.length
+        } else {
+            self.place(index).stream_start
+        }
+    }
+
+    fn place(&self, index: u32) -> Record {
+        self.geometry.record(self.header.padded_length, index)
+    }
+}
+
+/// Bytes in which a whole body is opened: one more than it has, see [`Incoming::open`].
+fn body_room(header: &InnerHeader) -> usize {
+    header.true_length as usize + 1
+}
+
+/// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a record and at
+/// most the stream's: nobody seals a record that it may then not send, since that would hold up the epoch.
+pub(crate) fn record_end(geometry: Geometry, padded: u32, end: u32) -> u32 {
+    let index = geometry.record_at(end.saturating_sub(1));
+    let last = geometry.records(padded) - 1;
+    stream_end(&geometry.record(padded, index.min(last)))
+}
+
+fn stream_end(place: &Record) -> u32 {
+    place.stream_start + u32::from(place.extent) + RECORD_OVERHEAD as u32
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A message on its way out, until it is acknowledged (SPEC §5.5, §9.1).
+//!
+//! ```text
+//!   waiting ── freeze ──▶ leaving (`leaving`)
+//!      └─ becomes a member of a bundle ──▶ (gone)
+//! ```
+//! A message that waits is its body and the right to its id; nothing is sealed. Most short messages in a crowd never
+//! get further than that: they leave as members of a bundle. So a waiting message is small, and what a message needs
+//! that leaves alone is made when it does.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use smt_record::{FrozenMessage, IndexBits, OutgoingId};
+use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
+
+use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
+use crate::memory::object_pool::{Pool, Pooled};
+use crate::message::transmitting::Leaving;
+use crate::recovery::jitter::Jitter;
+
+/// A message on its way out.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    state: State,
+    /// Inner bytes with padding.
+    padded: u32,
+    geometry: Geometry,
+    /// Bytes of the record stream that need no grant.
+    unscheduled: u32,
+    /// Whether the session's send queue holds this message.
+    pub(crate) is_queued: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting {
+        right: OutgoingId,
+        body: Bytes,
+    },
+    Leaving(Pooled<Leaving>),
+    /// Only while `freeze` runs.
+    Empty,
+}
+
+impl Outgoing {
+    /// A message that waits. `unscheduled` bytes of its record stream may leave at once, record 0 in any case.
+    pub(crate) fn new(
+        right: OutgoingId,
+        body: Bytes,
+        padded: u32,
+        geometry: Geometry,
+        unscheduled: u32,
+    ) -> Self {
+        Self {
+            state: State::Waiting { right, body },
+            padded,
+            geometry,
+            unscheduled,
+            is_queued: false,
+        }
+    }
+
+    /// The same, in the session's send queue.
+    pub(crate) fn queued(self) -> Self {
+        Self {
+            is_queued: true,
+            ..self
+        }
+    }
+
+    /// Fixes the inner header. Does nothing once frozen.
+    pub(crate) fn freeze(
+        &mut self,
+        index_bits: IndexBits,
+        leavings: &mut Pool<Leaving>,
+        header: impl FnOnce(u32, u32) -> InnerHeader,
+    ) {
+        match std::mem::replace(&mut self.state, State::Empty) {
+            State::Waiting { right, body } => {
+                let header = header(body.len() as u32, self.padded);
+                let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
+                    .expect("id and length were checked when the message was taken");
+                let leaving = Leaving::new(frozen, self.geometry, self.unscheduled);
+                self.state = State::Leaving(leavings.put(leaving));
+            }
+            state => self.state = state,
+        }
+    }
+
+    /// What has been frozen, to be given back.
+    pub(crate) fn into_leaving(self) -> Option<Pooled<Leaving>> {
+        match self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
+    }
+
+    /// The body, if nothing has been sealed yet.
+    pub(crate) fn waiting(&self) -> Option<&Bytes> {
+        match &self.state {
+            State::Waiting { body, .. } => Some(body),
+            State::Leaving(_) | State::Empty => None,
+        }
+    }
+
+    /// The records that it will have, if nothing has been sealed yet.
+    pub(crate) fn begins(&self) -> Option<u32> {
+        self.waiting().map(|_| self.geometry.records(self.padded))
+    }
+
+    /// What has been frozen.
+    pub(crate) fn leaving(&self) -> Option<&Leaving> {
+        match &self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
+    }
+
+    /// What has been frozen, to change.
+    pub(crate) fn leaving_mut(&mut self) -> Option<&mut Leaving> {
+        match &mut self.state {
+            State::Leaving(leaving) => Some(leaving),
+            State::Waiting { .. } | State::Empty => None,
+        }
+    }
+
+    /// The peer has got further, or we may. Whether it said more than before.
+    pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
+        // Of what waits the peer cannot know.
+        self.leaving_mut()
+            .is_some_and(|leaving| leaving.grant(grant))
+    }
+
+    /// The peer asks for a range again, see [`Leaving::ask_again`].
+    pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
+        self.leaving_mut()
+            .is_some_and(|leaving| leaving.ask_again(offset, length))
+    }
+
+    /// All that was sent is to be sent again (NEVER_SEEN).
+    pub(crate) fn ask_all_again(&mut self) {
+        if let Some(leaving) = self.leaving_mut() {
+            leaving.ask_all_again();
+        }
+    }
+
+    /// All of a bundle is to be sent again, see [`Leaving::repeat`].
+    pub(crate) fn repeat(&mut self) {
+        if let Some(leaving) = self.leaving_mut() {
+            leaving.repeat();
+        }
+    }
+
+    pub(crate) fn is_sendable(&self) -> bool {
+        self.leaving().is_none_or(Leaving::is_sendable)
+    }
+
+    pub(crate) fn is_resending(&self) -> bool {
+        self.leaving().is_some_and(Leaving::is_resending)
+    }
+
+    /// Whether every byte has left at least once.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.leaving().is_some_and(Leaving::is_sent)
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.leaving().is_some_and(Leaving::has_started)
+    }
+
+    /// Bytes that have not left yet: what shortest-remaining-first compares.
+    pub(crate) fn remaining(&self) -> u32 {
+        self.leaving()
+            .map_or_else(|| self.length(), Leaving::remaining)
+    }
+
+    /// Whether a reply of which all that may has left, so long ago, is more likely late than lost: a long one, which waits
+    /// in queues. A short one is sent again sooner than that is found out.
+    pub(crate) fn is_likely_late(&self, ago: Duration) -> bool {
+        self.is_large() && self.has_started() && !self.is_sendable() && ago < RESEND_INTERVAL / 2
+    }
+
+    /// Whether any of its datagrams may be larger than the floor.
+    pub(crate) fn is_large(&self) -> bool {
+        self.length() as usize + DataHeader::LEN > DATAGRAM_FLOOR
+    }
+
+    /// How long after it has left as a reply its initiator is asked whether it has arrived.
+    pub(crate) fn need_ack_interval(&self, is_hurried: bool, jitter: Jitter) -> Duration {
+        jitter.lengthen(match self.is_large() || is_hurried {
+            true => NEED_ACK_INTERVAL,
+            false => NEED_ACK_INTERVAL_SHORT,
+        })
+    }
+
+    /// Bytes of the record stream.
+    pub(crate) fn length(&self) -> u32 {
+        self.geometry.stream_length(self.padded)
+    }
+}

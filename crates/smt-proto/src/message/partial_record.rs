@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A record that comes in parts, none of which can be checked on its own (SPEC §5.4).
+//!
+//! Parts are put where they claim to belong until the record is whole; then it opens or not. What to do when
+//! it does not, because some part was forged, is decided here. Which record and epoch: `incoming`.
+
+use crate::collections::byte_ranges::{Range, Ranges};
+use crate::collections::step_count;
+
+/// A record of which parts have come, under one claimed epoch.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    bytes: Vec<u8>,
+    length: usize,
+    /// Bytes of memory that `bytes` has.
+    memory: usize,
+    pub(crate) filled: Ranges,
+    /// It was whole and did not open; this often it was tried since.
+    pub(crate) has_failed: bool,
+    tries: u32,
+}
+
+impl Assembly {
+    /// A record of `length` bytes of which nothing has come. What the last one was put together in is used again if it
+    /// is about as long.
+    pub(crate) fn new(length: usize, spare: &mut Vec<u8>) -> Self {
+        let mut bytes = match (length..=2 * length).contains(&spare.capacity()) {
+            true => std::mem::take(spare),
+            false => Vec::new(),
+        };
+        bytes.clear();
+        bytes.reserve_exact(length);
+        Self {
+            memory: bytes.capacity(),
+            bytes,
+            length,
+            filled: Ranges::new(),
+            has_failed: false,
+            tries: 0,
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        step_count::step();
+        self.memory
+    }
+
+    /// The record, if all of it has come: to be opened, or else to be given back to [`Self::failed`].
+    pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
+        self.filled
+            .is_whole(self.length as u32)
+            .then(|| std::mem::take(&mut self.bytes))
+    }
+
+    /// Writes a part: over what was there if that has failed, else only where nothing was.
+    pub(crate) fn write(&mut self, within: u32, bytes: &[u8]) {
+        let end = within + bytes.len() as u32;
+        let part = Range { start: within, end };
+        if self.has_failed {
+            self.bytes[within as usize..end as usize].copy_from_slice(bytes);
+            return;
+        }
+        if self.filled.len() >= PIECES_MAX && !self.filled.touches(part) {
+            // Scattered so by who forges: each packet would cost a look at all pieces. What comes again finds them merged.
+            return;
+        }
+        if within as usize == self.bytes.len() {
+            // In order, as almost always: nothing is cleared to be written over.
+            self.bytes.extend_from_slice(bytes);
+            self.filled.insert(part);
+            return;
+        }
+        if self.bytes.len() < end as usize {
+            self.bytes.resize(end as usize, 0);
+        }
+        for gap in self.filled.gaps(self.length as u32) {
+            let (from, to) = (gap.start.max(within), gap.end.min(end));
+            if from < to {
+                let source = &bytes[(from - within) as usize..(to - within) as usize];
+                self.bytes[from as usize..to as usize].copy_from_slice(source);
+            }
+        }
+        self.filled.insert(part);
+    }
+
+    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which (rule 3).
+    /// All of it is asked for again, and what comes replaces what was there, packet by packet, with a try
+    /// after each. If that does not help, the forger comes after the sender, not before: it is put together
+    /// anew, and what comes first stays.
+    pub(crate) fn failed(&mut self, record: Vec<u8>) {
+        self.bytes = record;
+        self.tries += 1;
+        self.has_failed = self.tries <= TRIES_MAX;
+        if !self.has_failed {
+            self.filled.clear();
+            self.tries = 0;
+        }
+    }
+}
+
+/// Openings of a record whose parts are being replaced: four times as many as the datagrams of a record.
+const TRIES_MAX: u32 = 64;
+/// Pieces of a record with gaps between them: some nine times its datagrams.
+const PIECES_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_first_stays() {
+        let mut assembly = Assembly::new(6, &mut Vec::new());
+        assembly.write(2, b"cd");
+        assembly.write(0, b"XXXX");
+        assembly.write(3, b"XXX");
+        assert_eq!(assembly.bytes, b"XXcdXX");
+        assert!(assembly.filled.is_whole(6));
+    }
+
+    #[test]
+    fn the_last_ones_memory_is_used_again_if_it_is_about_as_long() {
+        let mut spare = Vec::with_capacity(100);
+        assert_eq!(Assembly::new(40, &mut spare).memory(), 40);
+        let mut assembly = Assembly::new(60, &mut spare);
+        assert_eq!((assembly.memory(), spare.capacity()), (100, 0));
+        assembly.write(10, &[1; 50]);
+        assembly.write(0, &[2; 20]);
+        let expected = [&[2; 10][..], &[1; 50]].concat();
+        assert_eq!(assembly.take_whole(), Some(expected));
+    }
+
+    fn fail(assembly: &mut Assembly) {
+        let record = assembly.take_whole().expect("it is whole");
+        assembly.failed(record);
+    }
+
+    #[test]
+    fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
+        let mut assembly = Assembly::new(4, &mut Vec::new());
+        assembly.write(0, b"XXXX");
+        fail(&mut assembly);
+        assembly.write(1, b"bc");
+        assert_eq!(assembly.bytes, b"XbcX");
+        assert!(assembly.filled.is_whole(4), "it is tried after each part");
+        for _ in 0..TRIES_MAX {
+            fail(&mut assembly);
+        }
+        assembly.write(0, b"abc");
+        assembly.write(0, b"XXXX");
+        assert_eq!(assembly.bytes, b"abcX");
+    }
+
+    #[test]
+    fn scattered_pieces_are_bounded_and_do_not_keep_the_record_out() {
+        let length = 16_406;
+        let mut assembly = Assembly::new(length, &mut Vec::new());
+        for within in (1..length as u32).step_by(2) {
+            assembly.write(within, &[0]);
+            assert!(assembly.filled.len() <= PIECES_MAX);
+        }
+        let genuine = vec![7; 1_400];
+        for _ in 0..2 {
+            for within in (0..length).step_by(1_400) {
+                assembly.write(within as u32, &genuine[..1_400.min(length - within)]);
+            }
+        }
+        assert!(assembly.take_whole().is_some());
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The records of a message that have come in part, by index and the epoch that their packets claim.
+//!
+//! Who forges packets makes many: what is asked of all of them is kept up to date, not summed up.
+
+use std::collections::BTreeMap;
+use std::ops::{Range as Span, RangeInclusive};
+
+use crate::collections::byte_ranges::Range;
+use crate::message::partial_record::Assembly;
+
+/// Records in parts.
+#[derive(Debug, Default)]
+pub(crate) struct Assemblies {
+    by_name: BTreeMap<(u32, u8), Assembly>,
+    /// Bytes that they hold.
+    bytes: usize,
+}
+
+impl Assemblies {
+    /// The record of this index and epoch, of `length` bytes.
+    pub(crate) fn entry(
+        &mut self,
+        name: (u32, u8),
+        length: usize,
+        spare: &mut Vec<u8>,
+    ) -> &mut Assembly {
+        self.by_name.entry(name).or_insert_with(|| {
+            let assembly = Assembly::new(length, spare);
+            self.bytes += assembly.memory();
+            assembly
+        })
+    }
+
+    pub(crate) fn get_mut(&mut self, name: (u32, u8)) -> Option<&mut Assembly> {
+        self.by_name.get_mut(&name)
+    }
+
+    /// Drops what has come of a record, under any epoch.
+    pub(crate) fn remove(&mut self, index: u32) {
+        while let Some((name, _)) = self.by_name.range(of_record(index)).next() {
+            let name = *name;
+            if let Some(assembly) = self.by_name.remove(&name) {
+                self.bytes -= assembly.memory();
+            }
+        }
+    }
+
+    /// Bytes that all of them hold.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The first of these records of which something has come.
+    pub(crate) fn first_of(&self, records: Span<u32>) -> Option<u32> {
+        let mut names = self.by_name.range((records.start, 0)..(records.end, 0));
+        names.next().map(|((index, _), _)| *index)
+    }
+
+    /// What is missing of a record, at most `most` parts. If some of it came under two epochs, one is forged: all.
+    pub(crate) fn gaps(&self, index: u32, length: u32, most: usize) -> Vec<Range> {
+        let mut held = self.by_name.range(of_record(index));
+        match (held.next(), held.next()) {
+            (Some((_, only)), None) if !only.has_failed => {
+                only.filled.gaps(length).take(most).collect()
+            }
+            _ => vec![Range {
+                start: 0,
+                end: length,
+            }],
+        }
+    }
+}
+
+/// The names of a record's assemblies.
+fn of_record(index: u32) -> RangeInclusive<(u32, u8)> {
+    (index, 0)..=(index, u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collections::step_count::steps_of;
+
+    #[test]
+    fn the_bytes_of_many_are_known_without_a_look_at_each() {
+        let mut assemblies = Assemblies::default();
+        for index in 0..10_000 {
+            assemblies
+                .entry((index, 0), 86, &mut Vec::new())
+                .write(7, &[1]);
+            assemblies
+                .entry((index, 1), 86, &mut Vec::new())
+                .write(7, &[1]);
+        }
+        let (steps, bytes) = steps_of(|| assemblies.bytes());
+        assert_eq!((steps, bytes), (0, 2 * 10_000 * 86));
+        (0..10_000).for_each(|index| assemblies.remove(index));
+        assert_eq!(assemblies.bytes(), 0);
+    }
+
+    #[test]
+    fn what_came_under_two_epochs_is_missing_wholly() {
+        let mut assemblies = Assemblies::default();
+        assemblies
+            .entry((3, 0), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
+        let gap = |start, end| Range { start, end };
+        assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 10), gap(30, 86)]);
+        assert_eq!(assemblies.gaps(3, 86, 1), [gap(0, 10)]);
+        assemblies
+            .entry((3, 1), 86, &mut Vec::new())
+            .write(10, &[1; 20]);
+        assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 86)]);
+        assert_eq!(assemblies.first_of(0..3), None);
+        assert_eq!(assemblies.first_of(1..9), Some(3));
+    }
+}

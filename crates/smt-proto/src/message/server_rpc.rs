@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An RPC or one-way message that the peer initiated, from its opened record 0 on.
+//!
+//! ```text
+//!   receiving ──▶ working ── reply ──▶ replying ── acknowledged ──▶ (gone)
+//!       │            │                     └─ in a bundle ──▶ bundled ── bundle acknowledged ──▶ (gone)
+//!       │            └────── abort ──▶ aborted  ── acknowledged ──▶ (gone)
+//!       └─ one-way, whole ──▶ (gone; its id is marked delivered)
+//! ```
+
+use smt_record::OutgoingId;
+use smt_wire::{AbortCode, MessageId};
+
+use crate::message::incoming::Incoming;
+use crate::message::outgoing::Outgoing;
+use crate::recovery::retry_timer::Question;
+use crate::time::Time;
+
+/// A message of the peer, and this side's answer.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) state: ServedState,
+    pub(crate) question: Question,
+    /// What the request permits of the reply without a grant.
+    pub(crate) reply_unscheduled: u32,
+    pub(crate) deadline: Option<Time>,
+}
+
+impl Served {
+    /// Takes the state of what is about to go, or to have another.
+    pub(crate) fn take_state(&mut self) -> ServedState {
+        std::mem::replace(&mut self.state, ServedState::Aborted(AbortCode::Dropped))
+    }
+
+    /// When the caller gives up, by the field of its inner header (SPEC §5.2).
+    pub(crate) fn deadline_of(now: Time, deadline_us: u32) -> Option<Time> {
+        (deadline_us != 0 && deadline_us != u32::MAX)
+            .then(|| now + std::time::Duration::from_micros(u64::from(deadline_us)))
+    }
+}
+
+/// Where a served RPC is.
+#[derive(Debug)]
+pub(crate) enum ServedState {
+    /// Record 0 has opened; `right` permits one reply (none for a one-way message).
+    Receiving {
+        incoming: Box<Incoming>,
+        right: Option<OutgoingId>,
+    },
+    /// The application has the request.
+    Working { right: OutgoingId },
+    /// The reply is on its way, or waits for its acknowledgement.
+    Replying(Outgoing),
+    /// The reply has left in this bundle, which is acknowledged for it.
+    Bundled(MessageId),
+    /// There is no reply and there will be none.
+    Aborted(AbortCode),
+}
+
+// As of calls.
+const _: () = assert!(size_of::<Served>() <= 128);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A question that is repeated until it is answered, at growing intervals (SPEC §9.3).
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::recovery::rto::Patience;
+use crate::time::Time;
+
+/// When to ask (again), and how often it was asked without progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    pub(crate) due: Time,
+    /// Microseconds until the next one: every message has a question, so it is small.
+    interval_us: NonZeroU32,
+    /// Questions since the peer was last heard about it.
+    pub(crate) asked: u32,
+    /// Questions since the last progress.
+    pub(crate) asked_in_vain: u32,
+    /// The next question comes before the interval has passed.
+    is_early: bool,
+    /// When waiting began, or the peer was last heard about it.
+    pub(crate) since: Time,
+    /// When the peer last asked about the same message, or waiting began: it still wants it.
+    pub(crate) wanted_at: Time,
+}
+
+impl Question {
+    /// First asked after `interval`.
+    pub(crate) fn new(now: Time, interval: Duration) -> Self {
+        Self {
+            due: now + interval,
+            interval_us: micros(interval),
+            asked: 0,
+            asked_in_vain: 0,
+            is_early: false,
+            since: now,
+            wanted_at: now,
+        }
+    }
+
+    /// First asked after `early`, then after `interval`, as if that were the first.
+    pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
+        if early >= interval {
+            return Self::new(now, interval);
+        }
+        Self {
+            due: now + early,
+            is_early: true,
+            ..Self::new(now, interval / 2)
+        }
+    }
+
+    /// Something came: the peer is alive and working on it.
+    pub(crate) fn progressed(&mut self, now: Time, interval: Duration) {
+        *self = Self::new(now, interval);
+    }
+
+    /// What was waited for came: first-hand, or again.
+    pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
+        if self.is_telling(now, patience, is_again) {
+            patience.answered(now, is_again);
+        }
+        self.progressed(now, patience.interval());
+    }
+
+    /// A reply has begun, not for the second time.
+    pub(crate) fn replied(&self, now: Time, patience: &mut Patience) {
+        let after = now.since(self.since);
+        match self.asked {
+            0 => patience.replied(now, after),
+            // The request may have left again with the question: nobody knows to which of the two this is the reply.
+            _ => patience.asked_after(after),
+        }
+    }
+
+    /// Whether what comes now tells of the interval: not if it was asked for early and comes late.
+    pub(crate) fn is_telling(&self, now: Time, patience: &Patience, is_again: bool) -> bool {
+        let was_due = now.since(self.since) >= patience.interval();
+        self.asked > 0 && (is_again || was_due)
+    }
+
+    /// The peer heard us but has nothing new: keep the interval grown, do not count.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.since = now;
+        self.wanted_at = now;
+        self.asked = 0;
+        self.is_early = false;
+    }
+
+    /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of it.
+    pub(crate) fn busy(&mut self) {
+        self.asked = 0;
+    }
+
+    /// The peer has asked about the same message: whether what is missing may be asked for with the answer. That is a
+    /// question like any other, so it is asked once in an interval, and the next one is later (SPEC §9.4).
+    pub(crate) fn ask_beside_answer(&mut self, now: Time, longest: Duration) -> bool {
+        let is_due = now >= self.due;
+        if is_due {
+            self.ask(now, longest);
+        }
+        is_due
+    }
+
+    /// The peer has asked about the same message.
+    pub(crate) fn peer_asked(&mut self, now: Time) {
+        self.wanted_at = now;
+    }
+
+    /// The next one is due by `due`.
+    pub(crate) fn hurry(&mut self, due: Time) {
+        self.due = self.due.min(due);
+    }
+
+    /// Nothing is to be asked: it waits for us.
+    pub(crate) fn waits_here(&mut self, now: Time) {
+        self.heard(now);
+        self.asked_in_vain = 0;
+    }
+
+    /// It is asked now; next time after twice the interval, at most `longest`. Whether that was early.
+    pub(crate) fn ask(&mut self, now: Time, longest: Duration) -> bool {
+        self.asked += 1;
+        self.asked_in_vain += 1;
+        let twice = self.interval_us.saturating_add(self.interval_us.get());
+        self.interval_us = twice.min(micros(longest));
+        self.due = now + Duration::from_micros(self.interval_us.get().into());
+        std::mem::take(&mut self.is_early)
+    }
+}
+
+/// Whole microseconds, at least one. Intervals are far below an hour.
+fn micros(interval: Duration) -> NonZeroU32 {
+    let micros = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+    NonZeroU32::new(micros).unwrap_or(NonZeroU32::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: Duration = Duration::from_millis(5);
+
+    /// Asked when it is due, about what comes late, not again. The interval afterwards.
+    fn interval_after(mut question: Question) -> Duration {
+        let mut patience = Patience::new(LEAST);
+        let now = question.due;
+        question.ask(now, LEAST * 8);
+        question.came(now + LEAST / 10, &mut patience, false);
+        patience.interval()
+    }
+
+    #[test]
+    fn what_was_asked_for_early_says_nothing_of_the_interval() {
+        let now = Time::from_nanos(1_000_000_000);
+        let early = Question::early(now, LEAST / 10, LEAST);
+        assert_eq!(interval_after(early), LEAST);
+        assert_eq!(interval_after(Question::new(now, LEAST)), LEAST * 2);
+    }
+
+    #[test]
+    fn after_an_early_question_the_interval_is_as_at_first() {
+        let now = Time::from_nanos(1_000_000_000);
+        let waits = |early| {
+            let mut question = Question::early(now, early, LEAST);
+            let mut last = now;
+            [(); 4].map(|()| {
+                let asked = question.due;
+                question.ask(asked, LEAST * 100);
+                (asked - std::mem::replace(&mut last, asked)).as_micros()
+            })
+        };
+        assert_eq!(waits(LEAST / 10), [500, 5_000, 10_000, 20_000]);
+        assert_eq!(waits(LEAST), [5_000, 10_000, 20_000, 40_000]);
+    }
+
+    #[test]
+    fn intervals_double_to_the_longest() {
+        let longest = Duration::from_millis(40);
+        let mut question = Question::new(Time::default(), Duration::from_millis(5));
+        let mut waits = Vec::new();
+        for _ in 0..5 {
+            let now = question.due;
+            question.ask(now, longest);
+            waits.push((question.due - now).as_millis());
+        }
+        assert_eq!(waits, [10, 20, 40, 40, 40]);
+        assert_eq!(question.asked, 5);
+    }
+}

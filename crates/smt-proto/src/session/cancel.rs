@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How messages end without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN, SEEN_AND_GONE, ABORT.
+
+use smt_wire::{Abort, AbortCode, MessageId, PacketType};
+
+use super::Session;
+use crate::error::{CallError, CallFailure, Execution};
+use crate::event::Event;
+use crate::message::client_rpc::Call;
+use crate::message::server_rpc::ServedState;
+use crate::send::pending_acks::ack_of;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    pub(super) fn cancelled_by_peer(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(parts) = self
+            .agreement
+            .layout
+            .split(id)
+            .filter(|parts| parts.initiator != self.agreement.side)
+        else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let rpc = self.rpc(id);
+        if let Some(served) = self.served.remove(id.0) {
+            self.used(now);
+            let answer = match served.state {
+                ServedState::Receiving { incoming, .. } => {
+                    // The rest of it may have been asked for: this is the answer.
+                    self.heard(now);
+                    self.forget_incoming(id, &incoming, shared);
+                    // The id of an incomplete bundle is not marked yet.
+                    let window = &mut self.stripes[usize::from(parts.stripe)].window;
+                    window.mark_seen(parts.counter);
+                    self.tell_window(usize::from(parts.stripe));
+                    PacketType::Voided
+                }
+                ServedState::Working { .. } => {
+                    shared.events.push_back(Event::Cancelled(rpc));
+                    PacketType::Seen
+                }
+                ServedState::Replying(outgoing) => {
+                    self.let_reply_go(outgoing.length(), shared);
+                    PacketType::Seen
+                }
+                ServedState::Bundled(_) | ServedState::Aborted(_) => PacketType::Seen,
+            };
+            self.control.id(answer, id);
+            return;
+        }
+        let stripe = usize::from(parts.stripe);
+        let window = &mut self.stripes[stripe].window;
+        if window.is_seen(parts.counter) {
+            self.control.id(PacketType::Seen, id);
+        } else if window.mark_seen(parts.counter).is_some() {
+            self.control.id(PacketType::Voided, id);
+            self.tell_window(stripe);
+        } else {
+            shared.statistics.violations += 1;
+        }
+    }
+
+    pub(super) fn cancel_answered(&mut self, id: MessageId) {
+        let cancelled = |call: &mut Call| match call {
+            Call::Cancelling { is_bundle, .. } => Some(*is_bundle),
+            Call::Live(_) => None,
+        };
+        if self.calls.take(id.0, cancelled) == Some(true) {
+            self.bundles -= 1;
+        }
+    }
+
+    pub(super) fn never_seen(&mut self, now: Time, id: MessageId) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        if let Some(bundle) = live.bundle {
+            // A bundle is in none.
+            live.question.heard(now);
+            self.send_bundle_again(now, bundle);
+        } else if let Some(outgoing) = live.outgoing.as_mut() {
+            // The interval stays grown: a peer without memory for the message is not to be hurried.
+            live.question.heard(now);
+            // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram, so that it sees
+            // the message through one, and asks.
+            outgoing.ask_all_again();
+            self.queue_sendable(id);
+        }
+    }
+
+    /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether that leaves again.
+    pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
+        let interval = self.patience.interval();
+        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+            return false;
+        };
+        if let Some(members) = live.members.as_deref_mut()
+            && !members.leave_again(now, interval)
+        {
+            return false;
+        }
+        let Some(outgoing) = live.outgoing.as_mut() else {
+            return false;
+        };
+        live.question.heard(now);
+        outgoing.repeat();
+        let is_resending = outgoing.is_resending();
+        self.queue_sendable(bundle);
+        is_resending
+    }
+
+    pub(super) fn seen_and_gone(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let error = CallError {
+            reason: CallFailure::Forgotten,
+            execution: Execution::MayHaveRun,
+        };
+        self.end_call(now, id, error, shared);
+    }
+
+    pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
+        if matches!(self.calls.get(abort.id.0), Some(Call::Live(live)) if live.is_one_way) {
+            // Nobody waits for a reply; of a bundle's members some do, and each of those has its own.
+            shared.statistics.violations += 1;
+            return;
+        }
+        let (reason, execution) = match AbortCode::from_code(abort.code) {
+            AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
+            AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
+            AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
+            AbortCode::ReplyTooLarge => (CallFailure::ReplyTooLarge, Execution::MayHaveRun),
+        };
+        if self
+            .checked(abort.id, shared)
+            .is_some_and(|parts| parts.initiator == self.agreement.side)
+        {
+            self.control.ack(ack_of(abort.id, self.shift()));
+        }
+        self.end_call(now, abort.id, CallError { reason, execution }, shared);
+    }
+
+    /// A call, live or cancelling, is over for the peer.
+    fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
+        self.cancel_answered(id);
+        if let Some(Call::Live(live)) = self.calls.remove(id.0) {
+            if let Some(members) = live.members {
+                self.bundle_arrived(now, *members, Some(error), shared);
+                return;
+            }
+            self.release(id, &live, shared);
+            self.report_failure(id, &live, error, shared);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What arrives for a session: DATA, control packets, bundles, headers of trimmed packets.
+
+mod bundle;
+mod control;
+mod data;
+mod delivery;
+mod replies;
+mod trimmed;

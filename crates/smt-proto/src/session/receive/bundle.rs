@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A bundle of the peer, from its opened record to its members (SPEC §5.7).
+//!
+//! All members are looked at before the first is taken; then each is judged alone, by its id and by what waits for it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use smt_record::IdParts;
+use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Members, MessageId};
+
+use super::data::{accept, piece};
+use crate::event::Event;
+use crate::message::client_rpc::Call;
+use crate::message::incoming::{First, Incoming, Message};
+use crate::message::server_rpc::Served;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Record 0 of a bundle of the peer has opened. It has left in one packet; only what is repeated comes in several.
+    pub(in crate::session) fn handle_new_bundle(
+        &mut self,
+        now: Time,
+        (first, counter): (First, u64),
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let id = data.header.id;
+        if !self.agreement.takes_bundles {
+            shared.statistics.violations += 1;
+            return;
+        }
+        let mut incoming = match first.message {
+            Message::Whole(body) => {
+                self.forget_early(id, shared);
+                let whole = (&first.header, body, data.header.retransmit);
+                self.open_bundle(now, (id, counter), whole, shared);
+                return;
+            }
+            Message::Part(incoming) => incoming,
+        };
+        if incoming.records() > BUNDLE_RECORDS_MAX {
+            shared.statistics.violations += 1;
+            return;
+        }
+        incoming.allow(shared.config.unscheduled, 0);
+        let bits = self.agreement.receive_bits;
+        shared.books.enter(&incoming);
+        accept(
+            &mut incoming,
+            &mut self.open,
+            bits,
+            (id, piece(data)),
+            shared,
+        );
+        shared.books.leave(&incoming);
+        if incoming.is_complete() {
+            self.forget_early(id, shared);
+            let whole = (&first.header, incoming.into_body(), data.header.retransmit);
+            self.open_bundle(now, (id, counter), whole, shared);
+            return;
+        }
+        self.heard(now);
+        if self.may_begin_another(shared) || self.take_reserve(id) {
+            // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
+            shared.books.enter(&incoming);
+            self.insert_served(now, id, (incoming, None));
+            self.take_what_was_early(now, id, shared);
+        } else {
+            shared.statistics.memory_refusals += 1;
+        }
+    }
+
+    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the replies that would make
+    /// room. Whether it was free.
+    fn take_reserve(&mut self, id: MessageId) -> bool {
+        let is_free = |held: MessageId| !self.served.contains(held.0);
+        let is_free = self.bundle_in_reserve.is_none_or(is_free);
+        if is_free {
+            self.bundle_in_reserve = Some(id);
+        }
+        is_free
+    }
+
+    /// A bundle has come in several packets, and is whole.
+    pub(in crate::session) fn finish_bundle(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        incoming: Incoming,
+        shared: &mut Shared,
+    ) {
+        if let Some(parts) = self.agreement.layout.split(id) {
+            let header = *incoming.header();
+            let whole = (&header, incoming.into_body(), true);
+            self.open_bundle(now, (id, parts.counter), whole, shared);
+        }
+    }
+
+    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for what is new its
+    /// replies are, since they make room: then it is as if it had not come, and comes again.
+    pub(in crate::session) fn open_bundle(
+        &mut self,
+        now: Time,
+        (id, counter): (MessageId, u64),
+        (header, body, is_again): (&InnerHeader, Bytes, bool),
+        shared: &mut Shared,
+    ) {
+        let Ok(members) = Members::parse(&body) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        let newcomers = members.newcomers();
+        let has_room =
+            !self.is_served_too_much(shared) && self.has_room_for_whole(newcomers, shared);
+        if newcomers > 0 && !has_room {
+            shared.statistics.memory_refusals += 1;
+            self.heard(now);
+            let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
+            self.take_members(now, (id, replies, &body), is_again, shared);
+            return;
+        }
+        let stripe = usize::from(self.stripe_of(id));
+        let shift = self.shift();
+        let state = &mut self.stripes[stripe];
+        if state.window.mark_seen(counter).is_none() {
+            return;
+        }
+        state.window.mark_delivered(counter);
+        state.acks.note(id, shift);
+        self.heard(now);
+        self.take_ride(now, id, header, shared);
+        let calls = self.calls.len();
+        self.take_members(now, (id, members, &body), is_again, shared);
+        if newcomers > 0 || self.calls.len() < calls {
+            self.used(now);
+        }
+        self.first_opened(now, id, shared);
+        self.tell_window(stripe);
+    }
+
+    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were lost in one if they
+    /// come again.
+    fn take_members(
+        &mut self,
+        now: Time,
+        (bundle, members, body): (
+            MessageId,
+            impl Iterator<Item = (MemberHeader, Range<usize>)>,
+            &Bytes,
+        ),
+        is_again: bool,
+        shared: &mut Shared,
+    ) {
+        let stripe = self.stripe_of(bundle);
+        let mut is_telling = false;
+        let mut answered = Answered {
+            is_again,
+            ..Answered::default()
+        };
+        for (member, place) in members {
+            let text = body.slice(place);
+            let parts = self.agreement.layout.split(member.id);
+            let Some(parts) = parts.filter(|parts| parts.stripe == stripe) else {
+                shared.statistics.violations += 1;
+                continue;
+            };
+            if member.kind == Kind::Reply {
+                is_telling |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
+            } else {
+                self.take_member_message(now, (&member, parts), text, shared);
+            }
+        }
+        self.note_answered(&mut answered, shared);
+        if is_telling {
+            self.patience.answered(now, is_again);
+        }
+    }
+
+    /// A request or one-way message of the peer.
+    fn take_member_message(
+        &mut self,
+        now: Time,
+        (member, parts): (&MemberHeader, IdParts),
+        body: Bytes,
+        shared: &mut Shared,
+    ) {
+        let id = member.id;
+        if parts.initiator == self.agreement.side {
+            shared.statistics.violations += 1;
+            return;
+        }
+        let window = &mut self.stripes[usize::from(parts.stripe)].window;
+        if window.is_seen(parts.counter) {
+            // It was given up, and VOIDED answered that.
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        // The id of a bundle that is incomplete is unseen, and no message's.
+        if self.served.contains(id.0) {
+            shared.statistics.violations += 1;
+            return;
+        }
+        let Some(sight) = window.mark_seen(parts.counter) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        self.patience.untroubled();
+        let rpc = self.rpc(id);
+        if member.kind == Kind::OneWay {
+            let window = &mut self.stripes[usize::from(parts.stripe)].window;
+            window.mark_delivered(parts.counter);
+            shared.statistics.messages_delivered += 1;
+            let body = shared.body_to_wait(body);
+            shared.events.push_back(Event::OneWay { rpc, body });
+            return;
+        }
+        let deadline = Served::deadline_of(now, member.deadline_us);
+        let terms = (member.reply_unscheduled, deadline);
+        self.begin_work(now, (sight, body), terms, shared);
+    }
+
+    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
+    /// was asked for and tells of the interval.
+    fn take_member_reply(
+        &mut self,
+        now: Time,
+        (id, body): (MessageId, Bytes),
+        answered: &mut Answered,
+        shared: &mut Shared,
+    ) -> bool {
+        let ended = self.calls.take(id.0, |call| match call {
+            Call::Live(live) if !live.is_one_way && live.incoming.is_none() => {
+                Some((live.outgoing.take(), live.bundle, live.question))
+            }
+            _ => None,
+        });
+        let Some((outgoing, bundle, question)) = ended else {
+            shared.statistics.packets_duplicate += 1;
+            return false;
+        };
+        self.patience.untroubled();
+        if !answered.is_again {
+            question.replied(now, &mut self.patience);
+        }
+        if let Some(outgoing) = outgoing {
+            if outgoing.is_large() {
+                self.discovery.progressed();
+            }
+            shared.give_back(Some(outgoing));
+        }
+        if answered.bundle != bundle {
+            self.note_answered(answered, shared);
+            answered.bundle = bundle;
+        }
+        answered.count += 1;
+        shared.statistics.messages_delivered += 1;
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::Reply { rpc, body });
+        question.is_telling(now, &self.patience, answered.is_again)
+    }
+
+    fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
+        if let Some(bundle) = answered.bundle.take() {
+            self.members_answered((bundle, answered.count), shared);
+        }
+        answered.count = 0;
+    }
+}
+
+/// Requests that have left together are mostly answered together: so many of this bundle.
+#[derive(Default)]
+struct Answered {
+    /// What answers them was lost before.
+    is_again: bool,
+    bundle: Option<MessageId>,
+    count: usize,
+}

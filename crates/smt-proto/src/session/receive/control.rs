@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Control packets of the peer: open, check the number, then act (SPEC §3.4, §8).
+//!
+//! Nothing here believes a packet before its tag has opened. An opened packet with an impossible id is
+//! counted as a violation and has no effect.
+
+use smt_record::{Delivered, IdParts, Side};
+use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend, TAG_LEN};
+
+use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
+use crate::event::Event;
+use crate::limits::RESEND_INTERVAL_MAX;
+use crate::message::client_rpc::Call;
+use crate::message::incoming::Incoming;
+use crate::message::outgoing::Outgoing;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::send::pending_acks::ack_of;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Takes a control packet that names this session. Returns whether it opened.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        shared: &mut Shared,
+    ) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        self.stir(now);
+        let number = control.header.number;
+        let Some(stripe) = self.stripes.get(usize::from(number.stripe)) else {
+            shared.statistics.packets_contradicting += 1;
+            return false;
+        };
+        if !stripe.control_window.check(number.counter) {
+            shared.statistics.controls_replayed += 1;
+            return false;
+        }
+        if !self.open_control(control, shared) {
+            self.watch_opening_keys(now);
+            return false;
+        }
+        self.stripes[usize::from(number.stripe)]
+            .control_window
+            .accept(number.counter);
+        match answers_nothing(&control.body) {
+            true => self.spoke(now),
+            false => self.heard(now),
+        }
+        self.act(now, control, shared);
+        true
+    }
+
+    fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
+        let Some((epoch, aead)) = self.open.control(control.header.epoch) else {
+            shared.statistics.controls_forged += 1;
+            return false;
+        };
+        let mut sealed = [0; 2 * TAG_LEN];
+        let sealed = &mut sealed[..control.sealed.len()];
+        sealed.copy_from_slice(control.sealed);
+        if aead
+            .open_in_place(control.header.number.to_u64(), control.aad, sealed)
+            .is_err()
+        {
+            self.open.failed();
+            shared.statistics.controls_forged += 1;
+            return false;
+        }
+        self.open.opened(epoch);
+        if control.body == Body::Confirm {
+            self.peer_token = sealed[..TAG_LEN].try_into().ok();
+        }
+        true
+    }
+
+    fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {
+        let stripe = control.header.number.stripe;
+        match control.body {
+            // The client repeats it until ours opens.
+            Body::Confirm => self.confirm_due = self.agreement.side == Side::Server,
+            Body::Grant(list) => list.iter().for_each(|grant| self.granted(now, &grant)),
+            Body::Resend(list) => list
+                .iter()
+                .for_each(|resend| self.asked_again(now, resend, shared)),
+            Body::Busy(list) => list.iter().for_each(|id| self.peer_is_busy(id)),
+            Body::Ack(list) => list.iter().for_each(|ack| self.acked(now, ack, shared)),
+            Body::NeedAck(list) => list
+                .iter()
+                .for_each(|id| self.asked_for_ack(now, id, shared)),
+            Body::Cancel(list) => list
+                .iter()
+                .for_each(|id| self.cancelled_by_peer(now, id, shared)),
+            Body::Voided(list) => list.iter().for_each(|id| self.cancel_answered(id)),
+            Body::Seen(list) => list.iter().for_each(|id| self.cancel_answered(id)),
+            Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
+            Body::SeenAndGone(list) => list
+                .iter()
+                .for_each(|id| self.seen_and_gone(now, id, shared)),
+            Body::Abort(abort) => self.aborted(now, abort, shared),
+            Body::Window { limit } => self.raise_peer_limit(usize::from(stripe), limit, shared),
+            Body::WindowRequest => {
+                let limit = self.stripes[usize::from(stripe)].window.limit();
+                self.control.push(stripe, Body::Window { limit });
+            }
+            Body::KeyUpdateRequest { epoch } => self.seal.request_update(epoch),
+            Body::EpochDone { epoch } => self.epoch_done(epoch),
+            Body::EpochAck { epoch } => self.epoch_acked(now, epoch, shared),
+            Body::Ping(value) => self.control.push(0, Body::Pong(value)),
+            Body::Pong(_) => {}
+            Body::Probe { .. } => {
+                let size = (control.aad.len() + control.sealed.len()) as u32;
+                self.control.push(0, Body::ProbeAck { size });
+            }
+            Body::ProbeAck { size } => self.discovery.answered(size as usize),
+            Body::Close { code } => {
+                self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
+            }
+        }
+    }
+
+    /// GRANT: how far the peer has got with a message of ours, and how far we may.
+    fn granted(&mut self, now: Time, grant: &Grant) {
+        let (outgoing, question, interval) = match self.calls.get_mut(grant.id.0) {
+            Some(Call::Live(live)) if live.is_bundle() => {
+                // All of it may leave. How far an incomplete one has got counts for nothing: it may be forgotten.
+                live.question.heard(now);
+                return;
+            }
+            Some(Call::Live(live)) => {
+                live.is_seen = true;
+                let interval = self.patience.interval();
+                (live.outgoing.as_mut(), &mut live.question, interval)
+            }
+            Some(Call::Cancelling { .. }) => return,
+            None => match self.served.get_mut(grant.id.0) {
+                Some(Served {
+                    state: ServedState::Replying(outgoing),
+                    question,
+                    ..
+                }) => {
+                    // What is granted is long.
+                    let interval = outgoing.need_ack_interval(true, self.jitter);
+                    (Some(outgoing), question, interval)
+                }
+                _ => return,
+            },
+        };
+        let Some(outgoing) = outgoing else { return };
+        if outgoing.grant(grant) {
+            question.progressed(now, interval);
+            let due = question.due;
+            self.set_due(due);
+            self.discovery.progressed();
+        } else {
+            question.heard(now);
+        }
+        self.queue_sendable(grant.id);
+    }
+
+    /// RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
+    fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
+        if self.is_unissued(resend.id) && resend.offset == 0 {
+            // The peer has seen a header that somebody forged (SPEC §9.10).
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        let Some(parts) = self.checked(resend.id, shared) else {
+            return;
+        };
+        if parts.initiator != self.agreement.side {
+            self.asked_for_reply(now, (resend, parts), shared);
+            return;
+        }
+        match self.calls.get_mut(resend.id.0) {
+            Some(Call::Live(live)) => {
+                // Who asks for record 0 has not opened it.
+                live.is_seen |= resend.offset > 0 && !live.is_bundle();
+                live.question.heard(now);
+                let Some(outgoing) = live.outgoing.as_mut() else {
+                    return;
+                };
+                if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
+                    self.discovery.stalled(now);
+                }
+                self.queue_sendable(resend.id);
+            }
+            // The peer is told by CANCEL.
+            Some(Call::Cancelling { .. }) => {}
+            None => self.control.ack(ack_of(resend.id, self.shift())),
+        }
+    }
+
+    /// The initiator wants its reply.
+    fn asked_for_reply(
+        &mut self,
+        now: Time,
+        (resend, parts): (Resend, IdParts),
+        shared: &mut Shared,
+    ) {
+        let id = resend.id;
+        let Some(served) = self.served.get_mut(id.0) else {
+            self.answer_unknown(now, id, parts);
+            return;
+        };
+        match &mut served.state {
+            ServedState::Receiving { incoming, .. } => {
+                let is_asked = !incoming.has_cuts_waiting()
+                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+                shared.statistics.resends_asked += u64::from(is_asked);
+                self.control.progress(id, incoming, is_asked);
+                served.question.peer_asked(now);
+            }
+            ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
+            ServedState::Replying(outgoing)
+                if resend.offset == 0
+                    && resend.length == u32::MAX
+                    && outgoing.is_likely_late(now.since(served.question.since)) =>
+            {
+                self.control.id(PacketType::Busy, id);
+            }
+            ServedState::Replying(outgoing) => {
+                if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
+                    self.discovery.stalled(now);
+                }
+                // Nothing to send again: what has not left yet waits for grants, keys or its turn.
+                if !outgoing.is_resending() {
+                    self.control.id(PacketType::Busy, id);
+                }
+                served.question.heard(now);
+                self.queue_sendable(id);
+            }
+            ServedState::Bundled(bundle) => {
+                let bundle = *bundle;
+                served.question.heard(now);
+                if !self.send_bundle_again(now, bundle) {
+                    self.control.id(PacketType::Busy, id);
+                }
+            }
+            ServedState::Aborted(code) => {
+                let code = *code;
+                self.send_abort(id, code);
+            }
+        }
+    }
+
+    /// An authenticated question about an id of the peer without live state.
+    fn answer_unknown(&mut self, now: Time, id: MessageId, parts: IdParts) {
+        if !self.answers.take(now) {
+            return;
+        }
+        let window = &self.stripes[usize::from(parts.stripe)].window;
+        let answer = if window.is_seen(parts.counter) {
+            PacketType::SeenAndGone
+        } else {
+            PacketType::NeverSeen
+        };
+        self.control.id(answer, id);
+    }
+
+    /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole request
+    /// has arrived, and nothing of it has to be kept.
+    fn peer_is_busy(&mut self, id: MessageId) {
+        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
+            && !live.is_one_way
+        {
+            live.is_seen = true;
+            live.question.busy();
+            live.outgoing = None;
+            let bundle = live.bundle;
+            if let Some(Call::Live(bundle)) = bundle.and_then(|id| self.calls.get_mut(id.0)) {
+                bundle.is_seen = true;
+            }
+        }
+    }
+
+    pub(in crate::session) fn acked(&mut self, now: Time, ack: Ack, shared: &mut Shared) {
+        for id in ack.ids(self.agreement.stripes_log2) {
+            self.acknowledged(now, id, shared);
+        }
+    }
+
+    /// The peer does not need our message of this id any more.
+    pub(in crate::session) fn acknowledged(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+    ) {
+        if !self.is_own(id) {
+            let answer = |served: &mut Served| match served.state {
+                ServedState::Working { .. } => None,
+                _ => Some(served.take_state()),
+            };
+            let Some(state) = self.served.take(id.0, answer) else {
+                return;
+            };
+            match state {
+                ServedState::Receiving { incoming, .. } => {
+                    self.forget_incoming(id, &incoming, shared);
+                }
+                ServedState::Replying(outgoing) => {
+                    if outgoing.is_large() {
+                        self.discovery.progressed();
+                    }
+                    self.let_reply_go(outgoing.length(), shared);
+                    shared.give_back(Some(outgoing));
+                }
+                _ => {}
+            }
+            self.used(now);
+            return;
+        }
+        if let Some(Call::Live(live)) = self.calls.get(id.0)
+            && live.is_one_way
+        {
+            if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+                self.discovery.progressed();
+            }
+            let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+                return;
+            };
+            shared.give_back(live.outgoing);
+            self.used(now);
+            if let Some(members) = live.members {
+                self.bundle_arrived(now, *members, None, shared);
+                return;
+            }
+            let rpc = self.rpc(id);
+            shared.events.push_back(Event::OneWayDone {
+                rpc,
+                outcome: OneWayOutcome::Delivered,
+            });
+        }
+    }
+
+    /// NEED_ACK: has our side its message of this id (SPEC §9.4, §9.5)?
+    fn asked_for_ack(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(parts) = self.checked(id, shared) else {
+            return;
+        };
+        if parts.initiator == self.agreement.side {
+            match self.calls.get(id.0) {
+                // The peer has no message under the id of a one-way message of ours.
+                Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
+                Some(Call::Live(_)) => self.answer_for_reply(now, id, shared),
+                Some(Call::Cancelling { .. }) | None => self.control.ack(ack_of(id, self.shift())),
+            }
+            return;
+        }
+        if let Some(served) = self.served.get_mut(id.0) {
+            served.question.peer_asked(now);
+            if let ServedState::Receiving { incoming, .. } = &served.state {
+                let is_asked = !incoming.has_cuts_waiting()
+                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+                shared.statistics.resends_asked += u64::from(is_asked);
+                self.control.progress(id, incoming, is_asked);
+            }
+            return;
+        }
+        match self.stripes[usize::from(parts.stripe)]
+            .window
+            .is_delivered(parts.counter)
+        {
+            Delivered::Yes => self.control.ack(ack_of(id, self.shift())),
+            Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
+        }
+    }
+
+    /// NEED_ACK for a reply that is not whole: how far it is, and what is missing.
+    fn answer_for_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let incoming = live.incoming.as_deref();
+        // Nothing has opened, and nothing was asked for: all of it is lost.
+        let is_first = incoming.is_none() && live.question.asked_in_vain == 0;
+        if is_first {
+            live.question.hurry(now);
+        }
+        let is_asked = !incoming.is_some_and(Incoming::has_cuts_waiting)
+            && live.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+        shared.statistics.resends_asked += u64::from(is_asked);
+        self.control.reply_progress(id, incoming, is_asked);
+    }
+
+    pub(in crate::session) fn raise_peer_limit(
+        &mut self,
+        stripe: usize,
+        limit: u64,
+        shared: &mut Shared,
+    ) {
+        let state = &mut self.stripes[stripe];
+        if limit <= state.peer_limit {
+            return;
+        }
+        state.peer_limit = limit;
+        if self.blocked.take().is_some() {
+            shared.events.push_back(Event::Unblocked(self.index));
+        }
+    }
+
+    /// Whether it is an id of ours that no message has had yet.
+    fn is_unissued(&self, id: MessageId) -> bool {
+        self.agreement.layout.split(id).is_some_and(|parts| {
+            let counter = self.stripes[usize::from(parts.stripe)].allocator.counter();
+            parts.initiator == self.agreement.side && parts.counter >= counter
+        })
+    }
+
+    /// The parts of an id that either side may have issued; an id of ours must have been.
+    pub(in crate::session) fn checked(
+        &self,
+        id: MessageId,
+        shared: &mut Shared,
+    ) -> Option<IdParts> {
+        let parts = self.agreement.layout.split(id).filter(|parts| {
+            let stripe = &self.stripes[usize::from(parts.stripe)];
+            if parts.initiator == self.agreement.side {
+                parts.counter < stripe.allocator.counter()
+            } else {
+                stripe.window.in_range(parts.counter)
+            }
+        });
+        if parts.is_none() {
+            shared.statistics.violations += 1;
+        }
+        parts
+    }
+}
+
+/// Questions that a peer asks of itself, whether or not anything of this side arrives (SPEC §9.9). RESEND is none of them:
+/// it may be the answer to NEED_ACK.
+fn answers_nothing(body: &Body<'_>) -> bool {
+    matches!(
+        body,
+        Body::Ping(_)
+            | Body::NeedAck(_)
+            | Body::Cancel(_)
+            | Body::WindowRequest
+            | Body::Probe { .. }
+    )
+}

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! DATA: from a packet to a delivered message (SPEC §5.4).
+//!
+//! 1. The id tells whether it is a reply to a call of ours or a message of the peer.
+//! 2. If the message is live, its record 0 has opened and decides what the packet may claim.
+//! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
+//! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
+
+use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
+use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
+
+use crate::limits;
+use crate::message::incoming::{First, Incoming, Message, Opener, Piece, record_end};
+use crate::message::reordered::EarlyPacket;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::recovery::retry_timer::Question;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Takes a DATA packet that names this session.
+    pub(crate) fn handle_data(&mut self, now: Time, data: &Data<'_>, shared: &mut Shared) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.stir(now);
+        let id = data.header.id;
+        let Some(parts) = self.agreement.layout.split(id) else {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        };
+        if !self.is_acceptable_length(data.header.message_length, shared) {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        if parts.initiator == self.agreement.side {
+            self.handle_reply_data(now, id, data, shared);
+        } else if self.served.contains(id.0) {
+            self.handle_more_data(now, id, piece(data), shared);
+        } else {
+            self.handle_new_data(now, parts, data, shared);
+        }
+        self.watch_opening_keys(now);
+    }
+
+    /// DATA of a message of the peer whose record 0 has opened before.
+    fn handle_more_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) {
+        // Only what opens earns the message a place among those that are granted.
+        if self.take_data(now, id, piece, shared) {
+            self.finish_receiving(now, id, shared);
+        }
+    }
+
+    /// Gives a piece to a message of the peer. Whether a record has opened.
+    fn take_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(served) = self.served.get_mut(id.0) else {
+            return false;
+        };
+        let ServedState::Receiving { incoming, .. } = &mut served.state else {
+            shared.statistics.packets_duplicate += 1;
+            return false;
+        };
+        let bits = self.agreement.receive_bits;
+        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        if has_opened {
+            let length = piece.payload.len();
+            let retransmit = piece.retransmit;
+            served.question.came(now, &mut self.patience, retransmit);
+            self.heard(now);
+            self.used(now);
+            self.payload_opened(length);
+        }
+        has_opened
+    }
+
+    /// DATA of an id of the peer without live state.
+    fn handle_new_data(
+        &mut self,
+        now: Time,
+        IdParts {
+            counter, stripe, ..
+        }: IdParts,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let (id, stripe) = (data.header.id, usize::from(stripe));
+        let window = &self.stripes[stripe].window;
+        if window.is_seen(counter) {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
+        if !window.in_range(counter) {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        let keeps_too_much = self.is_served_too_much(shared);
+        let is_full = keeps_too_much || !self.may_begin_another(shared);
+        let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
+        // It may be all of a message; or of a bundle with replies, which make room.
+        let may_fit = data.header.offset == 0 && (fits_whole || self.agreement.takes_bundles);
+        if is_full && !may_fit {
+            shared.statistics.memory_refusals += 1;
+            return;
+        }
+        let Some(first) = self.begin(now, id, data, shared) else {
+            return;
+        };
+        match first.header.kind {
+            Kind::Bundle => {
+                self.first_came(&first, data, shared);
+                self.handle_new_bundle(now, (first, counter), data, shared);
+                return;
+            }
+            Kind::Request | Kind::OneWay
+                if is_full && !(fits_whole && matches!(first.message, Message::Whole(_)))
+                    || !self.may_wait(&first.message, shared) =>
+            {
+                shared.statistics.memory_refusals += 1;
+                return;
+            }
+            Kind::Request | Kind::OneWay => {}
+            Kind::Reply => {
+                shared.statistics.violations += 1;
+                return;
+            }
+        }
+        let Some(sight) = self.stripes[stripe].window.mark_seen(counter) else {
+            return;
+        };
+        self.heard(now);
+        self.used(now);
+        self.first_came(&first, data, shared);
+        self.take_ride(now, id, &first.header, shared);
+        match first.message {
+            Message::Whole(body) => {
+                // What else came of the id belonged to no message.
+                self.forget_early(id, shared);
+                self.patience.untroubled();
+                self.deliver(now, (sight, &first.header, body), shared);
+            }
+            Message::Part(incoming) => self.receive_rest(now, incoming, (sight, data), shared),
+        }
+        self.tell_window(stripe);
+    }
+
+    /// Record 0 of a longer message of the peer has opened: takes what else has come of it.
+    fn receive_rest(
+        &mut self,
+        now: Time,
+        mut incoming: Box<Incoming>,
+        (sight, data): (FirstSight, &Data<'_>),
+        shared: &mut Shared,
+    ) {
+        let id = sight.id();
+        incoming.allow(shared.config.unscheduled, 0);
+        shared.books.enter(&incoming);
+        let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
+        self.insert_served(now, id, (incoming, right));
+        self.take_data(now, id, piece(data), shared);
+        self.take_what_was_early(now, id, shared);
+    }
+
+    /// Record 0 of a message has opened, and what came with it was taken: takes what came before.
+    pub(in crate::session) fn take_what_was_early(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+    ) {
+        for packet in self.take_early(id, shared) {
+            match packet.payload.is_empty() {
+                true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                false => {
+                    self.take_data(now, id, early_piece(&packet), shared);
+                }
+            }
+        }
+        self.first_opened(now, id, shared);
+        self.finish_receiving(now, id, shared);
+    }
+
+    /// Whether the peer has so many replies unacknowledged that it gets no more.
+    pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        shared.books.keep_too_much(self.kept_replies, most)
+    }
+
+    /// Whether so many requests of the peer are worked on, or their replies kept, that no more are taken. What they take
+    /// beside their bodies counts; it does not hold up those that were taken, which end when they are answered.
+    pub(in crate::session) fn is_served_too_much(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
+        shared.books.serve_too_much(taken, most)
+    }
+
+    /// Tells the books how many requests are served.
+    pub(crate) fn book_served(&mut self, shared: &mut Shared) {
+        // Bounded by `limits::SERVED_MAX`.
+        let served = self.served.len() as u32;
+        let before = std::mem::replace(&mut self.served_booked, served);
+        shared.books.change_served(before as usize, served as usize);
+    }
+
+    /// A reply was given.
+    pub(in crate::session) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
+        self.kept_replies += length as usize;
+        shared.books.enter_reply(length as usize);
+    }
+
+    /// Replies of so many bytes need not be kept any more.
+    pub(in crate::session) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
+        self.kept_replies -= length as usize;
+        shared.books.leave_replies(length as usize);
+    }
+
+    /// Whether so many more messages of the peer may be taken that have come whole.
+    pub(in crate::session) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
+        shared.books.have_room(shared.config.memory_max)
+            && shared.books.may_wait(self.promised)
+            && self.served.len() + messages <= limits::SERVED_MAX
+    }
+
+    /// Whether there is room for all of a message until somebody takes it.
+    fn may_wait(&self, message: &Message, shared: &Shared) -> bool {
+        let length = match message {
+            Message::Whole(body) => body.len(),
+            Message::Part(incoming) => incoming.length() as usize,
+        };
+        shared.books.may_wait(self.promised + length)
+    }
+
+    /// Whether one more message of the peer may begin.
+    pub(in crate::session) fn may_begin_another(&self, shared: &Shared) -> bool {
+        let most = shared.config.memory_max;
+        shared.books.may_begin(self.promised, most)
+            && shared.books.may_wait(self.promised)
+            && self.served.len() < limits::SERVED_MAX
+    }
+
+    /// A message of the peer that is incomplete. Without a right to reply it is a one-way message, or a bundle.
+    pub(in crate::session) fn insert_served(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        (incoming, right): (Box<Incoming>, Option<OutgoingId>),
+    ) {
+        let header = *incoming.header();
+        let question = Question::new(now, self.patience.interval());
+        self.set_due(question.due);
+        self.promised += incoming.promised();
+        let served = Served {
+            state: ServedState::Receiving { incoming, right },
+            question,
+            reply_unscheduled: header.reply_unscheduled,
+            deadline: Served::deadline_of(now, header.deadline_us),
+        };
+        self.served.insert(id.0, served);
+    }
+
+    /// A message of the peer is over before it was whole.
+    pub(in crate::session) fn forget_incoming(
+        &mut self,
+        id: MessageId,
+        incoming: &Incoming,
+        shared: &mut Shared,
+    ) {
+        self.promised -= incoming.promised();
+        shared.forget(self.rpc(id), incoming);
+    }
+
+    /// Opens record 0, or keeps the packet until it comes.
+    pub(in crate::session) fn begin(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) -> Option<First> {
+        if data.header.offset != 0 {
+            self.keep_early(now, &data.header, data.payload, shared);
+            return None;
+        }
+        let mut opener = Opener {
+            keys: &mut self.open,
+            index_bits: self.agreement.receive_bits,
+            id,
+            scratch: &mut shared.open_scratch,
+            spare_record: &mut shared.spare_record,
+            bodies: &mut shared.bodies,
+            spares: &shared.spares,
+            statistics: &mut shared.statistics,
+        };
+        First::open(piece(data), self.agreement.geometry, &mut opener)
+    }
+
+    /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has opened.
+    pub(in crate::session) fn keep_early(
+        &mut self,
+        now: Time,
+        header: &DataHeader,
+        payload: &[u8],
+        shared: &mut Shared,
+    ) {
+        let end = header.offset as usize + payload.len().max(1);
+        let padded = header.message_length;
+        let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
+        if end > most as usize {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        let room = limits::EARLY_BYTES_MAX.saturating_sub(shared.early_memory);
+        shared.early_memory -= self.early.bytes();
+        self.early.keep(
+            EarlyPacket {
+                at: now,
+                header: *header,
+                payload: payload.to_vec(),
+            },
+            room,
+        );
+        shared.early_memory += self.early.bytes();
+        self.set_due(now + limits::EARLY_LIFE);
+    }
+
+    /// Drops early packets that nobody took.
+    pub(in crate::session) fn expire_early(&mut self, now: Time, shared: &mut Shared) {
+        shared.early_memory -= self.early.bytes();
+        self.early.expire(now);
+        shared.early_memory += self.early.bytes();
+        if let Some(due) = self.early.due() {
+            self.set_due(due);
+        }
+    }
+
+    /// Drops what came of a message before it turned out to have no further records.
+    pub(in crate::session) fn forget_early(&mut self, id: MessageId, shared: &mut Shared) {
+        self.unopened.remove(id);
+        if self.early.bytes() > 0 {
+            drop(self.take_early(id, shared));
+        }
+    }
+
+    pub(in crate::session) fn take_early(
+        &mut self,
+        id: MessageId,
+        shared: &mut Shared,
+    ) -> Vec<EarlyPacket> {
+        shared.early_memory -= self.early.bytes();
+        let taken = self.early.take(id);
+        shared.early_memory += self.early.bytes();
+        taken
+    }
+
+    /// What rides in an inner header: the peer's window and acknowledgements (SPEC §5.2).
+    pub(in crate::session) fn take_ride(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        header: &InnerHeader,
+        shared: &mut Shared,
+    ) {
+        let stripe = usize::from(self.stripe_of(id));
+        if let Some(limit) = header.extend_window(self.stripes[stripe].peer_limit) {
+            self.raise_peer_limit(stripe, limit, shared);
+        }
+        if let Some(ack) = header.ack {
+            self.acked(now, ack, shared);
+        }
+    }
+
+    pub(in crate::session) fn is_acceptable_length(&self, padded: u32, shared: &Shared) -> bool {
+        let header = InnerHeader::LEN as u32;
+        padded >= header
+            && padded - header <= shared.config.message_limit
+            && padded <= self.agreement.received_max
+    }
+
+    /// Tells the peer about ids that it may use, before it would have to ask.
+    pub(in crate::session) fn tell_window(&mut self, stripe: usize) {
+        let state = &mut self.stripes[stripe];
+        let limit = state.window.limit();
+        if limit - state.told_limit > u64::from(self.agreement.own_window / 2) {
+            state.told_limit = limit;
+            self.control
+                .push(stripe as u16, smt_wire::Body::Window { limit });
+        }
+    }
+}
+
+/// Gives a piece to its message; keeps the books. Returns whether a record has opened: bytes alone are no
+/// progress, anybody may have sent them.
+pub(in crate::session) fn accept(
+    incoming: &mut Incoming,
+    keys: &mut OpenKeys,
+    index_bits: IndexBits,
+    (id, piece): (MessageId, Piece<'_>),
+    shared: &mut Shared,
+) -> bool {
+    let before = incoming.arrived();
+    let mut opener = Opener {
+        keys,
+        index_bits,
+        id,
+        scratch: &mut shared.open_scratch,
+        spare_record: &mut shared.spare_record,
+        bodies: &mut shared.bodies,
+        spares: &shared.spares,
+        statistics: &mut shared.statistics,
+    };
+    shared.books.change(incoming, |incoming| {
+        incoming.accept(piece, &mut opener);
+    });
+    let more = incoming.arrived() - before;
+    shared.opened(incoming, more);
+    more > 0
+}
+
+pub(in crate::session) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
+    Piece {
+        epoch: data.header.epoch,
+        retransmit: data.header.retransmit,
+        message_length: data.header.message_length,
+        offset: data.header.offset,
+        payload: data.payload,
+    }
+}
+
+pub(in crate::session) fn early_piece(packet: &EarlyPacket) -> Piece<'_> {
+    piece(&Data {
+        header: packet.header,
+        payload: &packet.payload,
+    })
+}

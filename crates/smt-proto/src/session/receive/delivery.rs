@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages of the peer that are whole: to the application, or to what is in them (SPEC §5.4).
+//!
+//! A message of one record, which most are, is delivered at once; a longer one when its last record has opened. Replies
+//! to our calls are in `replies`, a bundle's members in `bundles`.
+
+use bytes::Bytes;
+use smt_record::FirstSight;
+use smt_wire::{InnerHeader, Kind, MessageId};
+
+use crate::event::Event;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::recovery::retry_timer::Question;
+use crate::session::Session;
+use crate::session::timers::caller_quiet_max;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Delivers a message of the peer that came whole with its first packet.
+    pub(in crate::session) fn deliver(
+        &mut self,
+        now: Time,
+        (sight, header, body): (FirstSight, &InnerHeader, Bytes),
+        shared: &mut Shared,
+    ) {
+        if header.kind != Kind::Request {
+            self.deliver_one_way(sight.id(), body, shared);
+            return;
+        }
+        let deadline = Served::deadline_of(now, header.deadline_us);
+        let terms = (header.reply_unscheduled, deadline);
+        self.begin_work(now, (sight, body), terms, shared);
+    }
+
+    /// Delivers a request that came whole: alone, or in a bundle. With its reply's bytes that need no grant, and when its
+    /// caller gives up.
+    pub(in crate::session) fn begin_work(
+        &mut self,
+        now: Time,
+        (sight, body): (FirstSight, Bytes),
+        (reply_unscheduled, deadline): (u32, Option<Time>),
+        shared: &mut Shared,
+    ) {
+        let id = sight.id();
+        let served = Served {
+            state: ServedState::Working {
+                right: sight.reply_right(),
+            },
+            question: Question::new(now, self.patience.interval()),
+            reply_unscheduled,
+            deadline,
+        };
+        self.served.insert(id.0, served);
+        self.set_due(now + caller_quiet_max(shared));
+        self.deliver_request(now, (id, body), deadline, shared);
+    }
+
+    /// Delivers a message of the peer that is whole.
+    pub(in crate::session) fn finish_receiving(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+    ) {
+        let rpc = self.rpc(id);
+        let Some(served) = self.served.get_mut(id.0) else {
+            return;
+        };
+        let ServedState::Receiving { incoming, .. } = &served.state else {
+            return;
+        };
+        if !incoming.is_complete() {
+            shared.seek_grants(now, rpc, incoming);
+            return;
+        }
+        self.promised -= incoming.promised();
+        shared.forget(rpc, incoming);
+        self.patience.untroubled();
+        let deadline = served.deadline;
+        let ServedState::Receiving { incoming, right } = served.take_state() else {
+            return;
+        };
+        match right {
+            None => {
+                self.served.remove(id.0);
+                match incoming.header().kind {
+                    Kind::Bundle => self.finish_bundle(now, id, *incoming, shared),
+                    _ => self.deliver_one_way(id, incoming.into_body(), shared),
+                }
+            }
+            Some(right) => {
+                served.state = ServedState::Working { right };
+                self.set_due(now + caller_quiet_max(shared));
+                let body = incoming.into_body();
+                self.deliver_request(now, (id, body), deadline, shared);
+            }
+        }
+    }
+
+    /// Delivers a request that is whole and waits for its reply.
+    fn deliver_request(
+        &mut self,
+        now: Time,
+        (id, body): (MessageId, Bytes),
+        deadline: Option<Time>,
+        shared: &mut Shared,
+    ) {
+        if shared.is_draining {
+            // It waits for its reply, so this cannot be refused.
+            let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
+            return;
+        }
+        shared.statistics.messages_delivered += 1;
+        shared.events.push_back(Event::Request {
+            rpc: self.rpc(id),
+            body: shared.body_to_wait(body),
+            deadline,
+        });
+    }
+
+    fn deliver_one_way(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
+        let Some(parts) = self.agreement.layout.split(id) else {
+            return;
+        };
+        let stripe = usize::from(self.stripe_of(id));
+        self.stripes[stripe].window.mark_delivered(parts.counter);
+        self.control
+            .ack(crate::send::pending_acks::ack_of(id, self.shift()));
+        shared.statistics.messages_delivered += 1;
+        let rpc = self.rpc(id);
+        let body = shared.body_to_wait(body);
+        shared.events.push_back(Event::OneWay { rpc, body });
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! DATA of replies to our calls (SPEC §5.4, §9.4).
+//!
+//! The first record that opens acknowledges the request; the whole reply ends the call, and its
+//! acknowledgement waits for a message to ride in.
+
+use bytes::Bytes;
+use smt_wire::{Data, Kind, MessageId};
+
+use super::data::{accept, early_piece, piece};
+use crate::event::Event;
+use crate::message::client_rpc::Call;
+use crate::message::incoming::{Incoming, Message, Piece};
+use crate::message::outgoing::Outgoing;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// DATA of a reply to a call of ours.
+    pub(in crate::session) fn handle_reply_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get(id.0) else {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        };
+        if live.incoming.is_none() {
+            self.begin_reply(now, id, data, shared);
+        } else if self.take_reply_data(now, id, piece(data), shared) {
+            // Only what opens earns the reply a place among the messages that are granted.
+            self.finish_reply(now, id, shared);
+        }
+    }
+
+    /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
+    fn begin_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
+        let Some(first) = self.begin(now, id, data, shared) else {
+            return;
+        };
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        if first.header.kind != Kind::Reply || live.is_one_way {
+            shared.statistics.violations += 1;
+            return;
+        }
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+            self.discovery.progressed();
+        }
+        shared.give_back(live.outgoing.take());
+        live.is_seen = true;
+        let retransmit = data.header.retransmit;
+        if !retransmit {
+            live.question.replied(now, &mut self.patience);
+        }
+        live.question.came(now, &mut self.patience, retransmit);
+        self.first_came(&first, data, shared);
+        self.heard(now);
+        self.used(now);
+        self.take_ride(now, id, &first.header, shared);
+        match first.message {
+            Message::Whole(body) => {
+                // What else came of the id belonged to no message.
+                self.forget_early(id, shared);
+                self.end_with_reply(id, body, shared);
+            }
+            Message::Part(incoming) => {
+                self.receive_rest_of_reply(now, incoming, (id, data), shared);
+            }
+        }
+    }
+
+    /// Record 0 of a longer reply has opened: takes what else has come of it.
+    fn receive_rest_of_reply(
+        &mut self,
+        now: Time,
+        mut incoming: Box<Incoming>,
+        (id, data): (MessageId, &Data<'_>),
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        incoming.allow(live.reply_unscheduled, 0);
+        shared.books.enter(&incoming);
+        live.incoming = Some(incoming);
+        self.take_reply_data(now, id, piece(data), shared);
+        for packet in self.take_early(id, shared) {
+            match packet.payload.is_empty() {
+                true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                false => {
+                    self.take_reply_data(now, id, early_piece(&packet), shared);
+                }
+            }
+        }
+        self.first_opened(now, id, shared);
+        self.finish_reply(now, id, shared);
+    }
+
+    /// Gives a piece to a reply. Whether a record has opened.
+    fn take_reply_data(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        piece: Piece<'_>,
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        let Some(incoming) = live.incoming.as_mut() else {
+            return false;
+        };
+        let bits = self.agreement.receive_bits;
+        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        if has_opened {
+            let (retransmit, length) = (piece.retransmit, piece.payload.len());
+            live.question.came(now, &mut self.patience, retransmit);
+            self.heard(now);
+            self.used(now);
+            self.payload_opened(length);
+        }
+        has_opened
+    }
+
+    /// Delivers a reply that is whole.
+    fn finish_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let Some(incoming) = live.incoming.as_deref() else {
+            return;
+        };
+        if !incoming.is_complete() {
+            shared.seek_grants(now, rpc, incoming);
+            return;
+        }
+        shared.forget(rpc, incoming);
+        if let Some(incoming) = live.incoming.take() {
+            self.end_with_reply(id, incoming.into_body(), shared);
+        }
+    }
+
+    /// A call has its whole reply.
+    fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
+        let ended = self.calls.take(id.0, |call| match call {
+            Call::Live(live) => Some(live.bundle),
+            Call::Cancelling { .. } => None,
+        });
+        let Some(bundle) = ended else {
+            return;
+        };
+        self.patience.untroubled();
+        let (stripe, shift) = (usize::from(self.stripe_of(id)), self.shift());
+        self.stripes[stripe].acks.note(id, shift);
+        if let Some(bundle) = bundle {
+            self.members_answered((bundle, 1), shared);
+        }
+        shared.statistics.messages_delivered += 1;
+        shared.events.push_back(Event::Reply {
+            rpc: self.rpc(id),
+            body,
+        });
+    }
+}

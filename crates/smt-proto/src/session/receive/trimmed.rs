@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! DATA of which the network has left only the header (SPEC §9.10).
+//!
+//! 1. The header says which message lacks bytes. Nobody has authenticated it: it may bring a question forward that
+//!    a timer would ask later, and nothing else.
+//! 2. Of a message whose record 0 has opened the range is asked for, if it is missing and was not asked for of late.
+//! 3. Of another id record 0 is asked for first; headers of its other packets wait among the early packets.
+//! 4. Questions wait in the endpoint's [`Cuts`](crate::grant::ndp::trimmed::Cuts) for the policy's pace. Without one, timers ask.
+
+use smt_record::IdParts;
+use smt_wire::{Data, DataHeader, MessageId, Resend};
+
+use crate::collections::byte_ranges::Range;
+use crate::grant::ndp::pull::PullOrder;
+use crate::grant::ndp::trimmed::{Cut, Missing, Trimmed};
+use crate::limits;
+use crate::message::client_rpc::Call;
+use crate::message::incoming::{First, Incoming};
+use crate::message::server_rpc::ServedState;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Takes what is left of a DATA packet that names this session.
+    pub(crate) fn handle_trimmed(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
+        if self.ended.is_some() {
+            return;
+        }
+        let parts = self.agreement.layout.split(header.id);
+        let is_long = !self.is_acceptable_length(header.message_length, shared);
+        let Some(parts) = parts.filter(|_| !is_long) else {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        };
+        shared.statistics.packets_trimmed += 1;
+        if shared.grants.pulling().is_none() {
+            return;
+        }
+        shared.unasked = shared.unasked.saturating_add(limits::TRIMMED_COST);
+        if self.incoming_mut(header.id).is_some() {
+            let trimmed = self.trimmed(header);
+            self.note_cut(now, trimmed, shared);
+        } else if self.may_begin(header.id, parts, shared) {
+            self.note_unopened(now, header, shared);
+        }
+    }
+
+    /// A message on its way in whose record 0 has opened.
+    pub(in crate::session) fn incoming_mut(&mut self, id: MessageId) -> Option<&mut Incoming> {
+        if self.is_own(id) {
+            return match self.calls.get_mut(id.0)? {
+                Call::Live(live) => live.incoming.as_deref_mut(),
+                Call::Cancelling { .. } => None,
+            };
+        }
+        match &mut self.served.get_mut(id.0)?.state {
+            ServedState::Receiving { incoming, .. } => Some(incoming),
+            _ => None,
+        }
+    }
+
+    /// Whether record 0 of this id would be taken if it came.
+    fn may_begin(&self, id: MessageId, parts: IdParts, shared: &mut Shared) -> bool {
+        let has_room = self.may_begin_another(shared);
+        let statistics = &mut shared.statistics;
+        if parts.initiator == self.agreement.side {
+            let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.has_left());
+            let is_wanted = self.calls.get(id.0).is_some_and(waits);
+            statistics.packets_duplicate += u64::from(!is_wanted);
+            return is_wanted;
+        }
+        let window = &self.stripes[usize::from(parts.stripe)].window;
+        if window.is_seen(parts.counter) {
+            statistics.packets_duplicate += 1;
+            return false;
+        }
+        if !window.in_range(parts.counter) {
+            statistics.packets_contradicting += 1;
+            return false;
+        }
+        statistics.memory_refusals += u64::from(!has_room);
+        has_room
+    }
+
+    /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it comes.
+    fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
+        if header.offset > 0 {
+            self.keep_early(now, header, &[], shared);
+            return;
+        }
+        let id = header.id;
+        let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
+        let (interval, rate) = (self.patience.interval(), &mut self.unopened_rate);
+        if !has_room
+            || !self
+                .unopened
+                .note(now, (id, header.retransmit), interval, rate)
+        {
+            return;
+        }
+        self.set_due(now + limits::EARLY_LIFE);
+        let rank = rank(header.message_length, shared);
+        self.push_cut(rank, id, Missing::First, shared);
+    }
+
+    /// Record 0 has opened: it came unasked, unless it was asked for after it had been cut.
+    pub(in crate::session) fn first_came(
+        &mut self,
+        first: &First,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
+        self.payload_opened(data.payload.len());
+        if !self.unopened.contains(data.header.id) {
+            shared.came_unasked(first.arrived);
+        }
+    }
+
+    /// Record 0 of the id has opened. If its packet was cut before, so was what that packet had beside record 0.
+    pub(in crate::session) fn first_opened(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+    ) {
+        if !self.unopened.remove(id) {
+            return;
+        }
+        let end = self.payload_most();
+        let Some(incoming) = self.incoming_mut(id) else {
+            return;
+        };
+        let trimmed = Trimmed {
+            id,
+            message_length: incoming.header().padded_length,
+            range: Range {
+                start: incoming.first_end(),
+                end,
+            },
+            is_again: false,
+        };
+        if trimmed.range.start < trimmed.range.end {
+            self.note_cut(now, trimmed, shared);
+        }
+    }
+
+    /// A packet of a message that has begun was cut.
+    pub(in crate::session) fn note_cut(
+        &mut self,
+        now: Time,
+        trimmed: Trimmed,
+        shared: &mut Shared,
+    ) {
+        let interval = self.patience.interval();
+        let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
+        let id = trimmed.id;
+        let Some(incoming) = self.incoming_mut(id).filter(|_| has_room) else {
+            return;
+        };
+        if trimmed.message_length != incoming.header().padded_length
+            || trimmed.range.start >= incoming.allowed().min(incoming.length())
+        {
+            shared.statistics.packets_contradicting += 1;
+            return;
+        }
+        let missing = incoming.gap_in(trimmed.range);
+        let cuts = incoming.cuts_mut();
+        let Some(range) =
+            missing.and_then(|range| cuts.note(now, (range, trimmed.is_again), interval))
+        else {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        };
+        cuts.waiting += 1;
+        let rank = rank(incoming.length() - incoming.arrived(), shared);
+        self.push_cut(rank, id, Missing::Range(range), shared);
+    }
+
+    fn push_cut(&mut self, rank: u32, id: MessageId, missing: Missing, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        self.cuts_waiting += 1;
+        shared.cuts.push(rank, Cut { rpc, missing });
+    }
+
+    /// The question about something that was cut, if it is still missing.
+    pub(crate) fn question_about(&mut self, cut: &Cut) -> Option<Resend> {
+        let id = cut.rpc.id;
+        match cut.missing {
+            Missing::First => self.unopened.contains(id).then_some(Resend {
+                id,
+                offset: 0,
+                length: 1,
+            }),
+            Missing::Range(range) => {
+                let range = self.incoming_mut(id)?.gap_in(range)?;
+                Some(Resend {
+                    id,
+                    offset: range.start,
+                    length: range.end - range.start,
+                })
+            }
+        }
+    }
+
+    /// It waits no longer: it is asked for, or has come. The bytes that the answer has.
+    pub(crate) fn cut_is_over(
+        &mut self,
+        cut: &Cut,
+        question: Option<Resend>,
+        shared: &mut Shared,
+    ) -> u32 {
+        self.cuts_waiting = self.cuts_waiting.saturating_sub(1);
+        let first = self.first_length();
+        let bytes = question.map_or(0, |question| match cut.missing {
+            Missing::First => first,
+            Missing::Range(_) => question.length,
+        });
+        if let (Missing::Range(_), Some(incoming)) = (cut.missing, self.incoming_mut(cut.rpc.id)) {
+            let cuts = incoming.cuts_mut();
+            cuts.waiting = cuts.waiting.saturating_sub(1);
+            cuts.owed = cuts.owed.saturating_add(bytes);
+        }
+        if let Some(question) = question {
+            shared.statistics.cuts_asked += 1;
+            self.control.resend(question);
+        }
+        bytes
+    }
+
+    /// Where a packet was to go of which this is the header.
+    pub(in crate::session) fn trimmed(&self, header: &DataHeader) -> Trimmed {
+        Trimmed::new(header, self.payload_most())
+    }
+
+    /// What a packet may have had, as the path seems to carry it in both directions alike.
+    fn payload_most(&self) -> u32 {
+        let own = (self.discovery.size() - DataHeader::LEN) as u32;
+        self.payload_max.max(own)
+    }
+
+    /// Notes how long the peer's packets are, as far as their records open.
+    pub(in crate::session) fn payload_opened(&mut self, length: usize) {
+        self.payload_max = self.payload_max.max(length as u32);
+    }
+
+    /// Bytes of record 0 of a message that has more than one.
+    fn first_length(&self) -> u32 {
+        let first = self.agreement.geometry.record(u32::MAX, 0);
+        first.stream_len() as u32
+    }
+
+    /// Forgets ids that were cut and never opened.
+    pub(in crate::session) fn expire_unopened(&mut self, now: Time) {
+        self.unopened.expire(now, limits::EARLY_LIFE);
+        if !self.unopened.is_empty() {
+            self.set_due(now + limits::EARLY_LIFE);
+        }
+    }
+}
+
+/// What comes first: by the bytes left where the policy wants it so. Of an id that has not opened the length is a
+/// claim; who lies about it comes first, at its rate.
+fn rank(left: u32, shared: &Shared) -> u32 {
+    match shared.grants.pulling().map(|pulling| pulling.order) {
+        Some(PullOrder::ShortestFirst) => left,
+        _ => 0,
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session asks about its messages when nothing came for a while (SPEC §9.3-§9.5).
+//!
+//! `timers` says of which. A question asks for what is missing, or whether the peer has what it was sent; one that waits
+//! for this side instead is put off.
+
+use smt_wire::{MessageId, PacketType};
+
+use super::Session;
+use crate::limits::{
+    INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, NEED_ACK_TRIES_PRESSED,
+    QUESTIONS_UNTIL_UNGRANTED, REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
+};
+use crate::message::client_rpc::Call;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Nothing came for a call: ask for what is missing. Whether that is the whole reply.
+    pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
+        let rpc = self.rpc(id);
+        let has_left = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => self.has_left(live),
+            _ => return false,
+        };
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return false;
+        };
+        if !has_left {
+            // It waits here: for keys, or behind others.
+            live.question.waits_here(now);
+            self.queue_sendable(id);
+            return false;
+        }
+        // This question counts already.
+        let before = |count: u32| count.saturating_sub(1);
+        let asked = before(live.question.asked);
+        let in_vain = before(live.question.asked_in_vain);
+        if live.is_bundle_of_replies() && is_kept_in_vain(asked, in_vain, shared) {
+            self.give_up_bundle(now, id, shared);
+            return false;
+        }
+        match &live.incoming {
+            _ if live.is_one_way && live.bundle.is_some() => {
+                // The bundle asks for all of its members.
+                live.question.waits_here(now);
+                return false;
+            }
+            _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
+            Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
+                // The peer waits for our grants, or for questions that wait for their turn.
+                live.question.waits_here(now);
+                return false;
+            }
+            incoming => self.control.reply_progress(id, incoming.as_deref(), true),
+        }
+        let waits_for_all = live.incoming.is_none() && !live.is_one_way;
+        if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+            shared.grants.pass_over(rpc);
+        }
+        self.asked_since.get_or_insert(now);
+        shared.statistics.resends_asked += 1;
+        waits_for_all
+    }
+
+    /// The request may be lost, not the reply: a short one leaves once more ahead of the question, which then asks for
+    /// what it has brought about, not whether it is there (SPEC §9.3).
+    pub(super) fn send_request_again(&mut self, id: MessageId) {
+        let id = match self.calls.get(id.0) {
+            Some(Call::Live(live)) => live.bundle.unwrap_or(id),
+            _ => return,
+        };
+        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let Some(outgoing) = live.outgoing.as_mut() else {
+            return;
+        };
+        if live.is_seen || live.went_again || outgoing.is_large() || !outgoing.is_sent() {
+            return;
+        }
+        if self.requests_again >= REQUESTS_AGAIN {
+            return;
+        }
+        self.requests_again += 1;
+        live.went_again = true;
+        outgoing.ask_all_again();
+        self.messages_first = true;
+        self.queue_sendable(id);
+    }
+
+    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
+    pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let Some(Served {
+            state, question, ..
+        }) = self.served.get_mut(id.0)
+        else {
+            return;
+        };
+        let is_over = match state {
+            ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
+            _ => is_kept_in_vain(question.asked, question.asked_in_vain, shared),
+        };
+        if is_over {
+            self.forget_served(id, shared);
+            return;
+        }
+        match state {
+            ServedState::Receiving { incoming, .. } => {
+                question.ask(now, RESEND_INTERVAL_MAX);
+                if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() {
+                    // The peer waits for our grants, or for questions that wait for their turn.
+                    question.waits_here(now);
+                } else {
+                    self.asked_since.get_or_insert(now);
+                    shared.statistics.resends_asked += 1;
+                    self.control.progress(id, incoming, true);
+                    if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+                        shared.grants.pass_over(rpc);
+                    }
+                }
+            }
+            ServedState::Replying(outgoing) if !outgoing.has_started() => {
+                // It waits here: for keys, or behind others.
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                question.waits_here(now);
+            }
+            _ => {
+                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                self.asked_since.get_or_insert(now);
+                self.control.id(PacketType::NeedAck, id);
+            }
+        }
+        let due = question.due;
+        self.set_due(due);
+    }
+
+    /// The peer does not follow up: its id stays marked, its state goes.
+    fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
+        let Some(served) = self.served.remove(id.0) else {
+            return;
+        };
+        match served.state {
+            ServedState::Receiving { incoming, .. } => self.forget_incoming(id, &incoming, shared),
+            ServedState::Replying(outgoing) => self.let_reply_go(outgoing.length(), shared),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since it was heard about it, or,
+/// where memory presses, so often without progress (SPEC §9.4, §10).
+fn is_kept_in_vain(asked: u32, asked_in_vain: u32, shared: &Shared) -> bool {
+    let presses = shared.books.replies_press(shared.config.memory_max);
+    asked >= NEED_ACK_TRIES || (presses && asked_in_vain >= NEED_ACK_TRIES_PRESSED)
+}

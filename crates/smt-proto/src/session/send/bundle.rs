@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Bundles: small messages that wait together leave in one message, of one or two records (SPEC §5.7).
+//!
+//! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
+//! members only the ids and what they are waits here.
+//! 1. [`Session::gather`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
+//! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come alone.
+//! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
+
+use bytes::Bytes;
+use smt_record::{OutgoingId, Padding};
+use smt_wire::{
+    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, Kind, MemberHeader, MessageId, PacketType,
+    RECORD_OVERHEAD,
+};
+
+use crate::error::{CallError, OneWayOutcome};
+use crate::establish::agreement::Agreement;
+use crate::event::Event;
+use crate::limits;
+use crate::message::client_rpc::{Call, LiveCall, Members, Terms};
+use crate::message::outgoing::Outgoing;
+use crate::message::server_rpc::{Served, ServedState};
+use crate::recovery::retry_timer::Question;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+/// A bundle while it is filled.
+struct Filling {
+    right: OutgoingId,
+    body: Vec<u8>,
+    members: Members,
+}
+
+impl Session {
+    /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
+    pub(in crate::session) fn gather(
+        &mut self,
+        now: Time,
+        first: MessageId,
+        shared: &mut Shared,
+    ) -> MessageId {
+        if self.bundles >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
+            return first;
+        }
+        let padding = &shared.config.padding;
+        let most = self.agreement.bundle_max(padding, self.discovery.size());
+        let Some(mut filling) = self.fill(now, first, most) else {
+            return first;
+        };
+        shared.statistics.messages_sent += filling.members.ids.len() as u64;
+        shared.statistics.bundles_sent += 1;
+        let (id, length) = (filling.right.id(), filling.body.len() as u32);
+        let padded = self.agreement.padded(&shared.config.padding, length);
+        let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
+        // It was made for as much as waited, and other stripes may have ended it.
+        if filling.body.capacity() > 2 * filling.body.len() {
+            filling.body.shrink_to_fit();
+        }
+        let body = Bytes::from(filling.body);
+        let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
+        let question = Question::new(now, self.patience.interval());
+        let live = LiveCall {
+            is_one_way: true,
+            members: Some(Box::new(filling.members)),
+            ..LiveCall::new(outgoing, question)
+        };
+        self.set_due(live.due());
+        self.calls.insert(id.0, Call::Live(live));
+        self.bundles += 1;
+        id
+    }
+
+    /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same stripe, at most
+    /// `most` bytes. `None`, and nothing has changed: it is alone, or the window has no id for a bundle.
+    fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
+        let first_length = self.member_len(first)?;
+        let stripe = self.stripe_of(first);
+        let mut filling: Option<Filling> = None;
+        // Nothing is allocated for a message that leaves alone.
+        let mut others = Vec::new();
+        while let Some((_, id)) = self.sendable.first() {
+            let found = filling
+                .as_ref()
+                .map_or(1, |filling| filling.members.ids.len());
+            // It waits twice if a full window has put it before all others.
+            if id == first {
+                self.sendable.pop();
+                continue;
+            }
+            if self.stripe_of(id) != stripe {
+                if others.len() >= OTHERS_PER_MEMBER * found {
+                    break;
+                }
+                others.extend(self.sendable.pop());
+                continue;
+            }
+            if filling.is_none() {
+                let length = self.member_len(id);
+                if length.is_none_or(|length| first_length + length > most) {
+                    break;
+                }
+                // Those that wait are at least as long.
+                let room = most.min(first_length * (self.sendable.len() + 1));
+                filling = self.first_member(now, first, room);
+            }
+            let Some(filling) = filling.as_mut() else {
+                break;
+            };
+            if !self.put_member(now, id, filling, most) {
+                break;
+            }
+            self.sendable.pop();
+        }
+        others
+            .into_iter()
+            .for_each(|other| self.sendable.push(other));
+        filling
+    }
+
+    /// A bundle of one member. `None`: the window has no id for it.
+    fn first_member(&mut self, now: Time, first: MessageId, room: usize) -> Option<Filling> {
+        let stripe = usize::from(self.stripe_of(first));
+        let stripe = &mut self.stripes[stripe];
+        let mut filling = Filling {
+            right: stripe.allocator.next(stripe.peer_limit).ok()?,
+            body: Vec::with_capacity(room),
+            members: Members::default(),
+        };
+        self.put_member(now, first, &mut filling, usize::MAX);
+        Some(filling)
+    }
+
+    /// Bytes that a waiting message takes in a bundle. `None`: it has left, or is none that could.
+    fn member_len(&self, id: MessageId) -> Option<usize> {
+        let outgoing = if self.is_own(id) {
+            match self.calls.get(id.0)? {
+                Call::Live(live) if !live.is_bundle() => live.outgoing.as_ref()?,
+                _ => return None,
+            }
+        } else {
+            match &self.served.get(id.0)?.state {
+                ServedState::Replying(outgoing) => outgoing,
+                _ => return None,
+            }
+        };
+        let length = outgoing.waiting()?.len();
+        (length <= self.agreement.member_max()).then_some(MemberHeader::LEN + length)
+    }
+
+    /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is gone.
+    fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
+        // An empty message has a header too.
+        let Some(room) = most.checked_sub(filling.body.len() + MemberHeader::LEN) else {
+            return false;
+        };
+        let most = room.min(self.agreement.member_max());
+        let bundle = filling.right.id();
+        let mut append = |terms, outgoing: &Outgoing| {
+            let text = outgoing.waiting().filter(|text| text.len() <= most);
+            if let Some(text) = text {
+                append_member(id, terms, text, &mut filling.body);
+                filling.members.ids.push(id);
+            }
+            text.is_some()
+        };
+        if self.is_own(id) {
+            let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+                return false;
+            };
+            let terms = live.terms(now);
+            let waiting = live.outgoing.as_ref().filter(|_| !live.is_bundle());
+            if waiting.is_none_or(|outgoing| !append(terms, outgoing)) {
+                return false;
+            }
+            live.bundle = Some(bundle);
+            live.outgoing = None;
+            filling.members.has_others = true;
+        } else {
+            let Some(served) = self.served.get_mut(id.0) else {
+                return false;
+            };
+            let ServedState::Replying(outgoing) = &served.state else {
+                return false;
+            };
+            if !append(Terms::of(Kind::Reply), outgoing) {
+                return false;
+            }
+            filling.members.replies += outgoing.length();
+            served.state = ServedState::Bundled(bundle);
+        }
+        true
+    }
+
+    /// Whether any record of a call has left: its own, or that of the bundle that it is in.
+    pub(in crate::session) fn has_left(&self, live: &LiveCall) -> bool {
+        let bundle = live.bundle.and_then(|bundle| self.calls.get(bundle.0));
+        match bundle {
+            Some(Call::Live(bundle)) => bundle.has_left(),
+            _ => live.has_left(),
+        }
+    }
+
+    /// So many requests of a bundle were answered: the peer has seen it. When all are, nobody has to be asked.
+    pub(in crate::session) fn members_answered(
+        &mut self,
+        (bundle, count): (MessageId, usize),
+        shared: &mut Shared,
+    ) {
+        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+            return;
+        };
+        let Some(members) = live.members.as_mut() else {
+            return;
+        };
+        members.answered += count;
+        if members.answered == members.ids.len() {
+            // All of them were requests: no reply is kept for it.
+            if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+                self.discovery.progressed();
+            }
+            shared.give_back(live.outgoing.take());
+            self.calls.remove(bundle.0);
+            self.bundles -= 1;
+        }
+    }
+
+    /// The peer was asked in vain whether it has a bundle of replies: they are kept no longer, as those that left alone
+    /// (SPEC §9.4). Its id must be seen all the same, so it is cancelled.
+    pub(in crate::session) fn give_up_bundle(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+    ) {
+        let Some(entry) = self.calls.get_mut(id.0) else {
+            return;
+        };
+        let mut question = Question::new(now, self.patience.interval());
+        question.ask(now, limits::RESEND_INTERVAL_MAX);
+        let cancelling = Call::Cancelling {
+            question,
+            is_bundle: true,
+        };
+        let Call::Live(live) = std::mem::replace(entry, cancelling) else {
+            return;
+        };
+        self.control.id(PacketType::Cancel, id);
+        self.set_due(question.due);
+        shared.give_back(live.outgoing);
+        let Some(members) = live.members else { return };
+        self.let_reply_go(members.replies, shared);
+        for member in members.ids {
+            let bundled =
+                |served: &mut Served| matches!(served.state, ServedState::Bundled(_)).then_some(());
+            self.served.take(member.0, bundled);
+        }
+    }
+
+    /// The peer has opened a bundle of ours; or, with an error, it has and knows no more of it.
+    pub(in crate::session) fn bundle_arrived(
+        &mut self,
+        now: Time,
+        members: Members,
+        error: Option<CallError>,
+        shared: &mut Shared,
+    ) {
+        self.bundles -= 1;
+        self.let_reply_go(members.replies, shared);
+        for id in members.ids {
+            if !self.is_own(id) {
+                let bundled = |served: &mut Served| {
+                    matches!(served.state, ServedState::Bundled(_)).then_some(())
+                };
+                if self.served.take(id.0, bundled).is_some() {
+                    self.used(now);
+                }
+                continue;
+            }
+            // Most were answered meanwhile.
+            match self.calls.get_mut(id.0) {
+                Some(Call::Live(live)) if live.is_one_way => {
+                    let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+                        continue;
+                    };
+                    match &error {
+                        Some(error) => self.report_failure(id, &live, error.clone(), shared),
+                        None => shared.events.push_back(Event::OneWayDone {
+                            rpc: self.rpc(id),
+                            outcome: OneWayOutcome::Delivered,
+                        }),
+                    }
+                }
+                Some(Call::Live(live)) => {
+                    live.is_seen = true;
+                    live.bundle = None;
+                }
+                Some(Call::Cancelling { .. }) | None => {}
+            }
+        }
+    }
+}
+
+impl Agreement {
+    /// Application bytes of the largest bundle with its padding in a datagram of this size.
+    fn bundle_max(&self, padding: &Padding, datagram: usize) -> usize {
+        let inner = self.bundle_inner_max(datagram);
+        let unpadded = inner
+            .saturating_sub(InnerHeader::LEN as u32)
+            .min(self.message_max);
+        let fits = |length| self.padded(padding, length) <= inner;
+        if fits(unpadded) {
+            return unpadded as usize;
+        }
+        // More bytes never have less padding behind them.
+        let (mut most, mut too_many) = (0, unpadded);
+        while too_many - most > 1 {
+            let middle = most.midpoint(too_many);
+            if fits(middle) {
+                most = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        most as usize
+    }
+
+    /// Inner bytes of the largest bundle: record 0, and where a datagram holds as much again a second record. All of it
+    /// leaves at once, so the peer must take it without a grant.
+    fn bundle_inner_max(&self, datagram: usize) -> u32 {
+        let first = u32::from(self.geometry.first);
+        let stream = (datagram - DataHeader::LEN).min(self.unscheduled as usize);
+        let inner = (stream as u32).saturating_sub(BUNDLE_RECORDS_MAX * RECORD_OVERHEAD as u32);
+        match inner >= 2 * first {
+            true => inner.min(first + u32::from(self.geometry.rest)),
+            false => first,
+        }
+    }
+
+    /// Application bytes of the longest member: what record 0 alone would hold.
+    fn member_max(&self) -> usize {
+        usize::from(self.geometry.first) - InnerHeader::LEN
+    }
+}
+
+/// Writes a member behind the others.
+fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
+    let header = MemberHeader {
+        id,
+        kind: terms.kind,
+        // Record 0 would hold it, which has at most 1,142 bytes.
+        length: text.len() as u16,
+        deadline_us: terms.deadline_us,
+        reply_unscheduled: terms.reply_unscheduled,
+    };
+    let mut place = [0; MemberHeader::LEN];
+    header.emit(&mut place);
+    body.extend_from_slice(&place);
+    body.extend_from_slice(text);
+}
+
+/// Messages of other stripes that are passed over for each one that is found for a bundle: two heap operations each.
+const OTHERS_PER_MEMBER: usize = 16;

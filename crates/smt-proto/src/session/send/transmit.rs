@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session sends: control packets first, then the message with the fewest bytes left (SPEC §9.1).
+//!
+//! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal size.
+
+use smt_record::SealError;
+use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
+
+use crate::error::CallFailure;
+use crate::grant::policy::Granted;
+use crate::limits::DATAGRAM_FLOOR;
+use crate::message::client_rpc::{Call, Terms};
+use crate::message::server_rpc::{Served, ServedState};
+use crate::message::transmitting::{Leaving, PacketWriter};
+use crate::recovery::retransmit_budget::ResendCredit;
+use crate::send::batch::Batch;
+use crate::send::buffer::TransmitBuffer;
+use crate::send::control_queue::Taken;
+use crate::session::{Session, Stripe};
+use crate::shared::Shared;
+use crate::statistics::Statistics;
+use crate::time::Time;
+
+impl Session {
+    /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
+    pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
+        self.update_keys(now, shared);
+        let messages_first = std::mem::take(&mut self.messages_first);
+        if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
+            return;
+        }
+        self.write_messages(now, shared, batch);
+        if batch.is_empty() && messages_first {
+            self.write_controls(shared, batch);
+        }
+        // The key may have been used up just now, and the next one be free.
+        self.update_keys(now, shared);
+    }
+
+    /// Writes a datagram of control packets, if any wait.
+    fn write_controls(&mut self, shared: &Shared, batch: &mut Batch<'_>) -> bool {
+        if std::mem::take(&mut self.confirm_due) {
+            self.write_confirm(shared.config.version, batch.bytes);
+        } else {
+            self.write_control(shared, batch.bytes);
+        }
+        let has_written = !batch.bytes.is_empty();
+        if has_written {
+            batch.close_datagram(batch.bytes.len());
+            batch.priority = CONTROL_PRIORITY;
+        }
+        has_written
+    }
+
+    /// Writes messages until the batch is full.
+    fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
+        while let Some((rank, id)) = self.sendable.pop() {
+            let id = self.gather(now, id, shared);
+            if !self.has_key_for(id, shared) {
+                self.park(id);
+                continue;
+            }
+            match self.write_message(now, id, shared, batch) {
+                Written::AllItMay => {}
+                Written::Full => {
+                    self.queue_again(id, rank);
+                    return;
+                }
+                Written::WaitsForKeys => {
+                    self.parked.insert(id);
+                }
+                Written::BodyChanged => self.end_changed(now, id, shared),
+            }
+        }
+    }
+
+    /// Ends a message whose body has changed since a part of it left: that part cannot be repeated.
+    fn end_changed(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        shared.statistics.bodies_changed += 1;
+        if self.is_own(id) {
+            self.cancel(now, id, CallFailure::BodyChanged, shared);
+        } else {
+            self.abort_reply(now, id, shared);
+        }
+    }
+
+    /// Whether the key has enough records for a message, if it is about to begin.
+    fn has_key_for(&mut self, id: MessageId, shared: &Shared) -> bool {
+        // Nearly always: no message has more records than that.
+        if self.begun.leaves(self.seal.records_left(), RECORDS_MAX) {
+            return true;
+        }
+        let begins = self.outgoing_mut(id).and_then(|outgoing| outgoing.begins());
+        begins.is_none_or(|records| self.key_suffices(records, shared))
+    }
+
+    /// A message waits for the next key.
+    fn park(&mut self, id: MessageId) {
+        if let Some(outgoing) = self.outgoing_mut(id) {
+            outgoing.is_queued = false;
+        }
+        self.parked.insert(id);
+    }
+
+    /// What did not fit keeps its turn: a bundle that of its shortest member.
+    fn queue_again(&mut self, id: MessageId, rank: u32) {
+        if let Some(outgoing) = self.outgoing_mut(id)
+            && !outgoing.is_queued
+        {
+            outgoing.is_queued = true;
+            let rank = outgoing.remaining().min(rank);
+            self.sendable.push((rank, id));
+        }
+    }
+
+    /// How long it may wait for other sessions: the bytes left of its shortest message; control packets do not wait.
+    pub(crate) fn rank(&self) -> u32 {
+        if self.confirm_due || !self.control.is_empty() {
+            return 0;
+        }
+        self.sendable
+            .first()
+            .map_or(0, |(remaining, _)| remaining.saturating_add(1))
+    }
+
+    /// Whether messages are all that it has to send.
+    pub(crate) fn has_only_messages(&self) -> bool {
+        !self.confirm_due && self.control.is_empty() && !self.sendable.is_empty()
+    }
+
+    pub(crate) fn has_output(&self, shared: &Shared) -> bool {
+        self.confirm_due
+            || !self.control.is_empty() && (self.has_controls(shared) || self.control.has_epoch())
+            || self.ended.is_none() && !self.sendable.is_empty()
+    }
+
+    /// Whether the endpoint's books have it as it is: of many commands the first one changes them.
+    pub(crate) fn is_settled(&self, shared: &Shared) -> bool {
+        self.due() == self.timer
+            && self.has_settled_warmth()
+            && match self.ready {
+                Some((waiting, _)) => self.rank() >= waiting,
+                None => !self.has_output(shared) && !self.has_ended(),
+            }
+    }
+
+    /// Lets the peer send more of a message (the endpoint's grant policy decided). How much more.
+    pub(crate) fn grant(&mut self, now: Time, granted: Granted, shared: &mut Shared) -> u32 {
+        let id = granted.rpc.id;
+        let Some(incoming) = self.incoming_mut(id) else {
+            return 0;
+        };
+        let (before, promised) = (incoming.allowed(), incoming.promised());
+        shared.books.change(incoming, |incoming| {
+            incoming.allow(granted.end, granted.priority);
+        });
+        shared.seek_grants(now, granted.rpc, incoming);
+        let (grant, more) = (incoming.grant(id), incoming.allowed() - before);
+        let promised = incoming.promised() - promised;
+        if !self.is_own(id) {
+            self.promised += promised;
+        }
+        self.control.grant(grant);
+        more
+    }
+
+    /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.
+    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
+        self.write_control_packet(version, (0, &Body::Confirm), out);
+    }
+
+    /// Whether ordinary control packets may leave: the last ones under a key are for EPOCH_DONE and
+    /// EPOCH_ACK, without which there would be no next key.
+    fn has_controls(&self, shared: &Shared) -> bool {
+        let most = shared.config.key_limits.records();
+        self.controls + (most / 8).max(EPOCH_CONTROLS_MIN) < most
+    }
+
+    /// One datagram with as many control packets as fit.
+    fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) {
+        let limit = self.discovery.size().min(CONTROL_DATAGRAM_MAX);
+        let shift = self.agreement.stripes_log2;
+        let stripe_of = move |id: MessageId| (id.0 & ((1 << shift) - 1)) as u16;
+        let most = (DATAGRAM_FLOOR - ControlHeader::LEN - TAG_LEN) / LIST_ENTRY_MAX;
+        loop {
+            let taken = if self.has_controls(shared) {
+                self.control.take(most, stripe_of)
+            } else {
+                self.control.take_epoch()
+            };
+            let Some(taken) = taken else { return };
+            let (stripe, body) = taken.body(stripe_of);
+            let length = ControlHeader::packet_len(&body);
+            let is_probe = matches!(body, Body::Probe { .. });
+            if !out.is_empty() && (is_probe || out.len() + length > limit) {
+                self.put_back(taken);
+                return;
+            }
+            self.write_control_packet(shared.config.version, (stripe, &body), out);
+            if is_probe {
+                return;
+            }
+        }
+    }
+
+    fn put_back(&mut self, taken: Taken) {
+        match taken {
+            Taken::Single(stripe, body) => self.control.push_front(stripe, body),
+            Taken::Grants(grants) => grants
+                .into_iter()
+                .for_each(|grant| self.control.grant(grant)),
+            Taken::Resends(resends) => resends
+                .into_iter()
+                .for_each(|resend| self.control.resend(resend)),
+            Taken::Acks(acks) => acks.into_iter().for_each(|ack| self.control.ack(ack)),
+            Taken::Ids(packet_type, ids) => ids
+                .into_iter()
+                .for_each(|id| self.control.id(packet_type, id)),
+        }
+    }
+
+    fn write_control_packet(
+        &mut self,
+        version: u8,
+        (stripe, body): (u16, &Body<'_>),
+        out: &mut TransmitBuffer,
+    ) {
+        if self.seal.count_control().is_err() {
+            // The key's hard limit. Nothing more leaves under it; the peer will find the session silent.
+            return;
+        }
+        self.controls += 1;
+        let state = &mut self.stripes[usize::from(stripe)];
+        let number = ControlNumber {
+            stripe,
+            counter: state.control_counter,
+        };
+        state.control_counter += 1;
+        let header = ControlHeader {
+            epoch: self.seal.epoch() as u8,
+            session: self.remote_index,
+            number,
+        };
+        let packet = out.grow_zeroed(ControlHeader::packet_len(body));
+        let length = header.emit(version, body, packet);
+        let (aad, sealed) = packet.split_at_mut(length);
+        let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
+        if *body == Body::Confirm {
+            plaintext.copy_from_slice(&self.own_token);
+        }
+        let computed = self.seal.control().seal(number.to_u64(), aad, plaintext);
+        tag.copy_from_slice(&computed);
+    }
+
+    /// Writes packets of one message.
+    fn write_message(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        shared: &mut Shared,
+        batch: &mut Batch<'_>,
+    ) -> Written {
+        let (is_hurried, stripe) = (self.is_hurried(shared), self.stripe_of(id));
+        let (outgoing, terms, question) = if self.is_own(id) {
+            match self.calls.get_mut(id.0) {
+                Some(Call::Live(live)) => {
+                    let terms = live.terms(now);
+                    (live.outgoing.as_mut(), terms, None)
+                }
+                _ => return Written::AllItMay,
+            }
+        } else {
+            match self.served.get_mut(id.0) {
+                Some(Served {
+                    state: ServedState::Replying(outgoing),
+                    question,
+                    ..
+                }) => (Some(outgoing), Terms::of(Kind::Reply), Some(question)),
+                _ => return Written::AllItMay,
+            }
+        };
+        // It ended while it waited.
+        let Some(outgoing) = outgoing else {
+            return Written::AllItMay;
+        };
+        outgoing.is_queued = false;
+        if let Some(records) = outgoing.begins() {
+            self.begun.add(records);
+            // A bundle's members were counted.
+            shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
+            let stripe = &mut self.stripes[usize::from(stripe)];
+            let header = header(terms, stripe);
+            outgoing.freeze(self.agreement.send_bits, &mut shared.leavings, header);
+        }
+        let Some(leaving) = outgoing.leaving_mut() else {
+            return Written::WaitsForKeys;
+        };
+        let has_all_left = leaving.has_all_left();
+        let mut packets = Packets {
+            writer: PacketWriter {
+                version: shared.config.version,
+                own: self.index,
+                remote: self.remote_index,
+                keys: &mut self.seal,
+                scratch: &mut shared.seal_scratch,
+            },
+            resend_credit: &mut self.resend_credit,
+            statistics: &mut shared.statistics,
+            limit: self.discovery.size(),
+        };
+        let written = packets.write(now, leaving, batch);
+        // NEED_ACK counts from when all of the reply has left for the first time: what is sent again is an answer, and
+        // an answer does not start the schedule afresh (SPEC §9.4).
+        if matches!(written, Written::AllItMay)
+            && !has_all_left
+            && let Some(question) = question.filter(|_| outgoing.is_sent())
+        {
+            question.progressed(now, outgoing.need_ack_interval(is_hurried, self.jitter));
+            let due = question.due;
+            self.set_due(due);
+        }
+        written
+    }
+}
+
+/// Makes the inner header of a message that is about to leave for the first time, from its length without and with
+/// padding.
+fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
+    let ack = stripe.acks.take();
+    stripe.told_limit = stripe.window.limit();
+    let window = stripe.told_limit as u32;
+    move |true_length, padded_length| InnerHeader {
+        true_length,
+        padded_length,
+        kind: terms.kind,
+        deadline_us: terms.deadline_us,
+        reply_unscheduled: terms.reply_unscheduled,
+        window,
+        ack,
+    }
+}
+
+/// What writing the packets of a message needs of its session.
+struct Packets<'a> {
+    writer: PacketWriter<'a>,
+    resend_credit: &'a mut ResendCredit,
+    statistics: &'a mut Statistics,
+    /// Largest datagram.
+    limit: usize,
+}
+
+impl Packets<'_> {
+    /// Writes what may leave of a message.
+    fn write(&mut self, now: Time, leaving: &mut Leaving, batch: &mut Batch<'_>) -> Written {
+        while leaving.is_sendable() {
+            let packet = leaving.next_packet(batch.room(self.limit));
+            if !batch.fits(packet.len()) {
+                return Written::Full;
+            }
+            let start = batch.bytes.len();
+            let (length, is_again) = (packet.len(), packet.is_again);
+            if is_again {
+                let sealed = leaving.sealed_again(&packet, &self.writer);
+                if !self.resend_credit.spend(now, length, sealed) {
+                    // The peer asks again, later and later.
+                    leaving.forget_questions();
+                    self.statistics.resends_refused += 1;
+                    continue;
+                }
+            }
+            // Writing may end the unscheduled part; the packet belongs to what it begins in.
+            let priority = priority(leaving);
+            match leaving.write_packet(packet, &mut self.writer, batch.bytes) {
+                Ok(()) => {}
+                Err(SealError::EpochFinished { .. }) if is_again => {
+                    leaving.forget_questions();
+                    continue;
+                }
+                Err(SealError::BodyChanged { .. }) => {
+                    leaving.forget_questions();
+                    return Written::BodyChanged;
+                }
+                Err(_) => return Written::WaitsForKeys,
+            }
+            if is_again {
+                self.statistics.packets_resent += 1;
+            } else {
+                self.resend_credit.earn(length);
+            }
+            batch.priority = batch.priority.max(priority);
+            batch.close_datagram(batch.bytes.len() - start);
+        }
+        Written::AllItMay
+    }
+}
+
+/// How far writing a message has come.
+enum Written {
+    /// Everything that it may send now.
+    AllItMay,
+    /// The batch is full.
+    Full,
+    /// The key's quota is used up: it goes on in the next epoch.
+    WaitsForKeys,
+    /// The application has changed its memory: it cannot go on.
+    BodyChanged,
+}
+
+/// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.
+fn priority(leaving: &Leaving) -> u8 {
+    match leaving.length() {
+        _ if leaving.is_scheduled() => leaving.priority,
+        0..=400 => 7,
+        401..=3_000 => 6,
+        3_001..=15_000 => 5,
+        _ => 4,
+    }
+}
+
+/// No message has more records (SPEC §6.3, index bits).
+const RECORDS_MAX: u32 = 1 << *smt_wire::INDEX_BITS.end();
+/// Control packets kept for EPOCH_DONE and EPOCH_ACK, at least.
+const EPOCH_CONTROLS_MIN: u64 = 4;
+/// Control packets leave before all data.
+const CONTROL_PRIORITY: u8 = 7;
+/// Control packets share a datagram up to this size: enough to amortise the call, small enough to be lost alone.
+const CONTROL_DATAGRAM_MAX: usize = 1_472;
+/// The largest list entry (GRANT).
+const LIST_ENTRY_MAX: usize = 24;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The state of an endpoint that its sessions use: configuration, events, grants, memory.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::config::Config;
+use crate::event::{Event, RpcId};
+use crate::grant::ndp::trimmed::Cuts;
+use crate::grant::scheduler::{Grants, Progress};
+use crate::memory::accounting::Books;
+use crate::memory::buffer_pool::Spares;
+use crate::memory::cipher_cache::Warm;
+use crate::memory::object_pool::Pool;
+use crate::memory::small_bodies::{self, Bodies};
+use crate::message::incoming::Incoming;
+use crate::message::outgoing::Outgoing;
+use crate::message::transmitting::{Leaving, SealScratch};
+use crate::statistics::Statistics;
+use crate::time::Time;
+
+/// What all sessions of an endpoint share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) statistics: Statistics,
+    pub(crate) grants: Grants,
+    /// What was cut on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
+    pub(crate) cuts: Cuts,
+    pub(crate) unasked: u32,
+    pub(crate) warm: Warm,
+    pub(crate) seal_scratch: SealScratch,
+    pub(crate) open_scratch: Vec<u8>,
+    pub(crate) spare_record: Vec<u8>,
+    /// Where short bodies, long ones, and messages that leave alone are.
+    pub(crate) bodies: Bodies,
+    pub(crate) spares: Spares,
+    pub(crate) leavings: Pool<Leaving>,
+    /// Memory of incomplete messages; beside it, bytes held by early packets.
+    pub(crate) books: Books,
+    pub(crate) early_memory: usize,
+    /// New requests are refused: the endpoint shuts down.
+    pub(crate) is_draining: bool,
+}
+
+impl Shared {
+    /// A message on its way out is over: its memory is used again.
+    pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
+        if let Some(leaving) = outgoing.and_then(Outgoing::into_leaving) {
+            self.leavings.take_back(leaving);
+        }
+    }
+
+    /// A message on its way in is over.
+    pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
+        self.books.leave(incoming);
+        self.grants.remove(rpc);
+    }
+
+    /// So many bytes of a message have opened.
+    pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
+        if self.grants.pulling().is_some() && incoming.is_ungranted() {
+            self.came_unasked(incoming.unasked(bytes));
+        }
+    }
+
+    /// So many bytes have come without a grant, and were not asked for again.
+    pub(crate) fn came_unasked(&mut self, bytes: u32) {
+        if self.grants.pulling().is_some() {
+            self.unasked = self.unasked.saturating_add(bytes);
+        }
+    }
+
+    /// A body of a peer's message as it goes to the application. A short one holds the block or the bundle that it came
+    /// in (`bodies`), which others share that may be gone long before: behind a backlog it has memory of its own.
+    pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
+        let has_backlog = self.books.have_backlog(self.config.memory_max);
+        match has_backlog && body.len() <= small_bodies::SHORT {
+            true => Bytes::copy_from_slice(&body),
+            false => body,
+        }
+    }
+
+    /// More of a message has opened, or may be sent: it may want grants.
+    pub(crate) fn seek_grants(&mut self, now: Time, rpc: RpcId, incoming: &Incoming) {
+        let progress = Progress {
+            length: incoming.length(),
+            arrived: incoming.arrived(),
+            granted: incoming.allowed(),
+        };
+        self.grants.update(now, rpc, progress);
+    }
+}
