@@ -51,7 +51,7 @@ pub struct Config {
     pub sessions_max: usize,
     /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control packets. Others that are
     /// in use make them again each time, in half a microsecond; so this is about what the second-level cache holds.
-    pub warm_sessions: usize,
+    pub cipher_cache_sessions: usize,
     /// Replies outstanding above which replies get only their first record unscheduled (incast control).
     pub incast_calls: usize,
     /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
@@ -113,7 +113,7 @@ impl Default for Config {
             incoming_max: limits::INCOMING_MAX,
             memory_max: limits::MEMORY_MAX,
             sessions_max: limits::SESSIONS_MAX,
-            warm_sessions: limits::WARM_SESSIONS,
+            cipher_cache_sessions: limits::WARM_SESSIONS,
             incast_calls: 512,
             datagram_limit: limits::DATAGRAM_LIMIT,
             batch_max: limits::TRANSMIT_BYTES_MAX,

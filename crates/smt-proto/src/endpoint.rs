@@ -19,26 +19,26 @@ use smt_carrier::Path;
 use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
 
-use crate::collections::id_map::Table;
+use crate::collections::id_map::IdMap;
 use crate::config::Config;
-use crate::establish::address_shares::Shares;
+use crate::establish::address_shares::AddressShares;
 use crate::establish::client::Connect;
-use crate::establish::foreign::Foreign;
+use crate::establish::foreign::NonSmtPackets;
 use crate::establish::server::Accept;
-use crate::establish::session_factory::Setup;
+use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::grant::ndp::trimmed::Cuts;
+use crate::grant::ndp::trimmed::TrimmedQueue;
 use crate::grant::policy::GrantPolicy;
-use crate::grant::scheduler::Grants;
+use crate::grant::scheduler::GrantScheduler;
 use crate::grant::srpt::ShortestRemainingFirst;
 use crate::key_exchange::{KeyExchangeProvider, TokenMac};
 use crate::limits;
-use crate::memory::accounting::Books;
-use crate::memory::buffer_pool::Spares;
-use crate::memory::object_pool::Pool;
-use crate::memory::small_bodies::Bodies;
-use crate::send::ready_queue::Ready;
+use crate::memory::accounting::MemoryAccount;
+use crate::memory::buffer_pool::BufferPool;
+use crate::memory::object_pool::ObjectPool;
+use crate::memory::small_bodies::SmallBodies;
+use crate::send::ready_queue::ReadyQueue;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
@@ -46,34 +46,34 @@ use crate::time::Time;
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
-    setup: Setup,
+    setup: CryptoContext,
     policy: Box<dyn GrantPolicy>,
     shared: Shared,
     stateless: Stateless,
-    sessions: Table<Box<Session>>,
-    connects: Table<Connect>,
-    accepts: Table<Accept>,
+    sessions: IdMap<Box<Session>>,
+    connects: IdMap<Connect>,
+    accepts: IdMap<Accept>,
     /// Attempts to connect, by the index of the present attempt.
     connect_of: BTreeMap<SessionIndex, ConnectId>,
     /// Packets from the addresses of their servers that no SMT server sends.
-    foreign: Foreign,
+    foreign: NonSmtPackets,
     /// Handshakes of clients, by where they are and the index they chose.
     accept_of: BTreeMap<(SocketAddr, SessionIndex), SessionIndex>,
     /// Handshakes in progress, by address, and those of clients without a cookie.
-    accept_shares: Shares,
+    accept_shares: AddressShares,
     accepts_without_cookie: usize,
     /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
     /// A client that restarted may choose an index again, so the third is ours and makes it unique.
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     /// Sessions of clients, by address.
-    session_shares: Shares,
+    session_shares: AddressShares,
     /// Where the next look for one to be closed begins.
     displaced: (SocketAddr, SessionIndex, SessionIndex),
     /// Of the index that is issued next.
     boot: u32,
     next_serial: u32,
     next_connect: u64,
-    ready: Ready<Sender>,
+    ready: ReadyQueue<Sender>,
     timers: BTreeSet<(Time, Sender)>,
     /// See [`Endpoint::leave_to_original`].
     is_copy: bool,
@@ -117,45 +117,45 @@ impl Endpoint {
         let salt = stateless.table_salt();
         let boot = config.boot;
         let next_serial = config.shard.first_serial(boot);
-        let spares = Spares::new(limits::SPARE_BYTES_MAX.min(config.memory_max / 8));
+        let buffer_pool = BufferPool::new(limits::BUFFER_POOL_BYTES_MAX.min(config.memory_max / 8));
         let shared = Shared {
             config,
             events: VecDeque::new(),
             statistics: Statistics::default(),
-            grants: Grants::default(),
-            cuts: Cuts::default(),
-            unasked: 0,
-            warm: crate::memory::cipher_cache::Warm::default(),
+            grants: GrantScheduler::default(),
+            trimmed_queue: TrimmedQueue::default(),
+            unscheduled_arrived: 0,
+            cipher_cache: crate::memory::cipher_cache::CipherCache::default(),
             seal_scratch: crate::message::transmitting::SealScratch::default(),
             open_scratch: Vec::new(),
-            spare_record: Vec::new(),
-            bodies: Bodies::default(),
-            spares,
-            leavings: Pool::new(limits::LEAVINGS_KEPT),
-            books: Books::default(),
-            early_memory: 0,
+            record_buffer: Vec::new(),
+            bodies: SmallBodies::default(),
+            buffer_pool,
+            transmitting_pool: ObjectPool::new(limits::TRANSMITTING_KEPT),
+            memory: MemoryAccount::default(),
+            reordered_memory: 0,
             is_draining: false,
         };
         Self {
-            setup: Setup::new(provider, salt),
+            setup: CryptoContext::new(provider, salt),
             policy: Box::new(ShortestRemainingFirst::default()),
             shared,
             stateless,
-            sessions: Table::new(salt),
-            connects: Table::new(salt),
-            accepts: Table::new(salt),
+            sessions: IdMap::new(salt),
+            connects: IdMap::new(salt),
+            accepts: IdMap::new(salt),
             connect_of: BTreeMap::new(),
-            foreign: Foreign::default(),
+            foreign: NonSmtPackets::default(),
             accept_of: BTreeMap::new(),
-            accept_shares: Shares::default(),
+            accept_shares: AddressShares::default(),
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
-            session_shares: Shares::default(),
+            session_shares: AddressShares::default(),
             displaced: displace::START,
             boot,
             next_serial,
             next_connect: 1,
-            ready: Ready::new(),
+            ready: ReadyQueue::new(),
             timers: BTreeSet::new(),
             is_copy: false,
         }
@@ -226,31 +226,31 @@ impl Endpoint {
     /// Bytes held by incomplete and early messages, and by whole ones as told by [`Self::set_untaken`].
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.shared.books.held() + self.shared.early_memory
+        self.shared.memory.held() + self.shared.reordered_memory
     }
 
     /// Of [`Self::memory`], the packets that came before their messages.
     #[must_use]
-    pub fn early_memory(&self) -> usize {
-        self.shared.early_memory
+    pub fn reordered_memory(&self) -> usize {
+        self.shared.reordered_memory
     }
 
     /// Bytes of replies that no caller has acknowledged; they are not in [`Self::memory`].
     #[must_use]
     pub fn replies_memory(&self) -> usize {
-        self.shared.books.replies()
+        self.shared.memory.replies()
     }
 
     /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not taken from their owner.
     /// They count towards [`Config::memory_max`]: while it is reached peers' new messages are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {
-        self.shared.books.set_untaken(bytes);
+        self.shared.memory.set_untaken(bytes);
     }
 
     /// Bounds what [`Self::set_untaken`] tells, for an owner of whom nobody may ever take a message: those of peers that
     /// would wait beyond it are not taken, and come again. Replies are, since somebody waits for them.
     pub fn set_untaken_max(&mut self, bytes: usize) {
-        self.shared.books.set_untaken_max(bytes);
+        self.shared.memory.set_untaken_max(bytes);
     }
 
     /// Whether [`Self::poll_event`] has something to tell.

@@ -13,8 +13,8 @@
 //!
 //! # A message's way
 //! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals records as they
-//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers; `cuts` is
-//! what the network has cut on the way.
+//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers; `trimmed_queue` is
+//! what the network has trimmed on the way.
 
 #![forbid(unsafe_code)]
 

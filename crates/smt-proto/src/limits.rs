@@ -75,7 +75,7 @@ pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 /// Most bytes that a session may save up for sending again: all that it has sent before a partition.
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
 /// A session in which nothing has moved for so long gives up memory that it can make again.
-pub(crate) const REST_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const HIBERNATE_AFTER: Duration = Duration::from_secs(1);
 /// Questions after which a replier forgets: after about 12 s, of a short reply 20 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
 /// The same where replies take more than a share beyond the memory, and of questions that brought no progress, though the
@@ -117,25 +117,25 @@ pub(crate) const PROBE_AGAIN: Duration = Duration::from_secs(60);
 pub(crate) const BLACK_HOLE_QUESTIONS: u32 = 3;
 
 /// Packets before record 0, bytes per session.
-pub(crate) const EARLY_BYTES_PER_SESSION: usize = 256 * 1024;
+pub(crate) const REORDERED_BYTES_PER_SESSION: usize = 256 * 1024;
 /// Packets before record 0, bytes per endpoint.
-pub(crate) const EARLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const REORDERED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Packets before record 0 are kept for this time: record 0 is asked for many times meanwhile.
-pub(crate) const EARLY_LIFE: Duration = Duration::from_secs(1);
-/// Questions about packets that were cut, waiting for the pace of pulls, over all sessions (NDP): 5 ms of 10 Gb/s.
-pub(crate) const CUTS_MAX: usize = 4_096;
+pub(crate) const REORDERED_LIFE: Duration = Duration::from_secs(1);
+/// Questions about packets that were trimmed, waiting for the pace of pulls, over all sessions (NDP): 5 ms of 10 Gb/s.
+pub(crate) const TRIMMED_QUEUE_MAX: usize = 4_096;
 /// Those of one session: who forges them for one session leaves room for others.
 pub(crate) const CUTS_PER_SESSION: usize = 1_024;
-/// Ranges of one message that are asked for because they were cut, in a resend interval; others are left to timers.
-pub(crate) const CUT_RANGES_MAX: usize = 256;
-/// Questions about one range in a resend interval: more only if the answers were cut, too. With four in a row a peer
+/// Ranges of one message that are asked for because they were trimmed, in a resend interval; others are left to timers.
+pub(crate) const TRIMMED_RANGES_MAX: usize = 256;
+/// Questions about one range in a resend interval: more only if the answers were trimmed, too. With four in a row a peer
 /// would take the path for a black hole (SPEC §9.8), and headers can be forged.
-pub(crate) const CUT_TRIES: usize = 3;
+pub(crate) const TRIMMED_TRIES: usize = 3;
 /// What a trimmed packet takes of the link, in bytes of a record stream: as one of 66 + 36 among frames of 1,538.
 pub(crate) const TRIMMED_COST: u32 = 95;
-/// Ids of one session whose record 0 was cut.
+/// Ids of one session whose record 0 was trimmed.
 pub(crate) const UNOPENED_MAX: usize = 1_024;
-/// Ids of one session that are asked about because record 0 was cut, a second: 12 MB of answers.
+/// Ids of one session that are asked about because record 0 was trimmed, a second: 12 MB of answers.
 pub(crate) const UNOPENED_PER_SECOND: u32 = 10_000;
 /// Least window of a message that is granted more: two full records, so that one is always on its way. A sender that sends
 /// less than that in [`USAGE_INTERVAL`] has no more while others want grants.
@@ -194,10 +194,10 @@ pub(crate) const INCOMING_MAX: u32 = 256 * 1024;
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
 /// Buffers that are kept for bodies to come, in bytes, and at most an eighth of [`crate::Config::memory_max`]: what is
 /// under way at 100 Gb/s while an application looks at it for a millisecond.
-pub(crate) const SPARE_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const BUFFER_POOL_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
-pub(crate) const LEAVINGS_KEPT: usize = 256;
-/// Default of [`crate::Config::warm_sessions`]: 1.3 to 2.6 MB of tables.
+pub(crate) const TRANSMITTING_KEPT: usize = 256;
+/// Default of [`crate::Config::cipher_cache_sessions`]: 1.3 to 2.6 MB of tables.
 pub(crate) const WARM_SESSIONS: usize = 1_024;
 /// Default of [`crate::Config::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;

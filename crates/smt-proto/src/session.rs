@@ -5,10 +5,10 @@
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
 //! 2. `transmit`: its records are sealed as they leave.
 //! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event (`delivery`).
-//! 4. `control`: grants, questions and acknowledgements of the peer; `endings`: all that ends otherwise.
+//! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends otherwise.
 //! 5. `bundles`: small messages that leave and arrive together.
-//! 6. `trimmed`: headers of packets that the network has cut.
-//! 7. `timers`: deadlines, key epochs, death, and when to ask; `questions`: what is asked.
+//! 6. `trimmed`: headers of packets that the network has trimmed.
+//! 7. `timers`: deadlines, key epochs, death, and when to ask; `retries`: what is asked.
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
@@ -29,25 +29,25 @@ use smt_carrier::Path;
 use smt_record::{ControlWindow, IdAllocator, IdWindow, OpenKeys, SealKeys, Side};
 use smt_wire::{MessageId, SessionIndex};
 
-use crate::collections::id_map::Table;
-use crate::collections::token_bucket::Rate;
+use crate::collections::id_map::IdMap;
+use crate::collections::token_bucket::TokenBucket;
 use crate::error::SessionEnd;
 use crate::establish::agreement::{Agreement, Indices};
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
 use crate::grant::ndp::trimmed::UnopenedIds;
 use crate::limits;
-use crate::memory::cipher_cache::Warmth;
+use crate::memory::cipher_cache::CipherSlot;
 use crate::message::client_rpc::Call;
-use crate::message::reordered::EarlyPackets;
-use crate::message::server_rpc::{Served, ServedState};
+use crate::message::reordered::ReorderedPackets;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::jitter::Jitter;
-use crate::recovery::pmtud::Discovery;
-use crate::recovery::retransmit_budget::ResendCredit;
-use crate::recovery::retry_timer::Question;
-use crate::recovery::rto::Patience;
+use crate::recovery::pmtud::Pmtud;
+use crate::recovery::retransmit_budget::RetransmitBudget;
+use crate::recovery::retry_timer::RetryTimer;
+use crate::recovery::rto::RtoEstimator;
 use crate::send::control_queue::ControlQueue;
-use crate::send::message_queue::SendQueue;
+use crate::send::message_queue::MessageQueue;
 use crate::send::pending_acks::PendingAcks;
 use crate::send::ready_queue::Place;
 use crate::shared::Shared;
@@ -69,34 +69,34 @@ pub(crate) struct Session {
     stripes: Vec<Stripe>,
     /// Messages begin in the stripes in turn.
     next_stripe: usize,
-    calls: Table<Call>,
+    calls: IdMap<Call>,
     /// Bundles among the calls, those included whose id is cancelled.
     bundles: usize,
     /// The last incomplete bundle of the peer that was let in without room for it.
     bundle_in_reserve: Option<MessageId>,
-    served: Table<Served>,
+    served: IdMap<ServerRpc>,
     /// How many of them the books have.
-    served_booked: u32,
+    served_accounted: u32,
     /// Bytes of replies that are not acknowledged, alone or in bundles.
     kept_replies: usize,
     /// Bytes that unfinished messages of the peer may come to hold.
     promised: usize,
-    early: EarlyPackets,
-    /// Ids whose record 0 was cut, and how many more may be asked about.
+    reordered: ReorderedPackets,
+    /// Ids whose record 0 was trimmed, and how many more may be asked about.
     unopened: UnopenedIds,
-    unopened_rate: Rate,
+    unopened_rate: TokenBucket,
     /// Questions of this session that wait for the pace.
-    cuts_waiting: usize,
+    trimmed_waiting: usize,
     /// Longest payload of the peer's packets, of those from which a record has opened.
     payload_max: u32,
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
-    sendable: SendQueue,
+    sendable: MessageQueue,
     /// The next batch is of messages, although control packets wait: they ask for what those are to bring.
     messages_first: bool,
     /// Datagrams of requests that have left again early since something of the peer has opened.
     requests_again: u8,
-    discovery: Discovery,
+    pmtud: Pmtud,
     /// Earliest moment that the timers may have something to do.
     due: Option<Time>,
     /// Not before then: see [`Self::handle_timeout`].
@@ -106,22 +106,22 @@ pub(crate) struct Session {
     /// The first question that has not been followed by anything from the peer.
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
-    suspicion: Option<Question>,
+    ping_retry: Option<RetryTimer>,
     /// Its waits are longer by that than others'.
     jitter: Jitter,
-    patience: Patience,
+    rto: RtoEstimator,
     /// Bounds answers to questions about ids that are not live.
-    answers: Rate,
+    answers: TokenBucket,
     /// Bounds what is sent again.
-    resend_credit: ResendCredit,
+    retransmit_budget: RetransmitBudget,
     /// See [`Self::used`].
     last_used: Time,
     /// What becomes of its ciphers' tables.
-    pub(crate) warmth: Warmth,
+    pub(crate) cipher_slot: CipherSlot,
     /// It has given up what an unused session does not need.
-    is_resting: bool,
+    is_hibernating: bool,
     /// EPOCH_DONE is owed or repeated.
-    epoch_question: Option<Question>,
+    epoch_done_retry: Option<RetryTimer>,
     /// Holders of the previous epoch when it was last asked about.
     epoch_held: keys::Held,
     /// EPOCH_DONE has been sent for the previous epoch.
@@ -133,9 +133,9 @@ pub(crate) struct Session {
     /// Control packets under the present key.
     controls: u64,
     /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch.
-    key_request: Option<(u32, Question)>,
+    key_request: Option<(u32, RetryTimer)>,
     /// WINDOW_REQUEST, since a command was refused for lack of ids.
-    blocked: Option<Question>,
+    blocked: Option<RetryTimer>,
     /// Messages that wait for the next key epoch (SPEC §7.3).
     parked: BTreeSet<MessageId>,
     ended: Option<SessionEnd>,
@@ -179,13 +179,13 @@ impl Session {
         indices: Indices,
         keys: (SealKeys, OpenKeys),
         agreement: Agreement,
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Self {
         let stripes = (0..1u16 << agreement.stripes_log2)
             .map(|stripe| Stripe::new(&agreement, stripe))
             .collect();
         let jitter = indices.jitter();
-        let discovery = Discovery::new(now, agreement.datagram_limit);
+        let pmtud = Pmtud::new(now, agreement.datagram_limit);
         Self {
             path,
             index: indices.own,
@@ -197,36 +197,36 @@ impl Session {
             open: keys.1,
             stripes,
             next_stripe: 0,
-            calls: Table::new(maker.setup.table_salt),
+            calls: IdMap::new(factory.setup.table_salt),
             bundles: 0,
             bundle_in_reserve: None,
-            served: Table::new(maker.setup.table_salt),
-            served_booked: 0,
+            served: IdMap::new(factory.setup.table_salt),
+            served_accounted: 0,
             kept_replies: 0,
             promised: 0,
-            early: EarlyPackets::default(),
+            reordered: ReorderedPackets::default(),
             unopened: UnopenedIds::default(),
-            unopened_rate: Rate::new(limits::UNOPENED_PER_SECOND),
-            cuts_waiting: 0,
+            unopened_rate: TokenBucket::new(limits::UNOPENED_PER_SECOND),
+            trimmed_waiting: 0,
             payload_max: 0,
             control: ControlQueue::default(),
-            sendable: SendQueue::default(),
+            sendable: MessageQueue::default(),
             messages_first: false,
             requests_again: 0,
             due: Some(now),
             earliest: now,
-            discovery,
+            pmtud,
             heard_at: now,
             asked_since: None,
-            suspicion: None,
+            ping_retry: None,
             jitter,
-            patience: Patience::new(jitter.lengthen(maker.config.resend_interval)),
-            answers: Rate::new(limits::ANSWERS_PER_SECOND),
-            resend_credit: ResendCredit::new(now),
+            rto: RtoEstimator::new(jitter.lengthen(factory.config.resend_interval)),
+            answers: TokenBucket::new(limits::ANSWERS_PER_SECOND),
+            retransmit_budget: RetransmitBudget::new(now),
             last_used: now,
-            warmth: Warmth::Cold,
-            is_resting: false,
-            epoch_question: None,
+            cipher_slot: CipherSlot::Empty,
+            is_hibernating: false,
+            epoch_done_retry: None,
             epoch_held: keys::Held::default(),
             is_epoch_done: false,
             begun: keys::Begun::default(),
@@ -261,7 +261,7 @@ impl Session {
     fn heard(&mut self, now: Time) {
         self.spoke(now);
         self.asked_since = None;
-        self.suspicion = None;
+        self.ping_retry = None;
     }
 
     /// Something of the peer has opened. It need not hear this side.
@@ -273,7 +273,7 @@ impl Session {
     /// A message of either side begins, goes on or ends: the session is in use. Control packets alone are no use of it, nor
     /// is a bundle of which nothing is new.
     fn used(&mut self, now: Time) {
-        self.is_resting = false;
+        self.is_hibernating = false;
         self.last_used = now;
     }
 
@@ -318,7 +318,7 @@ impl Session {
     /// Whether the application's answer to a request is still wanted.
     pub(crate) fn is_wanted(&self, id: MessageId) -> bool {
         let served = self.served.get(id.0);
-        served.is_some_and(|served| matches!(served.state, ServedState::Working { .. }))
+        served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. }))
     }
 
     /// Requests that the application works on, and replies that are not acknowledged.
@@ -333,7 +333,7 @@ impl Session {
 
     /// UDP payload bytes of a datagram, as discovered so far.
     pub(crate) fn datagram_size(&self) -> usize {
-        self.discovery.size()
+        self.pmtud.size()
     }
 
     /// The largest message that the peer accepts, in bytes before padding.

@@ -7,16 +7,16 @@ use bytes::Bytes;
 
 use crate::config::Config;
 use crate::event::{Event, RpcId};
-use crate::grant::ndp::trimmed::Cuts;
-use crate::grant::scheduler::{Grants, Progress};
-use crate::memory::accounting::Books;
-use crate::memory::buffer_pool::Spares;
-use crate::memory::cipher_cache::Warm;
-use crate::memory::object_pool::Pool;
-use crate::memory::small_bodies::{self, Bodies};
+use crate::grant::ndp::trimmed::TrimmedQueue;
+use crate::grant::scheduler::{GrantScheduler, Progress};
+use crate::memory::accounting::MemoryAccount;
+use crate::memory::buffer_pool::BufferPool;
+use crate::memory::cipher_cache::CipherCache;
+use crate::memory::object_pool::ObjectPool;
+use crate::memory::small_bodies::{self, SmallBodies};
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
-use crate::message::transmitting::{Leaving, SealScratch};
+use crate::message::transmitting::{SealScratch, Transmitting};
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -25,21 +25,21 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
-    pub(crate) grants: Grants,
-    /// What was cut on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
-    pub(crate) cuts: Cuts,
-    pub(crate) unasked: u32,
-    pub(crate) warm: Warm,
+    pub(crate) grants: GrantScheduler,
+    /// What was trimmed on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
+    pub(crate) trimmed_queue: TrimmedQueue,
+    pub(crate) unscheduled_arrived: u32,
+    pub(crate) cipher_cache: CipherCache,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
-    pub(crate) spare_record: Vec<u8>,
+    pub(crate) record_buffer: Vec<u8>,
     /// Where short bodies, long ones, and messages that leave alone are.
-    pub(crate) bodies: Bodies,
-    pub(crate) spares: Spares,
-    pub(crate) leavings: Pool<Leaving>,
+    pub(crate) bodies: SmallBodies,
+    pub(crate) buffer_pool: BufferPool,
+    pub(crate) transmitting_pool: ObjectPool<Transmitting>,
     /// Memory of incomplete messages; beside it, bytes held by early packets.
-    pub(crate) books: Books,
-    pub(crate) early_memory: usize,
+    pub(crate) memory: MemoryAccount,
+    pub(crate) reordered_memory: usize,
     /// New requests are refused: the endpoint shuts down.
     pub(crate) is_draining: bool,
 }
@@ -47,35 +47,35 @@ pub(crate) struct Shared {
 impl Shared {
     /// A message on its way out is over: its memory is used again.
     pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
-        if let Some(leaving) = outgoing.and_then(Outgoing::into_leaving) {
-            self.leavings.take_back(leaving);
+        if let Some(transmitting) = outgoing.and_then(Outgoing::into_transmitting) {
+            self.transmitting_pool.take_back(transmitting);
         }
     }
 
     /// A message on its way in is over.
     pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
-        self.books.leave(incoming);
+        self.memory.leave(incoming);
         self.grants.remove(rpc);
     }
 
     /// So many bytes of a message have opened.
     pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
         if self.grants.pulling().is_some() && incoming.is_ungranted() {
-            self.came_unasked(incoming.unasked(bytes));
+            self.came_unscheduled(incoming.unscheduled_arrived(bytes));
         }
     }
 
     /// So many bytes have come without a grant, and were not asked for again.
-    pub(crate) fn came_unasked(&mut self, bytes: u32) {
+    pub(crate) fn came_unscheduled(&mut self, bytes: u32) {
         if self.grants.pulling().is_some() {
-            self.unasked = self.unasked.saturating_add(bytes);
+            self.unscheduled_arrived = self.unscheduled_arrived.saturating_add(bytes);
         }
     }
 
     /// A body of a peer's message as it goes to the application. A short one holds the block or the bundle that it came
     /// in (`bodies`), which others share that may be gone long before: behind a backlog it has memory of its own.
     pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
-        let has_backlog = self.books.have_backlog(self.config.memory_max);
+        let has_backlog = self.memory.has_backlog(self.config.memory_max);
         match has_backlog && body.len() <= small_bodies::SHORT {
             true => Bytes::copy_from_slice(&body),
             false => body,

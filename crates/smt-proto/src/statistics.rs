@@ -39,10 +39,10 @@ pub struct Statistics {
     pub bundles_sent: u64,
     /// Messages delivered to this side's application.
     pub messages_delivered: u64,
-    /// DATA that the network has cut to its header, of live sessions.
+    /// DATA that the network has trimmed to its header, of live sessions.
     pub packets_trimmed: u64,
-    /// Questions for bytes that were cut, at the pace of pulls.
-    pub cuts_asked: u64,
+    /// Questions for bytes that were trimmed, at the pace of pulls.
+    pub trimmed_asked: u64,
     /// Questions for missing bytes or replies (RESEND), when nothing came for a while.
     pub resends_asked: u64,
     /// Packets sent again.

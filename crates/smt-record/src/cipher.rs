@@ -4,7 +4,7 @@
 //! ```text
 //!   secret  -- two HKDF expansions, some us -->  key and IV  -- tables, 0.2 us -->  AEAD
 //!    49 B                                           44 B                            650 B
-//!         <--------------- rest() ------------------ <------------ cool() ----------
+//!         <--------------- hibernate()-------------- <------------ drop_ciphers()-----
 //! ```
 //! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others are in use: beyond the
 //! second-level cache they cost as much to fetch as to make. A session that rests has its secrets alone.
@@ -42,17 +42,17 @@ impl LazyCipher {
         }
     }
 
-    pub(crate) fn is_warm(&self) -> bool {
+    pub(crate) fn has_ciphers(&self) -> bool {
         self.aead.get().is_some()
     }
 
     /// Gives up the tables, and keeps the key.
-    pub(crate) fn cool(&mut self) {
+    pub(crate) fn drop_ciphers(&mut self) {
         self.aead.take();
     }
 
     /// Gives up the key too.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn hibernate(&mut self) {
         self.aead.take();
         self.key.take();
     }

@@ -48,20 +48,20 @@ impl EpochKeys {
     }
 
     /// Whether a cipher's tables take memory.
-    pub(crate) fn is_warm(&self) -> bool {
-        self.data.is_warm() || self.control.is_warm()
+    pub(crate) fn has_ciphers(&self) -> bool {
+        self.data.has_ciphers() || self.control.has_ciphers()
     }
 
     /// Gives up the ciphers' tables, and keeps their keys.
-    pub(crate) fn cool(&mut self) {
-        self.data.cool();
-        self.control.cool();
+    pub(crate) fn drop_ciphers(&mut self) {
+        self.data.drop_ciphers();
+        self.control.drop_ciphers();
     }
 
     /// Gives up all that can be made again from this epoch's secrets.
-    pub(crate) fn rest(&mut self) {
-        self.data.rest();
-        self.control.rest();
+    pub(crate) fn hibernate(&mut self) {
+        self.data.hibernate();
+        self.control.hibernate();
     }
 }
 
@@ -101,9 +101,9 @@ mod tests {
         data.data(&maker(), &secrets);
         control.control(&maker(), &secrets);
         for keys in [&mut data, &mut control] {
-            assert!(keys.is_warm());
-            keys.cool();
-            assert!(!keys.is_warm());
+            assert!(keys.has_ciphers());
+            keys.drop_ciphers();
+            assert!(!keys.has_ciphers());
         }
     }
 
@@ -112,9 +112,9 @@ mod tests {
         let [client, server] = [Side::Client, Side::Server].map(|side| secrets(SUITE, side));
         let mut keys = EpochKeys::new(0);
         let tags_of_client = tags(&keys, &client);
-        keys.cool();
+        keys.drop_ciphers();
         assert_eq!(tags(&keys, &server), tags_of_client);
-        keys.rest();
+        keys.hibernate();
         assert_eq!(tags(&keys, &server), tags(&EpochKeys::new(0), &server));
         assert_ne!(tags(&keys, &server), tags_of_client);
     }

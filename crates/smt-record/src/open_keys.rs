@@ -227,27 +227,27 @@ impl OpenKeys {
     }
 
     /// Whether ciphers take memory beside their keys: some 600 bytes each.
-    pub fn is_warm(&self) -> bool {
+    pub fn has_ciphers(&self) -> bool {
         let previous = self.previous.as_deref();
         let next = self.next.as_ref().map(|next| &next.candidate);
         let candidates = [Some(&self.current), previous, next];
         let mut candidates = candidates.into_iter().flatten();
-        candidates.any(|candidate| candidate.keys.is_warm())
+        candidates.any(|candidate| candidate.keys.has_ciphers())
     }
 
     /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
-    pub fn cool(&mut self) {
+    pub fn drop_ciphers(&mut self) {
         self.candidates_mut()
-            .for_each(|candidate| candidate.keys.cool());
+            .for_each(|candidate| candidate.keys.drop_ciphers());
     }
 
-    /// As [`Self::cool`], with the keys, which some microseconds make again; but those of the previous epoch.
-    pub fn rest(&mut self) {
-        self.cool();
-        self.current.keys.rest();
+    /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of the previous epoch.
+    pub fn hibernate(&mut self) {
+        self.drop_ciphers();
+        self.current.keys.hibernate();
         // The next epoch itself stays: its failed openings count.
         if let Some(next) = &mut self.next {
-            next.candidate.keys.rest();
+            next.candidate.keys.hibernate();
         }
     }
 }

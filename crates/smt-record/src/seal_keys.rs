@@ -171,23 +171,23 @@ impl SealKeys {
     }
 
     /// Whether ciphers take memory beside their keys: some 600 bytes each.
-    pub fn is_warm(&self) -> bool {
+    pub fn has_ciphers(&self) -> bool {
         let previous = self.previous.as_ref();
-        self.current.is_warm() || previous.is_some_and(|(_, cipher)| cipher.is_warm())
+        self.current.has_ciphers() || previous.is_some_and(|(_, cipher)| cipher.has_ciphers())
     }
 
     /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
-    pub fn cool(&mut self) {
-        self.current.cool();
+    pub fn drop_ciphers(&mut self) {
+        self.current.drop_ciphers();
         if let Some((_, cipher)) = &mut self.previous {
-            cipher.cool();
+            cipher.drop_ciphers();
         }
     }
 
-    /// As [`Self::cool`], with the current epoch's keys, which some microseconds make again.
-    pub fn rest(&mut self) {
-        self.cool();
-        self.current.rest();
+    /// As [`Self::drop_ciphers`], with the current epoch's keys, which some microseconds make again.
+    pub fn hibernate(&mut self) {
+        self.drop_ciphers();
+        self.current.hibernate();
     }
 }
 

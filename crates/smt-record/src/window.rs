@@ -111,9 +111,9 @@ impl IdWindow {
     }
 
     /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing above.
-    pub fn rest(&mut self) {
-        self.seen.rest();
-        self.delivered.rest();
+    pub fn shrink_to_fit(&mut self) {
+        self.seen.shrink_to_fit();
+        self.delivered.shrink_to_fit();
     }
 
     /// Whether the slot of a seen counter still speaks of it: the next id of the slot is unseen.
@@ -244,7 +244,7 @@ impl Bits {
     }
 
     /// Gives its memory up, if all bits are 0.
-    fn rest(&mut self) {
+    fn shrink_to_fit(&mut self) {
         self.words
             .take_if(|words| words.iter().all(|word| *word == 0));
     }

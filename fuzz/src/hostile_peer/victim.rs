@@ -314,9 +314,9 @@ impl Victim {
         let longest = 2 * config.message_limit as usize + RECORD_MAX;
         let beyond = beginning * (1 + self.live.len()) + granted + longest;
         let most = (config.memory_max + beyond) * 5 / 4;
-        let held = self.node.endpoint.memory() - self.node.endpoint.early_memory();
+        let held = self.node.endpoint.memory() - self.node.endpoint.reordered_memory();
         assert!(held <= most, "{held} bytes are held, more than {most}");
-        assert!(self.node.endpoint.early_memory() <= EARLY_MAX);
+        assert!(self.node.endpoint.reordered_memory() <= EARLY_MAX);
     }
 
     fn rpc(&self, id: MessageId) -> RpcId {

@@ -118,9 +118,9 @@ impl Node {
         let per_header = if self.pulls { 2 } else { 0 };
         let most = per_header * statistics.packets_trimmed;
         assert!(
-            statistics.cuts_asked <= most,
+            statistics.trimmed_asked <= most,
             "{} questions for what was cut, at most {most} are due",
-            statistics.cuts_asked
+            statistics.trimmed_asked
         );
     }
 }

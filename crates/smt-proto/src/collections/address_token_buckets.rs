@@ -7,19 +7,19 @@
 use std::net::IpAddr;
 
 use crate::collections::id_map::Salt;
-use crate::collections::token_bucket::Rate;
+use crate::collections::token_bucket::TokenBucket;
 use crate::time::Time;
 
 /// Token buckets by address.
 #[derive(Debug)]
-pub(crate) struct Rates {
+pub(crate) struct AddressTokenBuckets {
     per_second: u32,
     salt: Salt,
     /// Empty before the first is asked for.
-    places: Vec<Rate>,
+    places: Vec<TokenBucket>,
 }
 
-impl Rates {
+impl AddressTokenBuckets {
     pub(crate) fn new(per_second: u32, salt: Salt) -> Self {
         Self {
             per_second,
@@ -31,7 +31,7 @@ impl Rates {
     /// Takes a token of an address, if it has one.
     pub(crate) fn take(&mut self, now: Time, address: IpAddr) -> bool {
         if self.places.is_empty() {
-            let rate = || Rate::new(self.per_second);
+            let rate = || TokenBucket::new(self.per_second);
             self.places.resize_with(PLACES, rate);
         }
         let place = self.place(address);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn an_address_that_has_used_its_own_up_leaves_others_theirs() {
-        let mut rates = Rates::new(100, Salt(7));
+        let mut rates = AddressTokenBuckets::new(100, Salt(7));
         let greedy = IpAddr::from([192, 0, 2, 1]);
         let now = Time::default();
         assert_eq!((0..50).filter(|_| rates.take(now, greedy)).count(), 10);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_addresses_of_one_64_are_one() {
-        let rates = Rates::new(100, Salt(7));
+        let rates = AddressTokenBuckets::new(100, Salt(7));
         let place = |text: &str| rates.place(text.parse().unwrap());
         assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:2"));
         assert_ne!(place("2001:db8::1"), place("2001:db8:0:1::1"));

@@ -6,22 +6,22 @@
 
 /// A half-open range of offsets in a record stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Range {
+pub(crate) struct ByteRange {
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
 /// A set of ranges.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Ranges(Vec<Range>);
+pub(crate) struct ByteRanges(Vec<ByteRange>);
 
-impl Ranges {
+impl ByteRanges {
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
 
     /// Adds a range; tells whether any of it is new.
-    pub(crate) fn insert(&mut self, range: Range) -> bool {
+    pub(crate) fn insert(&mut self, range: ByteRange) -> bool {
         if range.start >= range.end {
             return false;
         }
@@ -40,7 +40,7 @@ impl Ranges {
             self.0.insert(from, range);
             return true;
         };
-        let merged = Range {
+        let merged = ByteRange {
             start: range.start.min(overlapped[0].start),
             end: range.end.max(overlapped[overlapped.len() - 1].end),
         };
@@ -50,15 +50,15 @@ impl Ranges {
     }
 
     /// Whether a range overlaps or adjoins one of the set: then adding it makes no further one.
-    pub(crate) fn touches(&self, range: Range) -> bool {
+    pub(crate) fn touches(&self, range: ByteRange) -> bool {
         let from = self.0.partition_point(|old| old.end < range.start);
         self.0.get(from).is_some_and(|old| old.start <= range.end)
     }
 
     /// Takes up to `length` bytes from the lowest range.
-    pub(crate) fn take_first(&mut self, length: u32) -> Option<Range> {
+    pub(crate) fn take_first(&mut self, length: u32) -> Option<ByteRange> {
         let first = self.0.first_mut()?;
-        let taken = Range {
+        let taken = ByteRange {
             start: first.start,
             end: first.end.min(first.start.saturating_add(length)),
         };
@@ -69,17 +69,17 @@ impl Ranges {
         Some(taken)
     }
 
-    pub(crate) fn first(&self) -> Option<Range> {
+    pub(crate) fn first(&self) -> Option<ByteRange> {
         self.0.first().copied()
     }
 
     /// Whether the set is exactly `0..length`.
     pub(crate) fn is_whole(&self, length: u32) -> bool {
-        matches!(self.0.as_slice(), [Range { start: 0, end }] if *end == length)
+        matches!(self.0.as_slice(), [ByteRange { start: 0, end }] if *end == length)
     }
 
     /// The parts of `0..length` that are not in the set.
-    pub(crate) fn gaps(&self, length: u32) -> impl Iterator<Item = Range> + '_ {
+    pub(crate) fn gaps(&self, length: u32) -> impl Iterator<Item = ByteRange> + '_ {
         let starts = std::iter::once(0).chain(self.0.iter().map(|range| range.end));
         let ends = self
             .0
@@ -88,7 +88,7 @@ impl Ranges {
             .chain(std::iter::once(length));
         starts
             .zip(ends)
-            .map(|(start, end)| Range { start, end })
+            .map(|(start, end)| ByteRange { start, end })
             .filter(|gap| gap.start < gap.end)
     }
 
@@ -111,13 +111,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn range(start: u32, end: u32) -> Range {
-        Range { start, end }
+    fn range(start: u32, end: u32) -> ByteRange {
+        ByteRange { start, end }
     }
 
     #[test]
     fn gaps_are_what_insert_left_out() {
-        let mut ranges = Ranges::new();
+        let mut ranges = ByteRanges::new();
         assert!(ranges.insert(range(10, 20)));
         assert!(ranges.insert(range(30, 40)));
         assert!(!ranges.insert(range(12, 18)));
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn take_first_takes_in_order_and_in_part() {
-        let mut ranges = Ranges::new();
+        let mut ranges = ByteRanges::new();
         ranges.insert(range(5, 9));
         ranges.insert(range(0, 2));
         assert_eq!(ranges.take_first(10), Some(range(0, 2)));
@@ -143,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn insert_agrees_with_a_bitmap(inserts in proptest::collection::vec((0u32..100, 0u32..30), 0..40)) {
-            let mut ranges = Ranges::new();
+            let mut ranges = ByteRanges::new();
             let mut bitmap = [false; 130];
             for (start, length) in inserts {
                 let part = &mut bitmap[start as usize..(start + length) as usize];

@@ -15,13 +15,13 @@ pub(crate) use index::Salt;
 
 /// A table from numbers (ids, indices) to values.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub(crate) struct IdMap<T> {
     entries: Vec<(u64, T)>,
     /// Where each entry stands: of all once there were many, until none is left or it rests. Else empty.
     index: Index,
 }
 
-impl<T> Table<T> {
+impl<T> IdMap<T> {
     pub(crate) fn new(salt: Salt) -> Self {
         Self {
             entries: Vec::new(),
@@ -133,14 +133,14 @@ impl<T> Table<T> {
 
     /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
-        self.index.rest();
+        self.index.shrink_to_fit();
         std::mem::take(&mut self.entries)
     }
 
     /// Gives all room back that is not needed now.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn shrink_to_fit(&mut self) {
         self.entries.shrink_to_fit();
-        self.index.rest();
+        self.index.shrink_to_fit();
         if self.entries.len() > LOOKED_THROUGH {
             self.index.enter_all(&self.entries);
         }
@@ -151,7 +151,7 @@ impl<T> Table<T> {
         let (held, room) = (self.entries.len(), self.entries.capacity());
         if room > ROOM_KEPT && held < room / 4 {
             self.entries.shrink_to(room / 2);
-            self.index.rest();
+            self.index.shrink_to_fit();
             self.index.enter_all(&self.entries);
         }
         if held == 0 {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_last_entry_fills_the_gap_of_one_that_goes() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         for number in [30u64, 10, 20] {
             table.insert(number, number * 2);
         }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_neither_gaps_nor_room_behind() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         (0..60_000u64).for_each(|number| table.insert(number, number));
         (1..60_000).for_each(|number| assert_eq!(table.remove(number), Some(number)));
         assert_eq!(table.iter().collect::<Vec<_>>(), [(0, &0)]);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn few_need_no_index_and_many_are_found_by_it() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         table.insert(0, 0);
         assert_eq!(table.entries.capacity(), 1);
         for number in 1..100u64 {
@@ -216,7 +216,7 @@ mod tests {
             assert!(!table.contains(number * 7));
             assert!((number + 1..100).all(|number| table.contains(number * 7)));
         }
-        table.rest();
+        table.shrink_to_fit();
         assert_eq!(
             (table.get(98 * 7), table.get(99 * 7)),
             (Some(&98), Some(&99))
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "is taken")]
     fn a_number_is_taken_once() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         table.insert(1, ());
         table.insert(1, ());
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "is taken")]
     fn a_number_is_taken_once_among_many() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         (0..=20).for_each(|number| table.insert(number % 20, ()));
     }
 
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn it_holds_what_a_plain_map_holds() {
         for seed in 0..64u64 {
-            let (mut table, mut plain) = (Table::new(Salt(7)), BTreeMap::new());
+            let (mut table, mut plain) = (IdMap::new(Salt(7)), BTreeMap::new());
             let mut state = seed;
             for step in 0..2_000u64 {
                 state = state
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_is_wanted_of_a_value_is_taken_and_the_rest_dropped() {
-        let mut table = Table::new(Salt(7));
+        let mut table = IdMap::new(Salt(7));
         for count in [3u64, 30] {
             (0..count).for_each(|number| table.insert(number, (Rc::new(number), number)));
             let kept = table.get(1).map(|(held, _)| Rc::clone(held)).unwrap();

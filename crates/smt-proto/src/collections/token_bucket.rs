@@ -5,14 +5,14 @@ use crate::time::Time;
 
 /// A token bucket.
 #[derive(Debug)]
-pub(crate) struct Rate {
+pub(crate) struct TokenBucket {
     per_second: u32,
     /// Tokens, in billionths.
     tokens: u64,
     at: Time,
 }
 
-impl Rate {
+impl TokenBucket {
     pub(crate) fn new(per_second: u32) -> Self {
         Self {
             per_second,
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_second_yields_the_rate_and_no_more() {
-        let mut rate = Rate::new(1_000);
+        let mut rate = TokenBucket::new(1_000);
         let taken = (0..1_000_000u64)
             .filter(|micros| rate.take(Time::from_nanos(micros * 1_000)))
             .count();

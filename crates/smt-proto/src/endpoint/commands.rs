@@ -10,9 +10,9 @@ use smt_wire::{AbortCode, SessionIndex};
 use super::{Endpoint, Sender};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
 use crate::establish::client::Connect;
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::send::ready_queue::Ready;
+use crate::send::ready_queue::ReadyQueue;
 use crate::session::CallKind;
 use crate::time::Time;
 
@@ -38,16 +38,16 @@ impl Endpoint {
         }
         let first = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
         let id = ConnectId(self.next_connect);
-        let maker = Maker {
+        let factory = SessionFactory {
             config: &self.shared.config,
             setup: &self.setup,
         };
-        let connect = Connect::new(now, (id, path), (server_name, deadline), first, &maker)?;
+        let connect = Connect::new(now, (id, path), (server_name, deadline), first, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
         self.foreign.begin(path.remote);
         self.connects.insert(id.0, connect);
-        self.settle_connect(id);
+        self.reschedule_connect(id);
         Ok(id)
     }
 
@@ -106,7 +106,7 @@ impl Endpoint {
             .get_mut(rpc.session.0)
             .ok_or(Refused::NoSession)?;
         let outcome = session.reply(now, rpc.id, body, &mut self.shared);
-        self.settle(rpc.session);
+        self.reschedule(rpc.session);
         outcome
     }
 
@@ -120,7 +120,7 @@ impl Endpoint {
             .get_mut(rpc.session.0)
             .ok_or(Refused::NoSession)?;
         let outcome = session.abort(now, rpc.id, code);
-        self.settle(rpc.session);
+        self.reschedule(rpc.session);
         outcome
     }
 
@@ -131,7 +131,7 @@ impl Endpoint {
             return false;
         };
         let was_live = session.cancel(now, rpc.id, CallFailure::Cancelled, &mut self.shared);
-        self.settle(rpc.session);
+        self.reschedule(rpc.session);
         was_live
     }
 
@@ -146,7 +146,7 @@ impl Endpoint {
             return;
         };
         live.close(code, &mut self.shared);
-        self.settle(session);
+        self.reschedule(session);
     }
 
     /// Closes all sessions.
@@ -185,7 +185,7 @@ impl Endpoint {
         for number in accepts {
             self.remove_accept(SessionIndex(number));
         }
-        self.ready = Ready::new();
+        self.ready = ReadyQueue::new();
         while self.stateless.pop().is_some() {}
     }
 
@@ -198,7 +198,7 @@ impl Endpoint {
         for number in all {
             if let Some(session) = self.sessions.get_mut(number) {
                 session.ask_for_acks();
-                self.settle(SessionIndex(number));
+                self.reschedule(SessionIndex(number));
             }
         }
     }
@@ -221,11 +221,11 @@ impl Endpoint {
     ) -> Result<RpcId, Refused> {
         let live = self.sessions.get_mut(session.0).ok_or(Refused::NoSession)?;
         let outcome = live.call(now, body, kind, &mut self.shared);
-        self.settle(session);
+        self.reschedule(session);
         outcome.map(|id| RpcId { session, id })
     }
 
-    pub(super) fn settle_connect(&mut self, id: ConnectId) {
+    pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;
         };

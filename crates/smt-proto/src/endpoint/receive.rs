@@ -16,7 +16,7 @@ use smt_wire::{
 use super::{Endpoint, Sender};
 use crate::error::{SessionEnd, Unavailability};
 use crate::establish::server::Accept;
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
 use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
@@ -79,7 +79,7 @@ impl Endpoint {
             return;
         };
         session.handle_trimmed(now, &header, &mut self.shared);
-        self.settle(index);
+        self.reschedule(index);
     }
 
     /// The carrier reports that a peer is unreachable. A hint: it makes live sessions ask, and a
@@ -102,7 +102,7 @@ impl Endpoint {
         for index in with_host.collect::<Vec<_>>() {
             if let Some(session) = self.sessions.get_mut(index.0) {
                 session.suspect(now);
-                self.settle(index);
+                self.reschedule(index);
             }
         }
     }
@@ -121,7 +121,7 @@ impl Endpoint {
                 };
                 if let Some(connect) = self.connects.get_mut(id.0) {
                     connect.handle_cookie(now, cookie.cookie);
-                    self.settle_connect(id);
+                    self.reschedule_connect(id);
                 }
             }
             Packet::VersionAnswer(answer) => {
@@ -150,7 +150,7 @@ impl Endpoint {
             return;
         };
         session.handle_data(now, data, &mut self.shared);
-        self.settle(index);
+        self.reschedule(index);
     }
 
     fn handle_control(&mut self, now: Time, path: Path, control: &Control<'_>, length: usize) {
@@ -161,7 +161,7 @@ impl Endpoint {
             .filter(|session| is_on(session.path, path))
         {
             session.handle_control(now, control, &mut self.shared);
-            self.settle(index);
+            self.reschedule(index);
         } else if let Some(id) = self.connect_at(path, index) {
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
@@ -188,7 +188,7 @@ impl Endpoint {
                 path,
                 peer,
             });
-            self.settle(index);
+            self.reschedule(index);
         } else {
             self.handle_alien(now, path, index, length);
         }
@@ -242,7 +242,7 @@ impl Endpoint {
                 .is_some_and(|token| is_equal(&token, &reset.token));
             if is_genuine {
                 session.end(SessionEnd::Reset, &mut self.shared);
-                self.settle(index);
+                self.reschedule(index);
             } else {
                 self.shared.statistics.controls_forged += 1;
             }
@@ -264,14 +264,14 @@ impl Endpoint {
     fn handle_handshake(&mut self, now: Time, path: Path, packet: &Handshake<'_>, length: usize) {
         let index = packet.destination;
         if let Some(id) = self.connect_at(path, index) {
-            let maker = Maker {
+            let factory = SessionFactory {
                 config: &self.shared.config,
                 setup: &self.setup,
             };
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
             };
-            let progress = connect.handle_handshake(now, packet, &maker);
+            let progress = connect.handle_handshake(now, packet, &factory);
             self.progress(now, id, progress);
             return;
         }
@@ -409,7 +409,7 @@ impl Endpoint {
         packet: &Handshake<'_>,
         length: usize,
     ) {
-        let maker = Maker {
+        let factory = SessionFactory {
             config: &self.shared.config,
             setup: &self.setup,
         };
@@ -426,7 +426,7 @@ impl Endpoint {
                 return;
             }
         }
-        if !accept.handle_handshake(now, packet, length, &maker) {
+        if !accept.handle_handshake(now, packet, length, &factory) {
             self.shared.statistics.handshakes_failed += 1;
         }
         // It has padded each of its datagrams: what it is told is a fraction of that.

@@ -7,9 +7,9 @@ use smt_wire::SessionIndex;
 use super::{Endpoint, Sender};
 use crate::error::ConnectError;
 use crate::establish::client::Progress;
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event};
-use crate::memory::cipher_cache::Warmth;
+use crate::memory::cipher_cache::CipherSlot;
 use crate::time::Time;
 
 impl Endpoint {
@@ -34,18 +34,18 @@ impl Endpoint {
 
     /// Brings the books of a session up to date after any change: its place in the queue of senders, its
     /// timer, its ciphers' tables, and its end.
-    pub(super) fn settle(&mut self, index: SessionIndex) {
+    pub(super) fn reschedule(&mut self, index: SessionIndex) {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
-        session.book_served(&mut self.shared);
-        if session.is_settled(&self.shared) {
+        session.account_served(&mut self.shared);
+        if session.is_schedule_current(&self.shared) {
             return;
         }
-        if !session.has_settled_warmth() {
-            session.warm_up(&mut self.shared);
-            self.cool_guests();
-            return self.settle(index);
+        if !session.is_cipher_slot_current() {
+            session.cache_ciphers(&mut self.shared);
+            self.drop_transient_ciphers();
+            return self.reschedule(index);
         }
         if session.has_output(&self.shared) {
             let (rank, sender) = (session.rank(), Sender::Session(index));
@@ -68,13 +68,15 @@ impl Endpoint {
     }
 
     /// Sessions that are not to keep their ciphers' tables give them up for others.
-    fn cool_guests(&mut self) {
-        let most = self.shared.config.warm_sessions;
-        while let Some(index) = self.shared.warm.surplus_guest(most) {
+    fn drop_transient_ciphers(&mut self) {
+        let most = self.shared.config.cipher_cache_sessions;
+        while let Some(index) = self.shared.cipher_cache.surplus_transient(most) {
             let session = self.sessions.get_mut(index.0);
             // It may have rested and come back as one that keeps them.
-            if let Some(guest) = session.filter(|session| session.warmth == Warmth::Guest) {
-                guest.cool(&mut self.shared);
+            if let Some(transient) =
+                session.filter(|session| session.cipher_slot == CipherSlot::Transient)
+            {
+                transient.drop_ciphers(&mut self.shared);
             }
         }
     }
@@ -91,7 +93,7 @@ impl Endpoint {
     /// What has come of a connect: a session, another attempt, an error.
     pub(super) fn progress(&mut self, now: Time, id: ConnectId, progress: Progress) {
         match progress {
-            Progress::Waiting => self.settle_connect(id),
+            Progress::Waiting => self.reschedule_connect(id),
             Progress::Restart => self.restart(now, id),
             Progress::Live(session, peer) => {
                 self.remove_connect(id);
@@ -102,7 +104,7 @@ impl Endpoint {
                     session: index,
                     peer,
                 });
-                self.settle(index);
+                self.reschedule(index);
             }
             Progress::Failed(error) => {
                 self.remove_connect(id);
@@ -149,7 +151,7 @@ impl Endpoint {
             return;
         };
         tracing::debug!(%index, path = %session.path, "session has ended");
-        self.shared.warm.leave(session.warmth);
+        self.shared.cipher_cache.leave(session.cipher_slot);
         if session.side() == Side::Server {
             self.session_shares.remove(session.path.remote.ip());
         }
@@ -164,7 +166,7 @@ impl Endpoint {
         };
         session.timer = None;
         session.handle_timeout(now, &mut self.shared);
-        self.settle(index);
+        self.reschedule(index);
     }
 
     fn time_connect(&mut self, now: Time, id: ConnectId) {
@@ -186,7 +188,7 @@ impl Endpoint {
             self.progress(now, id, Progress::Failed(ConnectError::IndicesUsedUp));
             return;
         };
-        let maker = Maker {
+        let factory = SessionFactory {
             config: &self.shared.config,
             setup: &self.setup,
         };
@@ -194,7 +196,7 @@ impl Endpoint {
             return;
         };
         self.connect_of.remove(&connect.index());
-        let progress = connect.restart(now, first, &maker);
+        let progress = connect.restart(now, first, &factory);
         self.connect_of.insert(connect.index(), id);
         self.progress(now, id, progress);
     }

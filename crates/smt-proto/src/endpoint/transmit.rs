@@ -113,11 +113,11 @@ impl Endpoint {
         if self.is_pull_due(now) && self.policy.may_pull(now) {
             self.shared.grants.wake();
         }
-        let unasked = std::mem::take(&mut self.shared.unasked);
-        if unasked > 0 {
-            self.policy.came_unasked(now, unasked);
+        let unscheduled_arrived = std::mem::take(&mut self.shared.unscheduled_arrived);
+        if unscheduled_arrived > 0 {
+            self.policy.came_unscheduled(now, unscheduled_arrived);
         }
-        if !self.ask_for_cuts(now) {
+        if !self.ask_for_trimmed(now) {
             return;
         }
         self.shared.grants.measure(now);
@@ -125,23 +125,23 @@ impl Endpoint {
             return;
         }
         let config = &self.shared.config;
-        let is_full = self.shared.books.are_full(config.memory_max);
-        let is_for_nobody = self.shared.books.are_untaken(config.memory_max);
+        let is_full = self.shared.memory.is_full(config.memory_max);
+        let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
         // What nobody takes grows by each message that becomes whole, but for replies: somebody waits for those, and
         // perhaps takes no message before.
         let sessions = &self.sessions;
-        let helps = |rpc: RpcId| {
+        let frees_memory = |rpc: RpcId| {
             let session = sessions.get(rpc.session.0);
             !is_for_nobody || session.is_some_and(|session| session.is_own(rpc.id))
         };
         let (policy, limit) = (self.policy.as_mut(), config.incoming_max);
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, policy, (limit, is_full), helps) {
+        for granted in grants.decide(now, policy, (limit, is_full), frees_memory) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
                 let bytes = session.grant(now, granted, &mut self.shared);
                 self.policy.spend(now, bytes);
-                self.settle(index);
+                self.reschedule(index);
             }
         }
     }
@@ -154,27 +154,27 @@ impl Endpoint {
     fn has_grants_to_decide(&self, now: Time) -> bool {
         let shared = &self.shared;
         shared.grants.is_dirty()
-            || shared.unasked > 0
-            || !shared.cuts.is_empty()
+            || shared.unscheduled_arrived > 0
+            || !shared.trimmed_queue.is_empty()
             || self.is_pull_due(now)
     }
 
-    /// Asks for what was cut on the way, at the policy's pace. Whether nothing of it waits any longer.
-    fn ask_for_cuts(&mut self, now: Time) -> bool {
+    /// Asks for what was trimmed on the way, at the policy's pace. Whether nothing of it waits any longer.
+    fn ask_for_trimmed(&mut self, now: Time) -> bool {
         // Under another policy than when they were noted, timers ask.
         let pulls = self.shared.grants.pulling().is_some();
-        while let Some(cut) = self.shared.cuts.first() {
-            let index = cut.rpc.session;
+        while let Some(part) = self.shared.trimmed_queue.first() {
+            let index = part.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                let question = session.question_about(&cut).filter(|_| pulls);
-                if question.is_some() && !self.policy.may_pull(now) {
+                let retry = session.resend_for(&part).filter(|_| pulls);
+                if retry.is_some() && !self.policy.may_pull(now) {
                     return false;
                 }
-                let bytes = session.cut_is_over(&cut, question, &mut self.shared);
+                let bytes = session.trimmed_is_over(&part, retry, &mut self.shared);
                 self.policy.spend(now, bytes);
-                self.settle(index);
+                self.reschedule(index);
             }
-            self.shared.cuts.pop();
+            self.shared.trimmed_queue.pop();
         }
         true
     }
@@ -189,7 +189,7 @@ impl Endpoint {
         session.ready = None;
         session.write(now, &mut self.shared, batch);
         let path = session.path;
-        self.settle(index);
+        self.reschedule(index);
         Some(path)
     }
 

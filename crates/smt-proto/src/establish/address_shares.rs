@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Counts by address and by prefix.
 #[derive(Debug, Default)]
-pub(crate) struct Shares {
+pub(crate) struct AddressShares {
     of_prefix: BTreeMap<IpAddr, usize>,
     of_address: BTreeMap<IpAddr, usize>,
     /// The same by number; addresses by prefix before that.
@@ -39,7 +39,7 @@ impl Excess {
     }
 }
 
-impl Shares {
+impl AddressShares {
     /// How many the network of an address has.
     pub(crate) fn of_prefix(&self, address: IpAddr) -> usize {
         let count = self.of_prefix.get(&prefix_of(address));
@@ -128,8 +128,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn shares(of: &[(&str, usize)]) -> Shares {
-        let mut shares = Shares::default();
+    fn shares(of: &[(&str, usize)]) -> AddressShares {
+        let mut shares = AddressShares::default();
         for (address, count) in of {
             (0..*count).for_each(|_| shares.add(ip(address)));
         }

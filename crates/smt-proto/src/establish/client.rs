@@ -18,7 +18,7 @@ use crate::error::{ConnectError, Unavailability};
 use crate::establish::agreement::Indices;
 use crate::establish::agreement::{agree, client_params};
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX};
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::event::ConnectId;
 use crate::key_exchange::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{
@@ -26,7 +26,7 @@ use crate::limits::{
     STALE_HINTS,
 };
 use crate::recovery::jitter::Jitter;
-use crate::recovery::retry_timer::Question;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
 use crate::session::Session;
@@ -63,7 +63,7 @@ struct Attempt {
     assembly: FlightAssembly,
     /// Before a flight is repeated for the first time.
     first_wait: Duration,
-    question: Question,
+    retry: RetryTimer,
     must_send: bool,
     /// Questions asked when the first unreachable hint came.
     asked_before_hint: Option<u32>,
@@ -93,7 +93,7 @@ impl Connect {
         (id, path): (ConnectId, Path),
         (server_name, deadline): (&str, Duration),
         first: (SessionIndex, [u8; 16]),
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
         Ok(Self {
             id,
@@ -101,7 +101,7 @@ impl Connect {
             server_name: server_name.to_owned(),
             began: now,
             deadline: now + deadline,
-            attempt: Attempt::new(now, server_name, first, maker)?,
+            attempt: Attempt::new(now, server_name, first, factory)?,
             refusals: 0,
             last_failure: None,
             has_answered: false,
@@ -115,9 +115,9 @@ impl Connect {
         &mut self,
         now: Time,
         first: (SessionIndex, [u8; 16]),
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Progress {
-        match Attempt::new(now, &self.server_name, first, maker) {
+        match Attempt::new(now, &self.server_name, first, factory) {
             Ok(attempt) => {
                 self.attempt = attempt;
                 Progress::Waiting
@@ -135,7 +135,7 @@ impl Connect {
         &mut self,
         now: Time,
         packet: &Handshake<'_>,
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Progress {
         let attempt = &mut self.attempt;
         let is_next = packet.flight == attempt.flight.number + 1 && packet.flight <= FLIGHTS_MAX;
@@ -165,7 +165,7 @@ impl Connect {
                 Ok(()) | Err(_) => Progress::Waiting,
             };
         }
-        match attempt.advance(now, self.path, (packet.flight, &body), maker) {
+        match attempt.advance(now, self.path, (packet.flight, &body), factory) {
             Ok(()) => {
                 if let Some((_, peer)) = &attempt.session {
                     self.unproven_key.clone_from(&peer.key_name);
@@ -206,7 +206,7 @@ impl Connect {
             // Only the first is answered at once: a cookie is small, a flight is not.
             if attempt.cookie.is_empty() {
                 attempt.must_send = true;
-                attempt.question = Question::new(now, attempt.first_wait);
+                attempt.retry = RetryTimer::new(now, attempt.first_wait);
             }
             attempt.cookie = cookie.to_vec();
         }
@@ -230,13 +230,11 @@ impl Connect {
             return Progress::Waiting;
         }
         match attempt.asked_before_hint {
-            Some(asked) if asked < attempt.question.asked => {
-                Progress::Failed(ConnectError::NoServer)
-            }
+            Some(asked) if asked < attempt.retry.asked => Progress::Failed(ConnectError::NoServer),
             Some(_) => Progress::Waiting,
             None => {
-                attempt.asked_before_hint = Some(attempt.question.asked);
-                attempt.question.hurry(now + STALE_HINTS);
+                attempt.asked_before_hint = Some(attempt.retry.asked);
+                attempt.retry.hurry(now + STALE_HINTS);
                 Progress::Waiting
             }
         }
@@ -248,7 +246,7 @@ impl Connect {
         if self.attempt.has_answer || self.attempt.has_failed {
             return Progress::Waiting;
         }
-        self.attempt.question.hurry(now + STALE_HINTS);
+        self.attempt.retry.hurry(now + STALE_HINTS);
         self.refuse_attempt(ConnectError::Unavailable(why))
     }
 
@@ -267,23 +265,23 @@ impl Connect {
             });
         }
         let attempt = &mut self.attempt;
-        if attempt.question.due <= now {
+        if attempt.retry.due <= now {
             if attempt.has_failed {
                 return Progress::Restart;
             }
-            if attempt.question.asked >= ATTEMPT_QUESTIONS {
+            if attempt.retry.asked >= ATTEMPT_QUESTIONS {
                 // Only what comes in a row is believed: this attempt nobody has refused.
                 self.refusals = 0;
                 return Progress::Restart;
             }
-            attempt.question.ask(now, HANDSHAKE_RETRY_MAX);
+            attempt.retry.ask(now, HANDSHAKE_RETRY_MAX);
             attempt.must_send = true;
         }
         Progress::Waiting
     }
 
     pub(crate) fn due(&self) -> Time {
-        self.deadline.min(self.attempt.question.due)
+        self.deadline.min(self.attempt.retry.due)
     }
 
     pub(crate) fn has_output(&self) -> bool {
@@ -345,10 +343,10 @@ impl Attempt {
         now: Time,
         server_name: &str,
         (index, token): (SessionIndex, [u8; 16]),
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
-        let mut key_exchange = maker.provider().client(server_name)?;
-        let params = client_params(maker.config, maker.provider(), index);
+        let mut key_exchange = factory.provider().client(server_name)?;
+        let params = client_params(factory.config, factory.provider(), index);
         key_exchange.sent_params(&params);
         let bytes = key_exchange.next_flight().unwrap_or_default();
         // Attempts that begin together would have their answers fill a queue together again and again.
@@ -364,7 +362,7 @@ impl Attempt {
             cookie: Vec::new(),
             assembly: FlightAssembly::default(),
             first_wait,
-            question: Question::new(now, first_wait),
+            retry: RetryTimer::new(now, first_wait),
             must_send: true,
             asked_before_hint: None,
             session: None,
@@ -379,10 +377,10 @@ impl Attempt {
         now: Time,
         path: Path,
         (number, body): (u8, &[u8]),
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
-        self.question = Question::new(now, self.first_wait);
+        self.retry = RetryTimer::new(now, self.first_wait);
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
         if number == 2 {
             let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
@@ -400,7 +398,7 @@ impl Attempt {
         if received.is_ok()
             && let Some(finished) = self.key_exchange.finished()
         {
-            self.begin_session(now, path, finished, maker)?;
+            self.begin_session(now, path, finished, factory)?;
         }
         if next.is_some() || self.session.is_some() && number == 2 {
             let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
@@ -423,10 +421,10 @@ impl Attempt {
         now: Time,
         path: Path,
         finished: crate::key_exchange::Finished,
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Result<(), HandshakeFailure> {
         let agreement = agree(
-            maker.config,
+            factory.config,
             Side::Client,
             &self.params,
             &self.server_params,
@@ -440,10 +438,10 @@ impl Attempt {
             remote,
             token: self.token,
         };
-        let keys = maker
+        let keys = factory
             .keys(Side::Client, indices, finished.secrets)
             .map_err(|error| malformed(&error))?;
-        let session = Session::new((now, path), indices, keys, agreement, maker);
+        let session = Session::new((now, path), indices, keys, agreement, factory);
         self.session = Some((Box::new(session), finished.peer));
         Ok(())
     }

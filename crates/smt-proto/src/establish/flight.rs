@@ -5,7 +5,7 @@
 
 use smt_wire::{COOKIE_MAX, FlightBody, Handshake, SessionIndex};
 
-use crate::collections::byte_ranges::{Range, Ranges};
+use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::limits::{DATAGRAM_FLOOR, DATAGRAM_LIMIT, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
 use crate::send::batch::Batch;
 
@@ -15,7 +15,7 @@ pub(crate) struct FlightAssembly {
     /// Who sends it and its length, as the first fragment says.
     name: Option<(SessionIndex, u32)>,
     bytes: Vec<u8>,
-    filled: Ranges,
+    filled: ByteRanges,
 }
 
 impl FlightAssembly {
@@ -41,7 +41,7 @@ impl FlightAssembly {
             self.bytes.resize(end, 0);
         }
         self.bytes[start..end].copy_from_slice(packet.fragment);
-        self.filled.insert(Range {
+        self.filled.insert(ByteRange {
             start: packet.offset,
             end: end as u32,
         });

@@ -10,7 +10,7 @@ use crate::time::Time;
 
 /// The addresses of connects in progress, and when something foreign has last come from each.
 #[derive(Default)]
-pub(crate) struct Foreign(BTreeMap<SocketAddr, Place>);
+pub(crate) struct NonSmtPackets(BTreeMap<SocketAddr, Place>);
 
 #[derive(Default)]
 struct Place {
@@ -18,7 +18,7 @@ struct Place {
     last: Option<Time>,
 }
 
-impl Foreign {
+impl NonSmtPackets {
     /// A connect to this address begins.
     pub(crate) fn begin(&mut self, remote: SocketAddr) {
         self.0.entry(remote).or_default().connects += 1;

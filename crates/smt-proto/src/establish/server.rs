@@ -13,7 +13,7 @@ use crate::error::Unavailability;
 use crate::establish::agreement::Indices;
 use crate::establish::agreement::{Disagreement, agree, server_params};
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute};
-use crate::establish::session_factory::Maker;
+use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
 use crate::key_exchange::{FailureKind, Finished, HandshakeFailure, KeyExchange, PeerIdentity};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
@@ -88,7 +88,7 @@ impl Accept {
         now: Time,
         packet: &Handshake<'_>,
         length: usize,
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> bool {
         self.bytes_received += length;
         if packet.flight + 2 == self.expected && packet.offset == 0 {
@@ -109,7 +109,7 @@ impl Accept {
         self.assembly = FlightAssembly::default();
         self.expected += 2;
         let advanced = or_logged(self.path, FlightBody::parse(&body))
-            .and_then(|body| self.advance(now, packet.flight, body, maker));
+            .and_then(|body| self.advance(now, packet.flight, body, factory));
         let is_unanswered = packet.flight == 1 && self.flight.is_none();
         if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
             // Forged or damaged, and nothing was answered: the genuine flight may still come. Not for ever: TLS may have
@@ -203,10 +203,10 @@ impl Accept {
         now: Time,
         number: u8,
         body: FlightBody<'_>,
-        maker: &Maker<'_>,
+        factory: &SessionFactory<'_>,
     ) -> Option<()> {
         if number == 1 {
-            self.begin(body.params, maker)?;
+            self.begin(body.params, factory)?;
         }
         let key_exchange = self.key_exchange.as_mut()?;
         let received = key_exchange.receive(number, body.params, body.key_exchange);
@@ -227,15 +227,15 @@ impl Accept {
             self.must_send = true;
         }
         if let Some(finished) = finished {
-            self.begin_session(now, finished, maker)?;
+            self.begin_session(now, finished, factory)?;
         }
         or_logged(self.path, received)
     }
 
     /// Answers the client's parameters.
-    fn begin(&mut self, client: &[u8], maker: &Maker<'_>) -> Option<()> {
+    fn begin(&mut self, client: &[u8], factory: &SessionFactory<'_>) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
-        let params = server_params(maker.config, maker.provider(), self.index, client);
+        let params = server_params(factory.config, factory.provider(), self.index, client);
         let disagrees = matches!(
             params,
             Err(Disagreement::Version | Disagreement::KeyExchange)
@@ -245,7 +245,7 @@ impl Accept {
         if !names_itself {
             return None;
         }
-        let key_exchange = maker.provider().server(client);
+        let key_exchange = factory.provider().server(client);
         let of_kind = |failure: &HandshakeFailure| failure.kind == FailureKind::NoCommonParameters;
         let disagrees = key_exchange.as_ref().err().is_some_and(of_kind);
         self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
@@ -257,20 +257,28 @@ impl Accept {
         Some(())
     }
 
-    fn begin_session(&mut self, now: Time, finished: Finished, maker: &Maker<'_>) -> Option<()> {
+    fn begin_session(
+        &mut self,
+        now: Time,
+        finished: Finished,
+        factory: &SessionFactory<'_>,
+    ) -> Option<()> {
         let (client, server) = (&self.client_params, &self.server_params);
-        let agreement = or_logged(self.path, agree(maker.config, Side::Server, client, server))?;
+        let agreement = or_logged(
+            self.path,
+            agree(factory.config, Side::Server, client, server),
+        )?;
         let indices = Indices {
             own: self.index,
             remote: self.remote,
             token: self.token,
         };
-        let keys = maker.keys(Side::Server, indices, finished.secrets);
+        let keys = factory.keys(Side::Server, indices, finished.secrets);
         let keys = or_logged(self.path, keys)?;
-        let session = Session::new((now, self.path), indices, keys, agreement, maker);
+        let session = Session::new((now, self.path), indices, keys, agreement, factory);
         self.session = Some((Box::new(session), finished.peer));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
-        self.is_validated |= maker.provider().kind() == smt_wire::KeyExchange::Tls13;
+        self.is_validated |= factory.provider().kind() == smt_wire::KeyExchange::Tls13;
         Some(())
     }
 }

@@ -14,7 +14,7 @@ use crate::establish::agreement::Indices;
 use crate::key_exchange::KeyExchangeProvider;
 
 /// The libraries behind an endpoint, as its owner chose them.
-pub(crate) struct Setup {
+pub(crate) struct CryptoContext {
     pub(crate) provider: Arc<dyn KeyExchangeProvider>,
     pub(crate) aead: Arc<dyn AeadProvider>,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
@@ -23,12 +23,12 @@ pub(crate) struct Setup {
 
 /// What a handshake of either side is made with.
 #[derive(Clone, Copy)]
-pub(crate) struct Maker<'a> {
+pub(crate) struct SessionFactory<'a> {
     pub(crate) config: &'a Config,
-    pub(crate) setup: &'a Setup,
+    pub(crate) setup: &'a CryptoContext,
 }
 
-impl Setup {
+impl CryptoContext {
     pub(crate) fn new(provider: Arc<dyn KeyExchangeProvider>, table_salt: Salt) -> Self {
         Self {
             provider,
@@ -39,7 +39,7 @@ impl Setup {
     }
 }
 
-impl Maker<'_> {
+impl SessionFactory<'_> {
     pub(crate) fn provider(&self) -> &dyn KeyExchangeProvider {
         self.setup.provider.as_ref()
     }
@@ -115,12 +115,12 @@ mod tests {
     }
 
     fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
-        let setup = Setup::new(Arc::new(NoExchange), Salt(0));
+        let setup = CryptoContext::new(Arc::new(NoExchange), Salt(0));
         let config = Config {
             version,
             ..Config::default()
         };
-        let maker = Maker {
+        let factory = SessionFactory {
             config: &config,
             setup: &setup,
         };
@@ -129,7 +129,7 @@ mod tests {
             remote: SessionIndex(2),
             token: [0; 16],
         };
-        maker.keys(Side::Client, indices, secrets).is_ok()
+        factory.keys(Side::Client, indices, secrets).is_ok()
     }
 
     fn real() -> SessionSecrets {

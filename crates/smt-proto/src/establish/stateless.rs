@@ -10,9 +10,9 @@ use std::sync::Arc;
 use smt_carrier::Path;
 use smt_wire::{Cookie, Reset, SessionIndex, Unavailable, VersionAnswer};
 
-use crate::collections::address_token_buckets::Rates;
+use crate::collections::address_token_buckets::AddressTokenBuckets;
 use crate::collections::id_map::Salt;
-use crate::collections::token_bucket::Rate;
+use crate::collections::token_bucket::TokenBucket;
 use crate::error::Unavailability;
 use crate::key_exchange::{MacPurpose, TokenMac};
 use crate::limits::{
@@ -27,11 +27,11 @@ pub(crate) struct Stateless {
     /// The run of this host: its cookies are of no use in the next, whose clock begins where this one's did.
     boot: u32,
     mac: Arc<dyn TokenMac>,
-    cookies: Rate,
-    cookies_by_address: Rates,
-    resets: Rate,
-    versions: Rate,
-    refusals: Rate,
+    cookies: TokenBucket,
+    cookies_by_address: AddressTokenBuckets,
+    resets: TokenBucket,
+    versions: TokenBucket,
+    refusals: TokenBucket,
     queue: VecDeque<(Path, Vec<u8>)>,
 }
 
@@ -42,11 +42,11 @@ impl Stateless {
             version,
             boot,
             mac,
-            cookies: Rate::new(COOKIES_PER_SECOND),
-            cookies_by_address: Rates::new(COOKIES_PER_ADDRESS, salt),
-            resets: Rate::new(ANSWERS_PER_SECOND),
-            versions: Rate::new(ANSWERS_PER_SECOND),
-            refusals: Rate::new(ANSWERS_PER_SECOND),
+            cookies: TokenBucket::new(COOKIES_PER_SECOND),
+            cookies_by_address: AddressTokenBuckets::new(COOKIES_PER_ADDRESS, salt),
+            resets: TokenBucket::new(ANSWERS_PER_SECOND),
+            versions: TokenBucket::new(ANSWERS_PER_SECOND),
+            refusals: TokenBucket::new(ANSWERS_PER_SECOND),
             queue: VecDeque::new(),
         }
     }

@@ -81,7 +81,7 @@ pub struct Pulling {
 impl Pulling {
     /// Whether more of a message is to be on its way.
     #[must_use]
-    pub fn is_hungry(&self, message: &Grantable) -> bool {
+    pub fn wants_pull(&self, message: &Grantable) -> bool {
         let most = message.arrived.saturating_add(self.window.max(1));
         message.granted < message.length.min(most)
     }
@@ -108,7 +108,7 @@ pub trait GrantPolicy: Send {
         decisions: &mut Vec<Granted>,
     );
 
-    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network has cut is asked
+    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network has trimmed is asked
     /// for again at its pace.
     fn pulls(&self) -> Option<Pulling> {
         None
@@ -123,7 +123,7 @@ pub trait GrantPolicy: Send {
     fn spend(&mut self, _now: Time, _bytes: u32) {}
 
     /// So many bytes have come that were not let go.
-    fn came_unasked(&mut self, _now: Time, _bytes: u32) {}
+    fn came_unscheduled(&mut self, _now: Time, _bytes: u32) {}
 
     /// When something that waits may go. Nothing waits: no time.
     fn next_timeout(&self) -> Option<Time> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The books of what is granted: which incoming messages need grants, and how much all of them hold (SPEC §9.2).
 //!
-//! [`Grants`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
+//! [`GrantScheduler`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
 //! which a [`GrantPolicy`] is shown them; the policy decides.
 
 mod by_session;
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use by_session::BySession;
-use memory_pressure::OneAtATime;
-use pull_queue::Seats;
+use memory_pressure::MemoryPressure;
+use pull_queue::PullQueue;
 pub(crate) use usage::Progress;
 use usage::{Usage, Verdict};
 
@@ -26,7 +26,7 @@ use crate::time::Time;
 
 /// The messages of an endpoint that need grants, or have not used up those they hold.
 #[derive(Debug, Default)]
-pub(crate) struct Grants {
+pub(crate) struct GrantScheduler {
     messages: BTreeMap<RpcId, Entry>,
     /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
@@ -35,7 +35,7 @@ pub(crate) struct Grants {
     sender_limited: BySession,
     by_age: BTreeMap<u64, RpcId>,
     /// For a policy that pulls.
-    seats: Seats,
+    pull_queue: PullQueue,
     /// Messages that do not use what they were granted, until more of them comes.
     passed_over: BTreeMap<RpcId, Entry>,
     /// Bytes granted and not arrived, of all messages but those that are limited by their senders; and of those.
@@ -46,7 +46,7 @@ pub(crate) struct Grants {
     order: u64,
     is_dirty: bool,
     /// Whose turn it is while memory is full.
-    turns: OneAtATime,
+    turns: MemoryPressure,
     /// The last look for the next one was long: there is none before.
     look_from: Option<Time>,
     /// What was shown at the last decision: its room is used again.
@@ -121,7 +121,7 @@ impl Entry {
     }
 }
 
-impl Grants {
+impl GrantScheduler {
     /// From now on a policy decides that pulls like this, or does not pull.
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
@@ -129,10 +129,10 @@ impl Grants {
             .into_iter()
             .filter_map(|rpc| self.take_out(rpc))
             .collect();
-        self.seats.clear(pulling);
+        self.pull_queue.clear(pulling);
         for mut entry in entries {
             entry.forget_usage();
-            self.seats.sit(&mut entry);
+            self.pull_queue.insert(&mut entry);
             self.put_in(entry);
         }
         self.passed_over.values_mut().for_each(Entry::forget_usage);
@@ -140,7 +140,7 @@ impl Grants {
     }
 
     pub(crate) fn pulling(&self) -> Option<Pulling> {
-        self.seats.pulling()
+        self.pull_queue.pulling()
     }
 
     /// Something may have changed that [`Self::decide`] does not know of: the policy's time has come.
@@ -169,7 +169,7 @@ impl Grants {
         if entry.needs_grants() && progress.arrived > before.message.arrived {
             self.turns.forget(rpc);
         }
-        self.seats.sit_again(&before, &mut entry);
+        self.pull_queue.update_place(&before, &mut entry);
         self.put_in(entry);
     }
 
@@ -221,7 +221,7 @@ impl Grants {
 
     fn leave(&mut self, rpc: RpcId) -> Option<Entry> {
         let entry = self.take_out(rpc)?;
-        self.seats.leave(&entry);
+        self.pull_queue.leave(&entry);
         Some(entry)
     }
 
@@ -278,7 +278,7 @@ impl Grants {
         now: Time,
         policy: &mut dyn GrantPolicy,
         (limit, is_full): (u32, bool),
-        helps: impl Fn(RpcId) -> bool,
+        frees_memory: impl Fn(RpcId) -> bool,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
         let is_idle = self.by_left.is_empty() && self.pulling().is_none();
@@ -294,7 +294,7 @@ impl Grants {
             sender_limited: self.outstanding_limited,
         };
         if is_full {
-            shown.extend(self.one_at_a_time(now, helps));
+            shown.extend(self.under_memory_pressure(now, frees_memory));
         } else {
             self.turns.clear();
             self.look_from = None;
@@ -322,7 +322,11 @@ impl Grants {
 
     /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those. So
     /// after a long walk there is a pause: walking takes a tenth of the time at most, since a step takes some 0.1 us.
-    fn one_at_a_time(&mut self, now: Time, helps: impl Fn(RpcId) -> bool) -> Option<Grantable> {
+    fn under_memory_pressure(
+        &mut self,
+        now: Time,
+        frees_memory: impl Fn(RpcId) -> bool,
+    ) -> Option<Grantable> {
         let may_look = self.look_from.is_none_or(|from| from <= now);
         let mut steps = 0;
         let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
@@ -333,7 +337,7 @@ impl Grants {
         });
         let next = self
             .turns
-            .next(now, of, walked.filter(|message| helps(message.rpc)));
+            .next(now, of, walked.filter(|message| frees_memory(message.rpc)));
         if may_look {
             let pause = RESEND_INTERVAL.max(Duration::from_micros(steps));
             self.look_from = (steps > WALK).then(|| now + pause);
@@ -349,7 +353,7 @@ impl Grants {
         }
         let of = |rpc| self.messages.get(&rpc).map(|entry| entry.message);
         if self.pulling().is_some() {
-            shown.extend(self.seats.in_turn(budget).take(most).filter_map(of));
+            shown.extend(self.pull_queue.in_turn(budget).take(most).filter_map(of));
         }
         if let Some((order, oldest)) = self.by_age.first_key_value()
             && shown.iter().all(|message| message.order != *order)

@@ -13,7 +13,7 @@ use crate::message::incoming::Incoming;
 
 /// The books.
 #[derive(Debug)]
-pub(crate) struct Books {
+pub(crate) struct MemoryAccount {
     held: usize,
     promised: usize,
     /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and how many may be.
@@ -25,7 +25,7 @@ pub(crate) struct Books {
     served: usize,
 }
 
-impl Default for Books {
+impl Default for MemoryAccount {
     fn default() -> Self {
         Self {
             held: 0,
@@ -38,7 +38,7 @@ impl Default for Books {
     }
 }
 
-impl Books {
+impl MemoryAccount {
     /// A message has begun.
     pub(crate) fn enter(&mut self, incoming: &Incoming) {
         self.held += incoming.memory();
@@ -64,7 +64,7 @@ impl Books {
     }
 
     /// Whether nothing more is to be begun with this much memory.
-    pub(crate) fn are_full(&self, most: usize) -> bool {
+    pub(crate) fn is_full(&self, most: usize) -> bool {
         self.used() >= most
     }
 
@@ -81,12 +81,12 @@ impl Books {
 
     /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and
     /// have never sent does not keep it out.
-    pub(crate) fn have_room(&self, most: usize) -> bool {
+    pub(crate) fn has_room(&self, most: usize) -> bool {
         self.held() < most
     }
 
     /// Whether delivered messages that nobody has taken are this much alone.
-    pub(crate) fn are_untaken(&self, most: usize) -> bool {
+    pub(crate) fn is_untaken_full(&self, most: usize) -> bool {
         self.untaken >= most
     }
 
@@ -111,18 +111,18 @@ impl Books {
     }
 
     /// Whether a peer of whose replies so much is kept gets no more: see [`are_beyond`].
-    pub(crate) fn keep_too_much(&self, kept: usize, most: usize) -> bool {
+    pub(crate) fn keeps_too_much(&self, kept: usize, most: usize) -> bool {
         are_beyond(self.replies, kept, most)
     }
 
     /// Whether a peer that has taken so much, by the replies that are kept and the requests that are served, may not have
     /// another request taken: see [`are_beyond`].
-    pub(crate) fn serve_too_much(&self, taken: usize, most: usize) -> bool {
+    pub(crate) fn serves_too_much(&self, taken: usize, most: usize) -> bool {
         are_beyond(self.replies + self.served, taken, most)
     }
 
     /// Whether replies take so much that those of which nobody has heard for a while are not kept any longer.
-    pub(crate) fn replies_press(&self, most: usize) -> bool {
+    pub(crate) fn is_pressed_by_replies(&self, most: usize) -> bool {
         self.replies >= most.saturating_add(most / REPLIES_SHARE)
     }
 
@@ -140,7 +140,7 @@ impl Books {
     }
 
     /// Whether so much waits for the application that what comes behind it has memory of its own.
-    pub(crate) fn have_backlog(&self, most: usize) -> bool {
+    pub(crate) fn has_backlog(&self, most: usize) -> bool {
         self.untaken >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
     }
 
@@ -169,9 +169,9 @@ mod tests {
 
     /// Whether a peer that keeps so much gets no more while all keep so much.
     fn is_too_much(kept: usize, all: usize) -> bool {
-        let mut books = Books::default();
-        books.enter_reply(all);
-        books.keep_too_much(kept, MOST)
+        let mut memory = MemoryAccount::default();
+        memory.enter_reply(all);
+        memory.keeps_too_much(kept, MOST)
     }
 
     #[test]
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn nothing_begins_where_all_memory_is_used_to_the_byte() {
-        let mut books = Books::default();
-        books.set_untaken(MOST - 1);
-        assert!(books.may_begin(1, MOST) && !books.may_begin(2, MOST));
-        books.set_untaken(MOST);
-        assert!(!books.may_begin(0, MOST));
+        let mut memory = MemoryAccount::default();
+        memory.set_untaken(MOST - 1);
+        assert!(memory.may_begin(1, MOST) && !memory.may_begin(2, MOST));
+        memory.set_untaken(MOST);
+        assert!(!memory.may_begin(0, MOST));
     }
 
     #[test]
@@ -215,11 +215,11 @@ mod tests {
 
     #[test]
     fn requests_that_are_served_hold_up_new_ones_and_not_those_that_were_taken() {
-        let mut books = Books::default();
-        books.change_served(0, 2 * MOST / SERVED_BYTES);
-        assert!(books.serve_too_much(0, MOST));
+        let mut memory = MemoryAccount::default();
+        memory.change_served(0, 2 * MOST / SERVED_BYTES);
+        assert!(memory.serves_too_much(0, MOST));
         assert!(
-            !books.keep_too_much(REPLIES_MIN, MOST),
+            !memory.keeps_too_much(REPLIES_MIN, MOST),
             "they end when they are answered"
         );
     }

@@ -4,7 +4,7 @@
 //! An allocator gives large buffers back to the system, and the next body pays for its pages again: a fault for each
 //! 4 KB, which costs as much as opening them and more. A buffer from here has its pages, and has been initialised.
 //!
-//! 1. [`Spares::take`] yields a buffer of at least so many bytes: a spare one, or a new one.
+//! 1. [`BufferPool::take`] yields a buffer of at least so many bytes: a spare one, or a new one.
 //! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the kind that takes most
 //!    room, those beyond the bound go.
 //!
@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Spare buffers. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Spares(Arc<Mutex<Shelves>>);
+pub(crate) struct BufferPool(Arc<Mutex<FreeLists>>);
 
 /// A buffer that comes back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
-    spares: Spares,
+    buffer_pool: BufferPool,
 }
 
 #[derive(Debug)]
-struct Shelves {
+struct FreeLists {
     /// Buffers by their size.
     by_class: Vec<Vec<Vec<u8>>>,
     bytes: usize,
     bytes_max: usize,
 }
 
-impl Spares {
+impl BufferPool {
     /// None yet, and never more than so many bytes.
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(Mutex::new(Shelves {
+        Self(Arc::new(Mutex::new(FreeLists {
             by_class: Vec::new(),
             bytes: 0,
             bytes_max,
@@ -45,44 +45,44 @@ impl Spares {
     /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any that will do, else a
     /// new one.
     pub(crate) fn take(&self, least: usize, most: usize) -> Buffer {
-        let mut shelves = self.shelves();
-        let spare = shelves.take(most).or_else(|| shelves.take(least));
-        drop(shelves);
+        let mut free_lists = self.free_lists();
+        let recycled = free_lists.take(most).or_else(|| free_lists.take(least));
+        drop(free_lists);
         Buffer {
-            bytes: spare.unwrap_or_else(|| vec![0; Class::of(least).size()]),
-            spares: self.clone(),
+            bytes: recycled.unwrap_or_else(|| vec![0; Class::of(least).size()]),
+            buffer_pool: self.clone(),
         }
     }
 
-    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+    fn free_lists(&self) -> MutexGuard<'_, FreeLists> {
         // Whoever panicked did so elsewhere: nothing here does between two changes that belong together.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelves {
+impl FreeLists {
     /// A spare of so many bytes, and at most about half as many more.
     fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let first = Class::of(bytes).0.min(self.by_class.len());
-        let shelves = self.by_class[first..].iter_mut();
-        let spare = shelves.take(STEPS / 2 + 1).find_map(Vec::pop)?;
-        self.bytes -= spare.len();
-        Some(spare)
+        let free_lists = self.by_class[first..].iter_mut();
+        let recycled = free_lists.take(STEPS / 2 + 1).find_map(Vec::pop)?;
+        self.bytes -= recycled.len();
+        Some(recycled)
     }
 
     /// Keeps a buffer, and gives others back if there are too many.
-    fn put(&mut self, spare: Vec<u8>) {
-        if spare.len() > self.bytes_max {
+    fn put(&mut self, recycled: Vec<u8>) {
+        if recycled.len() > self.bytes_max {
             return;
         }
-        let class = Class::of(spare.len()).0;
+        let class = Class::of(recycled.len()).0;
         if self.by_class.len() <= class {
             self.by_class.resize_with(class + 1, Vec::new);
         }
-        self.bytes += spare.len();
-        self.by_class[class].push(spare);
+        self.bytes += recycled.len();
+        self.by_class[class].push(recycled);
         while self.bytes > self.bytes_max {
-            let room = |shelf: &&mut Vec<Vec<u8>>| shelf.len() * shelf.first().map_or(0, Vec::len);
+            let room = |list: &&mut Vec<Vec<u8>>| list.len() * list.first().map_or(0, Vec::len);
             let largest = self.by_class.iter_mut().max_by_key(room);
             let Some(given_back) = largest.and_then(Vec::pop) else {
                 return;
@@ -111,7 +111,7 @@ impl AsRef<[u8]> for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.spares.shelves().put(bytes);
+        self.buffer_pool.free_lists().put(bytes);
     }
 }
 
@@ -162,49 +162,52 @@ mod tests {
 
     #[test]
     fn what_was_dropped_is_taken_again() {
-        let spares = Spares::new(1 << 20);
-        let mut buffer = spares.take(10_000, 10_000);
+        let buffer_pool = BufferPool::new(1 << 20);
+        let mut buffer = buffer_pool.take(10_000, 10_000);
         buffer.bytes_mut()[0] = 7;
         let size = buffer.bytes().len();
         drop(buffer);
-        assert_eq!(spares.shelves().bytes, size);
-        let again = spares.take(6_000, 9_000);
+        assert_eq!(buffer_pool.free_lists().bytes, size);
+        let again = buffer_pool.take(6_000, 9_000);
         assert_eq!((again.bytes()[0], again.bytes().len()), (7, size));
-        assert_eq!(spares.shelves().bytes, 0);
+        assert_eq!(buffer_pool.free_lists().bytes, 0);
     }
 
     #[test]
     fn a_spare_for_all_comes_before_one_for_the_beginning() {
-        let spares = Spares::new(1 << 20);
-        let (small, large) = (spares.take(10_000, 0), spares.take(100_000, 0));
+        let buffer_pool = BufferPool::new(1 << 20);
+        let (small, large) = (buffer_pool.take(10_000, 0), buffer_pool.take(100_000, 0));
         drop((small, large));
-        let (first, second) = (spares.take(10_000, 100_000), spares.take(10_000, 100_000));
+        let (first, second) = (
+            buffer_pool.take(10_000, 100_000),
+            buffer_pool.take(10_000, 100_000),
+        );
         assert!(first.bytes().len() >= 100_000);
         assert!(second.bytes().len() < 20_000);
     }
 
     #[test]
     fn a_much_larger_one_is_not_wasted() {
-        let spares = Spares::new(1 << 20);
-        drop(spares.take(100_000, 100_000));
-        assert!(spares.take(10_000, 10_000).bytes().len() < 20_000);
+        let buffer_pool = BufferPool::new(1 << 20);
+        drop(buffer_pool.take(100_000, 100_000));
+        assert!(buffer_pool.take(10_000, 10_000).bytes().len() < 20_000);
     }
 
     #[test]
     fn beyond_the_bound_the_kind_that_takes_most_room_goes() {
-        let spares = Spares::new(100_000);
-        let small: Vec<Buffer> = (0..20).map(|_| spares.take(5_000, 5_000)).collect();
+        let buffer_pool = BufferPool::new(100_000);
+        let small: Vec<Buffer> = (0..20).map(|_| buffer_pool.take(5_000, 5_000)).collect();
         drop(small);
-        assert!(spares.shelves().bytes > 90_000);
-        drop(spares.take(40_000, 40_000));
-        let shelves = spares.shelves();
-        assert!(shelves.bytes <= 100_000);
-        let of = |bytes| shelves.by_class[Class::of(bytes).0].len();
+        assert!(buffer_pool.free_lists().bytes > 90_000);
+        drop(buffer_pool.take(40_000, 40_000));
+        let free_lists = buffer_pool.free_lists();
+        assert!(free_lists.bytes <= 100_000);
+        let of = |bytes| free_lists.by_class[Class::of(bytes).0].len();
         assert_eq!((of(40_000), of(5_000)), (1, 11));
-        drop(shelves);
-        drop(spares.take(200_000, 200_000));
+        drop(free_lists);
+        drop(buffer_pool.take(200_000, 200_000));
         assert!(
-            spares.shelves().take(200_000).is_none(),
+            buffer_pool.free_lists().take(200_000).is_none(),
             "larger than the bound"
         );
     }

@@ -14,86 +14,92 @@ use smt_wire::SessionIndex;
 
 /// How warm an endpoint's sessions are.
 #[derive(Debug, Default)]
-pub(crate) struct Warm {
+pub(crate) struct CipherCache {
     /// Sessions that keep their tables.
-    keepers: usize,
+    residents: usize,
     /// Sessions that are to give theirs up, in this order.
-    guests: VecDeque<SessionIndex>,
+    transients: VecDeque<SessionIndex>,
 }
 
 /// What a session does with the tables of its ciphers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Warmth {
+pub(crate) enum CipherSlot {
     /// It has none.
     #[default]
-    Cold,
+    Empty,
     /// It gives them up when others come.
-    Guest,
+    Transient,
     /// It keeps them.
-    Keeper,
+    Resident,
 }
 
-impl Warm {
+impl CipherCache {
     /// A session has made tables. Up to `most` keep them.
-    pub(crate) fn enter(&mut self, session: SessionIndex, most: usize) -> Warmth {
-        if self.keepers < most {
-            self.keepers += 1;
-            return Warmth::Keeper;
+    pub(crate) fn enter(&mut self, session: SessionIndex, most: usize) -> CipherSlot {
+        if self.residents < most {
+            self.residents += 1;
+            return CipherSlot::Resident;
         }
-        self.guests.push_back(session);
-        Warmth::Guest
+        self.transients.push_back(session);
+        CipherSlot::Transient
     }
 
     /// A session rests or has ended.
-    pub(crate) fn leave(&mut self, warmth: Warmth) {
-        self.keepers -= usize::from(warmth == Warmth::Keeper);
+    pub(crate) fn leave(&mut self, cipher_slot: CipherSlot) {
+        self.residents -= usize::from(cipher_slot == CipherSlot::Resident);
     }
 
     /// A guest that is to give its tables up, if there are more than a few, or than `most` if that is less. It may have
     /// rested or ended meanwhile.
-    pub(crate) fn surplus_guest(&mut self, most: usize) -> Option<SessionIndex> {
-        match self.guests.len() > most.min(GUESTS_MAX) {
-            true => self.guests.pop_front(),
+    pub(crate) fn surplus_transient(&mut self, most: usize) -> Option<SessionIndex> {
+        match self.transients.len() > most.min(TRANSIENTS_MAX) {
+            true => self.transients.pop_front(),
             false => None,
         }
     }
 }
 
 /// Guests that have tables: few, so that the memory that one gives up is at hand for the next one.
-const GUESTS_MAX: usize = 3;
+const TRANSIENTS_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entered<const N: usize>(warm: &mut Warm, sessions: [u64; N]) -> [Warmth; N] {
-        sessions.map(|index| warm.enter(SessionIndex(index), 2))
+    fn entered<const N: usize>(
+        cipher_cache: &mut CipherCache,
+        sessions: [u64; N],
+    ) -> [CipherSlot; N] {
+        sessions.map(|index| cipher_cache.enter(SessionIndex(index), 2))
     }
 
     #[test]
     fn who_comes_when_others_keep_their_tables_is_a_guest() {
-        let (guest, keeper) = (Warmth::Guest, Warmth::Keeper);
-        let mut warm = Warm::default();
-        assert_eq!(entered(&mut warm, [7, 5, 9]), [keeper, keeper, guest]);
-        warm.leave(guest);
-        assert_eq!(entered(&mut warm, [9]), [guest]);
-        warm.leave(keeper);
-        assert_eq!(entered(&mut warm, [3, 4]), [keeper, guest]);
+        let (transient, resident) = (CipherSlot::Transient, CipherSlot::Resident);
+        let mut cipher_cache = CipherCache::default();
+        assert_eq!(
+            entered(&mut cipher_cache, [7, 5, 9]),
+            [resident, resident, transient]
+        );
+        cipher_cache.leave(transient);
+        assert_eq!(entered(&mut cipher_cache, [9]), [transient]);
+        cipher_cache.leave(resident);
+        assert_eq!(entered(&mut cipher_cache, [3, 4]), [resident, transient]);
     }
 
     #[test]
     fn of_more_than_a_few_guests_the_first_one_gives_its_tables_up() {
-        let mut warm = Warm::default();
-        entered(&mut warm, [1, 2, 3, 4, 5]);
-        assert_eq!(warm.surplus_guest(1_000), None);
-        entered(&mut warm, [6, 7]);
-        let surplus = |warm: &mut Warm, most| {
-            let next = || warm.surplus_guest(most);
+        let mut cipher_cache = CipherCache::default();
+        entered(&mut cipher_cache, [1, 2, 3, 4, 5]);
+        assert_eq!(cipher_cache.surplus_transient(1_000), None);
+        entered(&mut cipher_cache, [6, 7]);
+        let surplus = |cipher_cache: &mut CipherCache, most| {
+            let next = || cipher_cache.surplus_transient(most);
             let surplus: Vec<_> = std::iter::from_fn(next).map(|index| index.0).collect();
             surplus
         };
-        assert_eq!(surplus(&mut warm, 1_000), [3, 4]);
-        assert_eq!(surplus(&mut warm, 1), [5, 6]);
-        assert_eq!(surplus(&mut warm, 0), [7]);
+        assert_eq!(surplus(&mut cipher_cache, 1_000), [3, 4]);
+        assert_eq!(surplus(&mut cipher_cache, 1), [5, 6]);
+        assert_eq!(surplus(&mut cipher_cache, 0), [7]);
     }
 }

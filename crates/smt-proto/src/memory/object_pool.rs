@@ -5,19 +5,19 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A value of a [`Pool`].
+/// A value of a [`ObjectPool`].
 #[derive(Debug)]
 pub(crate) struct Pooled<T>(Box<Option<T>>);
 
 /// Memory that waits for the next value.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub(crate) struct ObjectPool<T> {
     free: Vec<Box<Option<T>>>,
     /// Most that wait.
     most: usize,
 }
 
-impl<T> Pool<T> {
+impl<T> ObjectPool<T> {
     /// Keeps memory for at most so many values.
     pub(crate) const fn new(most: usize) -> Self {
         Self {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_and_what_was_in_it_is_dropped_at_once() {
-        let (mut pool, value) = (Pool::new(1), Rc::new(7));
+        let (mut pool, value) = (ObjectPool::new(1), Rc::new(7));
         let (first, second) = (pool.put(Rc::clone(&value)), pool.put(Rc::clone(&value)));
         let address = &raw const *first;
         pool.take_back(first);

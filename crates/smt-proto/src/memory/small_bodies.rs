@@ -4,15 +4,15 @@
 //!
 //! A body that the application keeps holds its block: at most [`BLOCK`] bytes for one that is shorter. Behind a backlog
 //! of the application bodies are copied out of it (`Shared::body_to_wait`), or a peer could have few bytes counted and
-//! many kept. Longer bodies have memory of their own (`body`, `spares`).
+//! many kept. Longer bodies have memory of their own (`body`, `buffer_pool`).
 
 use bytes::{Bytes, BytesMut};
 
 /// Where short bodies are put.
 #[derive(Debug, Default)]
-pub(crate) struct Bodies(BytesMut);
+pub(crate) struct SmallBodies(BytesMut);
 
-impl Bodies {
+impl SmallBodies {
     /// A body with these bytes.
     pub(crate) fn of(&mut self, bytes: &[u8]) -> Bytes {
         if bytes.len() > SHORT {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_block_is_used_again_when_all_of_it_is_dropped() {
-        let mut bodies = Bodies::default();
+        let mut bodies = SmallBodies::default();
         let first = bodies.of(&[1; 1_000]);
         let address = first.as_ptr();
         drop(first);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_stays_as_it_is() {
-        let mut bodies = Bodies::default();
+        let mut bodies = SmallBodies::default();
         let kept: Vec<Bytes> = (0..100).map(|number| bodies.of(&[number; 700])).collect();
         for (number, body) in kept.into_iter().enumerate() {
             assert_eq!(body, vec![number as u8; 700]);

@@ -2,13 +2,13 @@
 //! The application's bytes of a message on its way in, while they come (SPEC §5.4).
 //!
 //! A short one is a vector of its own, and a longer one is in a buffer that comes back when the application drops it
-//! (`spares`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+//! (`buffer_pool`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
 //!
 //! Not here: bodies of one record, which are in a block with others (`bodies`).
 
 use bytes::Bytes;
 
-use crate::memory::buffer_pool::{Buffer, Spares};
+use crate::memory::buffer_pool::{Buffer, BufferPool};
 
 /// The bytes of a body, those that have not come undefined.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub(crate) enum Body {
 impl Body {
     /// A body of at most `whole` bytes that begins so. A long one has a spare buffer for all of it from the beginning, if
     /// there is one; a new one is small until more has come.
-    pub(crate) fn beginning(bytes: &[u8], whole: usize, spares: &Spares) -> Self {
+    pub(crate) fn beginning(bytes: &[u8], whole: usize, buffer_pool: &BufferPool) -> Self {
         if whole <= OWN_MAX {
             let mut own = Vec::with_capacity(whole);
             own.extend_from_slice(bytes);
             return Self::Own(own);
         }
-        let mut buffer = spares.take(bytes.len(), whole);
+        let mut buffer = buffer_pool.take(bytes.len(), whole);
         buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         Self::Lent(buffer, bytes.len())
     }
@@ -47,7 +47,7 @@ impl Body {
         &mut self,
         end: usize,
         (promised, whole): (usize, usize),
-        spares: &Spares,
+        buffer_pool: &BufferPool,
     ) -> &mut [u8] {
         if self.capacity() < end {
             let most = whole.max(end);
@@ -57,7 +57,7 @@ impl Body {
                     bytes.reserve_exact(least - bytes.len());
                 }
             } else {
-                let mut buffer = spares.take(least, most);
+                let mut buffer = buffer_pool.take(least, most);
                 let before = self.written();
                 buffer.bytes_mut()[..before.len()].copy_from_slice(before);
                 *self = Self::Lent(buffer, before.len());

@@ -15,7 +15,7 @@ use smt_wire::{Kind, MessageId};
 use crate::limits::RESEND_INTERVAL_MAX;
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
-use crate::recovery::retry_timer::Question;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
 /// What this side waits for under an id that it initiated.
@@ -24,7 +24,7 @@ pub(crate) enum Call {
     /// The application waits.
     Live(LiveCall),
     /// The application has given up, or a bundle was kept for long enough; the peer is told until it answers.
-    Cancelling { question: Question, is_bundle: bool },
+    Cancelling { retry: RetryTimer, is_bundle: bool },
 }
 
 impl Call {
@@ -45,7 +45,7 @@ pub(crate) struct LiveCall {
     /// The reply, from its record 0 on, while it is incomplete.
     pub(crate) incoming: Option<Box<Incoming>>,
     pub(crate) is_one_way: bool,
-    pub(crate) question: Question,
+    pub(crate) retry: RetryTimer,
     pub(crate) deadline: Option<Time>,
     /// Record-stream bytes of the reply that the peer may send without a grant.
     pub(crate) reply_unscheduled: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Members {
     /// Whether any is no reply.
     pub(crate) has_others: bool,
     /// When the bundle may leave again because the peer asks about a member; `None` if it has not yet.
-    again: Option<Question>,
+    again: Option<RetryTimer>,
 }
 
 impl Members {
@@ -83,7 +83,7 @@ impl Members {
                 again.ask(now, RESEND_INTERVAL_MAX);
             }
             // Members that were lost with it are asked about at nearly the same time.
-            before => *before = Some(Question::new(now, interval / 2)),
+            before => *before = Some(RetryTimer::new(now, interval / 2)),
         }
         true
     }
@@ -110,12 +110,12 @@ impl Terms {
 
 impl LiveCall {
     /// A call that waits to leave, without deadline.
-    pub(crate) fn new(outgoing: Outgoing, question: Question) -> Self {
+    pub(crate) fn new(outgoing: Outgoing, retry: RetryTimer) -> Self {
         Self {
             outgoing: Some(outgoing),
             incoming: None,
             is_one_way: false,
-            question,
+            retry,
             deadline: None,
             reply_unscheduled: 0,
             is_seen: false,
@@ -158,9 +158,8 @@ impl LiveCall {
 
     /// The next moment that something is to be done.
     pub(crate) fn due(&self) -> Time {
-        self.deadline.map_or(self.question.due, |deadline| {
-            deadline.min(self.question.due)
-        })
+        self.deadline
+            .map_or(self.retry.due, |deadline| deadline.min(self.retry.due))
     }
 }
 

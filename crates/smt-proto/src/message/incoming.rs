@@ -13,12 +13,12 @@ use bytes::Bytes;
 use smt_record::{IndexBits, OpenKeys, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
-use crate::grant::ndp::trimmed::CutRanges;
-use crate::memory::buffer_pool::Spares;
-use crate::memory::small_bodies::Bodies;
+use crate::grant::ndp::trimmed::TrimmedRanges;
+use crate::memory::buffer_pool::BufferPool;
+use crate::memory::small_bodies::SmallBodies;
 use crate::message::body::Body;
-use crate::message::reassembly::Assemblies;
-use crate::message::record_bitmap::RecordSet;
+use crate::message::reassembly::Reassembly;
+use crate::message::record_bitmap::RecordBitmap;
 use crate::statistics::Statistics;
 
 mod first_record;
@@ -34,17 +34,17 @@ pub(crate) struct Incoming {
     /// Bytes of the record stream, and its records.
     length: u32,
     records: u32,
-    opened: RecordSet,
+    opened: RecordBitmap,
     body: Body,
     /// Records in parts.
-    assemblies: Assemblies,
+    reassembly: Reassembly,
     /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
     allowed: u32,
     priority: u8,
     /// End of what needed no grant.
     free: u32,
-    /// What of it was cut on the way, if anything.
-    cuts: Option<Box<CutRanges>>,
+    /// What of it was trimmed on the way, if anything.
+    trimmed_queue: Option<Box<TrimmedRanges>>,
     /// Bytes of the record stream in records that have opened.
     arrived: u32,
 }
@@ -56,9 +56,9 @@ pub(crate) struct Opener<'a> {
     pub(crate) id: MessageId,
     pub(crate) scratch: &'a mut Vec<u8>,
     /// Memory of the last record that came in parts.
-    pub(crate) spare_record: &'a mut Vec<u8>,
-    pub(crate) bodies: &'a mut Bodies,
-    pub(crate) spares: &'a Spares,
+    pub(crate) record_buffer: &'a mut Vec<u8>,
+    pub(crate) bodies: &'a mut SmallBodies,
+    pub(crate) buffer_pool: &'a BufferPool,
     pub(crate) statistics: &'a mut Statistics,
 }
 
@@ -79,9 +79,9 @@ impl Incoming {
         geometry: Geometry,
         arrived: u32,
         body: &[u8],
-        spares: &Spares,
+        buffer_pool: &BufferPool,
     ) -> Self {
-        let mut opened = RecordSet::default();
+        let mut opened = RecordBitmap::default();
         opened.insert(0);
         Self {
             header,
@@ -89,12 +89,12 @@ impl Incoming {
             length: geometry.stream_length(header.padded_length),
             records: geometry.records(header.padded_length),
             opened,
-            body: Body::beginning(body, body_room(&header), spares),
-            assemblies: Assemblies::default(),
+            body: Body::beginning(body, body_room(&header), buffer_pool),
+            reassembly: Reassembly::default(),
             allowed: 0,
             priority: 0,
             free: 0,
-            cuts: None,
+            trimmed_queue: None,
             arrived,
         }
     }
@@ -138,19 +138,23 @@ impl Incoming {
         self.allowed <= self.free
     }
 
-    /// What of it was cut.
-    pub(crate) fn cuts_mut(&mut self) -> &mut CutRanges {
-        self.cuts.get_or_insert_default()
+    /// What of it was trimmed.
+    pub(crate) fn trimmed_mut(&mut self) -> &mut TrimmedRanges {
+        self.trimmed_queue.get_or_insert_default()
     }
 
-    /// Whether questions for what was cut wait here.
-    pub(crate) fn has_cuts_waiting(&self) -> bool {
-        self.cuts.as_ref().is_some_and(|cuts| cuts.waiting > 0)
+    /// Whether questions for what was trimmed wait here.
+    pub(crate) fn has_trimmed_waiting(&self) -> bool {
+        self.trimmed_queue
+            .as_ref()
+            .is_some_and(|trimmed_queue| trimmed_queue.waiting > 0)
     }
 
     /// How many of these bytes, which have come, were not asked for again.
-    pub(crate) fn unasked(&mut self, bytes: u32) -> u32 {
-        self.cuts.as_mut().map_or(bytes, |cuts| cuts.came(bytes))
+    pub(crate) fn unscheduled_arrived(&mut self, bytes: u32) -> u32 {
+        self.trimmed_queue
+            .as_mut()
+            .map_or(bytes, |trimmed_queue| trimmed_queue.came(bytes))
     }
 
     /// End of record 0.
@@ -208,7 +212,7 @@ impl Incoming {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.body.capacity() + self.assemblies.bytes()
+        self.body.capacity() + self.reassembly.bytes()
     }
 
     /// Bytes that may come to be held: records open in any order, and the last one makes room for all before it.
@@ -235,16 +239,16 @@ impl Incoming {
             return;
         }
         let name = (place.index, epoch);
-        let assembly = self.assemblies.entry(name, whole, opener.spare_record);
-        assembly.write(within, bytes);
-        let Some(record) = assembly.take_whole() else {
+        let partial = self.reassembly.entry(name, whole, opener.record_buffer);
+        partial.write(within, bytes);
+        let Some(record) = partial.take_whole() else {
             return;
         };
         self.open(place, epoch, &record, opener);
-        match self.assemblies.get_mut(name) {
+        match self.reassembly.get_mut(name) {
             // Still there: it did not open.
-            Some(assembly) => assembly.failed(record),
-            None => *opener.spare_record = record,
+            Some(partial) => partial.failed(record),
+            None => *opener.record_buffer = record,
         }
     }
 
@@ -262,7 +266,7 @@ impl Incoming {
         // One byte more: `open_rest` borrows it and saves a copy of the record.
         let end = start + content + 1;
         let (promised, whole) = (self.promised(), body_room(&self.header));
-        let body = self.body.up_to(end, (promised, whole), opener.spares);
+        let body = self.body.up_to(end, (promised, whole), opener.buffer_pool);
         if open_rest(
             aead,
             sequence,
@@ -279,7 +283,7 @@ impl Incoming {
             return;
         }
         opener.keys.opened(epoch);
-        self.assemblies.remove(place.index);
+        self.reassembly.remove(place.index);
         self.arrived += place.stream_len() as u32;
         self.opened.insert(place.index);
     }

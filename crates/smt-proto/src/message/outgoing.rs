@@ -2,7 +2,7 @@
 //! A message on its way out, until it is acknowledged (SPEC §5.5, §9.1).
 //!
 //! ```text
-//!   waiting ── freeze ──▶ leaving (`leaving`)
+//!   waiting ── freeze ──▶ leaving (`transmitting`)
 //!      └─ becomes a member of a bundle ──▶ (gone)
 //! ```
 //! A message that waits is its body and the right to its id; nothing is sealed. Most short messages in a crowd never
@@ -16,8 +16,8 @@ use smt_record::{FrozenMessage, IndexBits, OutgoingId};
 use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
 
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
-use crate::memory::object_pool::{Pool, Pooled};
-use crate::message::transmitting::Leaving;
+use crate::memory::object_pool::{ObjectPool, Pooled};
+use crate::message::transmitting::Transmitting;
 use crate::recovery::jitter::Jitter;
 
 /// A message on its way out.
@@ -39,7 +39,7 @@ enum State {
         right: OutgoingId,
         body: Bytes,
     },
-    Leaving(Pooled<Leaving>),
+    Transmitting(Pooled<Transmitting>),
     /// Only while `freeze` runs.
     Empty,
 }
@@ -74,7 +74,7 @@ impl Outgoing {
     pub(crate) fn freeze(
         &mut self,
         index_bits: IndexBits,
-        leavings: &mut Pool<Leaving>,
+        transmitting_pool: &mut ObjectPool<Transmitting>,
         header: impl FnOnce(u32, u32) -> InnerHeader,
     ) {
         match std::mem::replace(&mut self.state, State::Empty) {
@@ -82,17 +82,17 @@ impl Outgoing {
                 let header = header(body.len() as u32, self.padded);
                 let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
                     .expect("id and length were checked when the message was taken");
-                let leaving = Leaving::new(frozen, self.geometry, self.unscheduled);
-                self.state = State::Leaving(leavings.put(leaving));
+                let transmitting = Transmitting::new(frozen, self.geometry, self.unscheduled);
+                self.state = State::Transmitting(transmitting_pool.put(transmitting));
             }
             state => self.state = state,
         }
     }
 
     /// What has been frozen, to be given back.
-    pub(crate) fn into_leaving(self) -> Option<Pooled<Leaving>> {
+    pub(crate) fn into_transmitting(self) -> Option<Pooled<Transmitting>> {
         match self.state {
-            State::Leaving(leaving) => Some(leaving),
+            State::Transmitting(transmitting) => Some(transmitting),
             State::Waiting { .. } | State::Empty => None,
         }
     }
@@ -101,7 +101,7 @@ impl Outgoing {
     pub(crate) fn waiting(&self) -> Option<&Bytes> {
         match &self.state {
             State::Waiting { body, .. } => Some(body),
-            State::Leaving(_) | State::Empty => None,
+            State::Transmitting(_) | State::Empty => None,
         }
     }
 
@@ -111,17 +111,17 @@ impl Outgoing {
     }
 
     /// What has been frozen.
-    pub(crate) fn leaving(&self) -> Option<&Leaving> {
+    pub(crate) fn transmitting(&self) -> Option<&Transmitting> {
         match &self.state {
-            State::Leaving(leaving) => Some(leaving),
+            State::Transmitting(transmitting) => Some(transmitting),
             State::Waiting { .. } | State::Empty => None,
         }
     }
 
     /// What has been frozen, to change.
-    pub(crate) fn leaving_mut(&mut self) -> Option<&mut Leaving> {
+    pub(crate) fn transmitting_mut(&mut self) -> Option<&mut Transmitting> {
         match &mut self.state {
-            State::Leaving(leaving) => Some(leaving),
+            State::Transmitting(transmitting) => Some(transmitting),
             State::Waiting { .. } | State::Empty => None,
         }
     }
@@ -129,51 +129,51 @@ impl Outgoing {
     /// The peer has got further, or we may. Whether it said more than before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
         // Of what waits the peer cannot know.
-        self.leaving_mut()
-            .is_some_and(|leaving| leaving.grant(grant))
+        self.transmitting_mut()
+            .is_some_and(|transmitting| transmitting.grant(grant))
     }
 
-    /// The peer asks for a range again, see [`Leaving::ask_again`].
+    /// The peer asks for a range again, see [`Transmitting::ask_again`].
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
-        self.leaving_mut()
-            .is_some_and(|leaving| leaving.ask_again(offset, length))
+        self.transmitting_mut()
+            .is_some_and(|transmitting| transmitting.ask_again(offset, length))
     }
 
     /// All that was sent is to be sent again (NEVER_SEEN).
     pub(crate) fn ask_all_again(&mut self) {
-        if let Some(leaving) = self.leaving_mut() {
-            leaving.ask_all_again();
+        if let Some(transmitting) = self.transmitting_mut() {
+            transmitting.ask_all_again();
         }
     }
 
-    /// All of a bundle is to be sent again, see [`Leaving::repeat`].
+    /// All of a bundle is to be sent again, see [`Transmitting::repeat`].
     pub(crate) fn repeat(&mut self) {
-        if let Some(leaving) = self.leaving_mut() {
-            leaving.repeat();
+        if let Some(transmitting) = self.transmitting_mut() {
+            transmitting.repeat();
         }
     }
 
     pub(crate) fn is_sendable(&self) -> bool {
-        self.leaving().is_none_or(Leaving::is_sendable)
+        self.transmitting().is_none_or(Transmitting::is_sendable)
     }
 
     pub(crate) fn is_resending(&self) -> bool {
-        self.leaving().is_some_and(Leaving::is_resending)
+        self.transmitting().is_some_and(Transmitting::is_resending)
     }
 
     /// Whether every byte has left at least once.
     pub(crate) fn is_sent(&self) -> bool {
-        self.leaving().is_some_and(Leaving::is_sent)
+        self.transmitting().is_some_and(Transmitting::is_sent)
     }
 
     pub(crate) fn has_started(&self) -> bool {
-        self.leaving().is_some_and(Leaving::has_started)
+        self.transmitting().is_some_and(Transmitting::has_started)
     }
 
     /// Bytes that have not left yet: what shortest-remaining-first compares.
     pub(crate) fn remaining(&self) -> u32 {
-        self.leaving()
-            .map_or_else(|| self.length(), Leaving::remaining)
+        self.transmitting()
+            .map_or_else(|| self.length(), Transmitting::remaining)
     }
 
     /// Whether a reply of which all that may has left, so long ago, is more likely late than lost: a long one, which waits

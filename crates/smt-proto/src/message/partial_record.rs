@@ -4,28 +4,28 @@
 //! Parts are put where they claim to belong until the record is whole; then it opens or not. What to do when
 //! it does not, because some part was forged, is decided here. Which record and epoch: `incoming`.
 
-use crate::collections::byte_ranges::{Range, Ranges};
+use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::collections::step_count;
 
 /// A record of which parts have come, under one claimed epoch.
 #[derive(Debug)]
-pub(crate) struct Assembly {
+pub(crate) struct PartialRecord {
     bytes: Vec<u8>,
     length: usize,
     /// Bytes of memory that `bytes` has.
     memory: usize,
-    pub(crate) filled: Ranges,
+    pub(crate) filled: ByteRanges,
     /// It was whole and did not open; this often it was tried since.
     pub(crate) has_failed: bool,
     tries: u32,
 }
 
-impl Assembly {
+impl PartialRecord {
     /// A record of `length` bytes of which nothing has come. What the last one was put together in is used again if it
     /// is about as long.
-    pub(crate) fn new(length: usize, spare: &mut Vec<u8>) -> Self {
-        let mut bytes = match (length..=2 * length).contains(&spare.capacity()) {
-            true => std::mem::take(spare),
+    pub(crate) fn new(length: usize, recycled: &mut Vec<u8>) -> Self {
+        let mut bytes = match (length..=2 * length).contains(&recycled.capacity()) {
+            true => std::mem::take(recycled),
             false => Vec::new(),
         };
         bytes.clear();
@@ -34,7 +34,7 @@ impl Assembly {
             memory: bytes.capacity(),
             bytes,
             length,
-            filled: Ranges::new(),
+            filled: ByteRanges::new(),
             has_failed: false,
             tries: 0,
         }
@@ -56,7 +56,7 @@ impl Assembly {
     /// Writes a part: over what was there if that has failed, else only where nothing was.
     pub(crate) fn write(&mut self, within: u32, bytes: &[u8]) {
         let end = within + bytes.len() as u32;
-        let part = Range { start: within, end };
+        let part = ByteRange { start: within, end };
         if self.has_failed {
             self.bytes[within as usize..end as usize].copy_from_slice(bytes);
             return;
@@ -110,61 +110,61 @@ mod tests {
 
     #[test]
     fn what_comes_first_stays() {
-        let mut assembly = Assembly::new(6, &mut Vec::new());
-        assembly.write(2, b"cd");
-        assembly.write(0, b"XXXX");
-        assembly.write(3, b"XXX");
-        assert_eq!(assembly.bytes, b"XXcdXX");
-        assert!(assembly.filled.is_whole(6));
+        let mut partial = PartialRecord::new(6, &mut Vec::new());
+        partial.write(2, b"cd");
+        partial.write(0, b"XXXX");
+        partial.write(3, b"XXX");
+        assert_eq!(partial.bytes, b"XXcdXX");
+        assert!(partial.filled.is_whole(6));
     }
 
     #[test]
     fn the_last_ones_memory_is_used_again_if_it_is_about_as_long() {
-        let mut spare = Vec::with_capacity(100);
-        assert_eq!(Assembly::new(40, &mut spare).memory(), 40);
-        let mut assembly = Assembly::new(60, &mut spare);
-        assert_eq!((assembly.memory(), spare.capacity()), (100, 0));
-        assembly.write(10, &[1; 50]);
-        assembly.write(0, &[2; 20]);
+        let mut recycled = Vec::with_capacity(100);
+        assert_eq!(PartialRecord::new(40, &mut recycled).memory(), 40);
+        let mut partial = PartialRecord::new(60, &mut recycled);
+        assert_eq!((partial.memory(), recycled.capacity()), (100, 0));
+        partial.write(10, &[1; 50]);
+        partial.write(0, &[2; 20]);
         let expected = [&[2; 10][..], &[1; 50]].concat();
-        assert_eq!(assembly.take_whole(), Some(expected));
+        assert_eq!(partial.take_whole(), Some(expected));
     }
 
-    fn fail(assembly: &mut Assembly) {
-        let record = assembly.take_whole().expect("it is whole");
-        assembly.failed(record);
+    fn fail(partial: &mut PartialRecord) {
+        let record = partial.take_whole().expect("it is whole");
+        partial.failed(record);
     }
 
     #[test]
     fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
-        let mut assembly = Assembly::new(4, &mut Vec::new());
-        assembly.write(0, b"XXXX");
-        fail(&mut assembly);
-        assembly.write(1, b"bc");
-        assert_eq!(assembly.bytes, b"XbcX");
-        assert!(assembly.filled.is_whole(4), "it is tried after each part");
+        let mut partial = PartialRecord::new(4, &mut Vec::new());
+        partial.write(0, b"XXXX");
+        fail(&mut partial);
+        partial.write(1, b"bc");
+        assert_eq!(partial.bytes, b"XbcX");
+        assert!(partial.filled.is_whole(4), "it is tried after each part");
         for _ in 0..TRIES_MAX {
-            fail(&mut assembly);
+            fail(&mut partial);
         }
-        assembly.write(0, b"abc");
-        assembly.write(0, b"XXXX");
-        assert_eq!(assembly.bytes, b"abcX");
+        partial.write(0, b"abc");
+        partial.write(0, b"XXXX");
+        assert_eq!(partial.bytes, b"abcX");
     }
 
     #[test]
     fn scattered_pieces_are_bounded_and_do_not_keep_the_record_out() {
         let length = 16_406;
-        let mut assembly = Assembly::new(length, &mut Vec::new());
+        let mut partial = PartialRecord::new(length, &mut Vec::new());
         for within in (1..length as u32).step_by(2) {
-            assembly.write(within, &[0]);
-            assert!(assembly.filled.len() <= PIECES_MAX);
+            partial.write(within, &[0]);
+            assert!(partial.filled.len() <= PIECES_MAX);
         }
         let genuine = vec![7; 1_400];
         for _ in 0..2 {
             for within in (0..length).step_by(1_400) {
-                assembly.write(within as u32, &genuine[..1_400.min(length - within)]);
+                partial.write(within as u32, &genuine[..1_400.min(length - within)]);
             }
         }
-        assert!(assembly.take_whole().is_some());
+        assert!(partial.take_whole().is_some());
     }
 }

@@ -6,33 +6,33 @@
 use std::collections::BTreeMap;
 use std::ops::{Range as Span, RangeInclusive};
 
-use crate::collections::byte_ranges::Range;
-use crate::message::partial_record::Assembly;
+use crate::collections::byte_ranges::ByteRange;
+use crate::message::partial_record::PartialRecord;
 
 /// Records in parts.
 #[derive(Debug, Default)]
-pub(crate) struct Assemblies {
-    by_name: BTreeMap<(u32, u8), Assembly>,
+pub(crate) struct Reassembly {
+    by_name: BTreeMap<(u32, u8), PartialRecord>,
     /// Bytes that they hold.
     bytes: usize,
 }
 
-impl Assemblies {
+impl Reassembly {
     /// The record of this index and epoch, of `length` bytes.
     pub(crate) fn entry(
         &mut self,
         name: (u32, u8),
         length: usize,
-        spare: &mut Vec<u8>,
-    ) -> &mut Assembly {
+        recycled: &mut Vec<u8>,
+    ) -> &mut PartialRecord {
         self.by_name.entry(name).or_insert_with(|| {
-            let assembly = Assembly::new(length, spare);
-            self.bytes += assembly.memory();
-            assembly
+            let partial = PartialRecord::new(length, recycled);
+            self.bytes += partial.memory();
+            partial
         })
     }
 
-    pub(crate) fn get_mut(&mut self, name: (u32, u8)) -> Option<&mut Assembly> {
+    pub(crate) fn get_mut(&mut self, name: (u32, u8)) -> Option<&mut PartialRecord> {
         self.by_name.get_mut(&name)
     }
 
@@ -40,8 +40,8 @@ impl Assemblies {
     pub(crate) fn remove(&mut self, index: u32) {
         while let Some((name, _)) = self.by_name.range(of_record(index)).next() {
             let name = *name;
-            if let Some(assembly) = self.by_name.remove(&name) {
-                self.bytes -= assembly.memory();
+            if let Some(partial) = self.by_name.remove(&name) {
+                self.bytes -= partial.memory();
             }
         }
     }
@@ -58,13 +58,13 @@ impl Assemblies {
     }
 
     /// What is missing of a record, at most `most` parts. If some of it came under two epochs, one is forged: all.
-    pub(crate) fn gaps(&self, index: u32, length: u32, most: usize) -> Vec<Range> {
+    pub(crate) fn gaps(&self, index: u32, length: u32, most: usize) -> Vec<ByteRange> {
         let mut held = self.by_name.range(of_record(index));
         match (held.next(), held.next()) {
             (Some((_, only)), None) if !only.has_failed => {
                 only.filled.gaps(length).take(most).collect()
             }
-            _ => vec![Range {
+            _ => vec![ByteRange {
                 start: 0,
                 end: length,
             }],
@@ -84,35 +84,35 @@ mod tests {
 
     #[test]
     fn the_bytes_of_many_are_known_without_a_look_at_each() {
-        let mut assemblies = Assemblies::default();
+        let mut reassembly = Reassembly::default();
         for index in 0..10_000 {
-            assemblies
+            reassembly
                 .entry((index, 0), 86, &mut Vec::new())
                 .write(7, &[1]);
-            assemblies
+            reassembly
                 .entry((index, 1), 86, &mut Vec::new())
                 .write(7, &[1]);
         }
-        let (steps, bytes) = steps_of(|| assemblies.bytes());
+        let (steps, bytes) = steps_of(|| reassembly.bytes());
         assert_eq!((steps, bytes), (0, 2 * 10_000 * 86));
-        (0..10_000).for_each(|index| assemblies.remove(index));
-        assert_eq!(assemblies.bytes(), 0);
+        (0..10_000).for_each(|index| reassembly.remove(index));
+        assert_eq!(reassembly.bytes(), 0);
     }
 
     #[test]
     fn what_came_under_two_epochs_is_missing_wholly() {
-        let mut assemblies = Assemblies::default();
-        assemblies
+        let mut reassembly = Reassembly::default();
+        reassembly
             .entry((3, 0), 86, &mut Vec::new())
             .write(10, &[1; 20]);
-        let gap = |start, end| Range { start, end };
-        assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 10), gap(30, 86)]);
-        assert_eq!(assemblies.gaps(3, 86, 1), [gap(0, 10)]);
-        assemblies
+        let gap = |start, end| ByteRange { start, end };
+        assert_eq!(reassembly.gaps(3, 86, 9), [gap(0, 10), gap(30, 86)]);
+        assert_eq!(reassembly.gaps(3, 86, 1), [gap(0, 10)]);
+        reassembly
             .entry((3, 1), 86, &mut Vec::new())
             .write(10, &[1; 20]);
-        assert_eq!(assemblies.gaps(3, 86, 9), [gap(0, 86)]);
-        assert_eq!(assemblies.first_of(0..3), None);
-        assert_eq!(assemblies.first_of(1..9), Some(3));
+        assert_eq!(reassembly.gaps(3, 86, 9), [gap(0, 86)]);
+        assert_eq!(reassembly.first_of(0..3), None);
+        assert_eq!(reassembly.first_of(1..9), Some(3));
     }
 }

@@ -10,14 +10,14 @@ use crate::collections::step_count;
 
 /// A set of record indices.
 #[derive(Debug, Default)]
-pub(crate) struct RecordSet {
+pub(crate) struct RecordBitmap {
     words: Vec<u64>,
     len: u32,
     /// All records below this index are in the set.
     prefix: u32,
 }
 
-impl RecordSet {
+impl RecordBitmap {
     /// Adds a record, which was not in the set.
     pub(crate) fn insert(&mut self, index: u32) {
         self.len += 1;
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_missing_among_many_is_found_in_few_steps() {
-        let mut set = RecordSet::default();
+        let mut set = RecordBitmap::default();
         (1..131_072).for_each(|index| set.insert(index));
         let (steps, missing) = steps_of(|| set.missing(131_072).flatten().collect::<Vec<_>>());
         assert_eq!(missing, [0]);
@@ -108,7 +108,7 @@ mod tests {
         #[test]
         fn it_agrees_with_a_table(order in Just((0..200u32).collect::<Vec<_>>()).prop_shuffle(), count in 0..200usize,
             in_order in 0..200u32) {
-            let mut set = RecordSet::default();
+            let mut set = RecordBitmap::default();
             let mut table = [false; 200];
             let inserted = (0..in_order).chain(order.iter().copied().take(count).filter(|index| *index >= in_order));
             for index in inserted {

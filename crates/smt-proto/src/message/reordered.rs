@@ -4,18 +4,18 @@
 //! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on its own
 //! merit, the oldest evicted first, and never at the cost of a message that has opened. When record 0 opens,
 //! the message takes its packets out; those that contradict it are dropped there. What nobody took for
-//! [`EARLY_LIFE`] goes: its message has ended, or it was forged.
+//! [`REORDERED_LIFE`] goes: its message has ended, or it was forged.
 
 use std::collections::VecDeque;
 
 use smt_wire::{DataHeader, MessageId};
 
-use crate::limits::{EARLY_BYTES_PER_SESSION, EARLY_LIFE};
+use crate::limits::{REORDERED_BYTES_PER_SESSION, REORDERED_LIFE};
 use crate::time::Time;
 
 /// One packet that waits for record 0 of its message.
 #[derive(Debug)]
-pub(crate) struct EarlyPacket {
+pub(crate) struct ReorderedPacket {
     /// When it came.
     pub(crate) at: Time,
     pub(crate) header: DataHeader,
@@ -24,16 +24,16 @@ pub(crate) struct EarlyPacket {
 
 /// The early packets of one session, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct EarlyPackets {
-    packets: VecDeque<EarlyPacket>,
+pub(crate) struct ReorderedPackets {
+    packets: VecDeque<ReorderedPacket>,
     bytes: usize,
 }
 
-impl EarlyPackets {
+impl ReorderedPackets {
     /// Keeps a packet; evicts older ones to stay within `room` and the session's bound.
-    pub(crate) fn keep(&mut self, packet: EarlyPacket, room: usize) {
+    pub(crate) fn keep(&mut self, packet: ReorderedPacket, room: usize) {
         let size = cost(&packet);
-        let bound = EARLY_BYTES_PER_SESSION.min(room + self.bytes);
+        let bound = REORDERED_BYTES_PER_SESSION.min(room + self.bytes);
         while self.bytes + size > bound {
             let Some(oldest) = self.packets.pop_front() else {
                 return;
@@ -45,7 +45,7 @@ impl EarlyPackets {
     }
 
     /// Takes out the packets of a message whose record 0 has opened.
-    pub(crate) fn take(&mut self, id: MessageId) -> Vec<EarlyPacket> {
+    pub(crate) fn take(&mut self, id: MessageId) -> Vec<ReorderedPacket> {
         if self.packets.iter().all(|packet| packet.header.id != id) {
             return Vec::new();
         }
@@ -61,7 +61,7 @@ impl EarlyPackets {
     /// Drops what has waited too long.
     pub(crate) fn expire(&mut self, now: Time) {
         while let Some(oldest) = self.packets.front() {
-            if now < oldest.at + EARLY_LIFE {
+            if now < oldest.at + REORDERED_LIFE {
                 return;
             }
             self.bytes -= cost(oldest);
@@ -71,7 +71,9 @@ impl EarlyPackets {
 
     /// When the oldest has waited too long.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.packets.front().map(|oldest| oldest.at + EARLY_LIFE)
+        self.packets
+            .front()
+            .map(|oldest| oldest.at + REORDERED_LIFE)
     }
 
     /// Bytes held.
@@ -80,7 +82,7 @@ impl EarlyPackets {
     }
 }
 
-fn cost(packet: &EarlyPacket) -> usize {
+fn cost(packet: &ReorderedPacket) -> usize {
     packet.payload.len() + OVERHEAD
 }
 
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
     use smt_wire::SessionIndex;
 
-    fn packet(id: u64, offset: u32) -> EarlyPacket {
+    fn packet(id: u64, offset: u32) -> ReorderedPacket {
         let header = DataHeader {
             epoch: 0,
             retransmit: false,
@@ -102,7 +104,7 @@ mod tests {
             message_length: 100_000,
             offset,
         };
-        EarlyPacket {
+        ReorderedPacket {
             at: Time::default(),
             header,
             payload: vec![0; 1_000],
@@ -111,47 +113,47 @@ mod tests {
 
     #[test]
     fn what_nobody_takes_goes() {
-        let mut early = EarlyPackets::default();
-        early.keep(packet(1, 1_200), usize::MAX / 2);
-        let due = early.due().unwrap();
-        early.expire(Time::from_nanos(due.as_nanos() - 1));
-        assert!(early.bytes() > 0);
-        early.expire(due);
-        assert_eq!((early.bytes(), early.due()), (0, None));
+        let mut reordered = ReorderedPackets::default();
+        reordered.keep(packet(1, 1_200), usize::MAX / 2);
+        let due = reordered.due().unwrap();
+        reordered.expire(Time::from_nanos(due.as_nanos() - 1));
+        assert!(reordered.bytes() > 0);
+        reordered.expire(due);
+        assert_eq!((reordered.bytes(), reordered.due()), (0, None));
     }
 
     #[test]
     fn the_oldest_is_evicted_and_the_bound_holds() {
-        let mut early = EarlyPackets::default();
+        let mut reordered = ReorderedPackets::default();
         for offset in 0..1_000 {
-            early.keep(packet(7, offset), usize::MAX / 2);
-            assert!(early.bytes() <= EARLY_BYTES_PER_SESSION);
+            reordered.keep(packet(7, offset), usize::MAX / 2);
+            assert!(reordered.bytes() <= REORDERED_BYTES_PER_SESSION);
         }
-        let taken = early.take(MessageId(7));
+        let taken = reordered.take(MessageId(7));
         assert!(taken.len() > 200);
         assert_eq!(taken.last().unwrap().header.offset, 999);
-        assert_eq!(early.bytes(), 0);
+        assert_eq!(reordered.bytes(), 0);
     }
 
     #[test]
     fn without_room_only_replacement_is_possible() {
-        let mut early = EarlyPackets::default();
-        early.keep(packet(1, 0), 5_000);
-        early.keep(packet(2, 0), 0);
-        assert!(early.take(MessageId(1)).is_empty());
-        assert_eq!(early.take(MessageId(2)).len(), 1);
+        let mut reordered = ReorderedPackets::default();
+        reordered.keep(packet(1, 0), 5_000);
+        reordered.keep(packet(2, 0), 0);
+        assert!(reordered.take(MessageId(1)).is_empty());
+        assert_eq!(reordered.take(MessageId(2)).len(), 1);
     }
 
     #[test]
     fn the_shortest_are_few() {
-        let mut early = EarlyPackets::default();
+        let mut reordered = ReorderedPackets::default();
         for offset in 0..5_000 {
-            let tiny = EarlyPacket {
+            let tiny = ReorderedPacket {
                 payload: vec![0],
                 ..packet(7, offset)
             };
-            early.keep(tiny, usize::MAX / 2);
+            reordered.keep(tiny, usize::MAX / 2);
         }
-        assert!(early.take(MessageId(7)).len() <= 1_024);
+        assert!(reordered.take(MessageId(7)).len() <= 1_024);
     }
 }

@@ -13,23 +13,23 @@ use smt_wire::{AbortCode, MessageId};
 
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
-use crate::recovery::retry_timer::Question;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
 /// A message of the peer, and this side's answer.
 #[derive(Debug)]
-pub(crate) struct Served {
-    pub(crate) state: ServedState,
-    pub(crate) question: Question,
+pub(crate) struct ServerRpc {
+    pub(crate) state: ServerRpcState,
+    pub(crate) retry: RetryTimer,
     /// What the request permits of the reply without a grant.
     pub(crate) reply_unscheduled: u32,
     pub(crate) deadline: Option<Time>,
 }
 
-impl Served {
+impl ServerRpc {
     /// Takes the state of what is about to go, or to have another.
-    pub(crate) fn take_state(&mut self) -> ServedState {
-        std::mem::replace(&mut self.state, ServedState::Aborted(AbortCode::Dropped))
+    pub(crate) fn take_state(&mut self) -> ServerRpcState {
+        std::mem::replace(&mut self.state, ServerRpcState::Aborted(AbortCode::Dropped))
     }
 
     /// When the caller gives up, by the field of its inner header (SPEC §5.2).
@@ -41,7 +41,7 @@ impl Served {
 
 /// Where a served RPC is.
 #[derive(Debug)]
-pub(crate) enum ServedState {
+pub(crate) enum ServerRpcState {
     /// Record 0 has opened; `right` permits one reply (none for a one-way message).
     Receiving {
         incoming: Box<Incoming>,
@@ -58,4 +58,4 @@ pub(crate) enum ServedState {
 }
 
 // As of calls.
-const _: () = assert!(size_of::<Served>() <= 128);
+const _: () = assert!(size_of::<ServerRpc>() <= 128);

@@ -7,7 +7,7 @@
 use smt_record::{FrozenMessage, SealError, SealKeys};
 use smt_wire::{DataHeader, Geometry, Grant, MessageId, Record, SessionIndex};
 
-use crate::collections::byte_ranges::{Range, Ranges};
+use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::message::incoming::record_end;
 use crate::send::buffer::TransmitBuffer;
 
@@ -17,7 +17,7 @@ pub(crate) use packetizer::{NextPacket, Room};
 
 /// A message that is leaving.
 #[derive(Debug)]
-pub(crate) struct Leaving {
+pub(crate) struct Transmitting {
     frozen: FrozenMessage,
     geometry: Geometry,
     padded: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Leaving {
     unscheduled: u32,
     /// Below this the peer has opened all records.
     released: u32,
-    resend: Ranges,
+    resend: ByteRanges,
     /// Where the questions for bytes began, since the peer has last got further.
     asked_from: Option<u32>,
     /// Priority of the scheduled bytes, from the last GRANT.
@@ -54,7 +54,7 @@ pub(crate) struct SealScratch {
     bytes: TransmitBuffer,
 }
 
-impl Leaving {
+impl Transmitting {
     /// A message of which nothing has left yet. `unscheduled` bytes of its record stream may leave at once, record 0 in
     /// any case.
     pub(crate) fn new(frozen: FrozenMessage, geometry: Geometry, unscheduled: u32) -> Self {
@@ -68,7 +68,7 @@ impl Leaving {
             granted: unscheduled,
             unscheduled,
             released: 0,
-            resend: Ranges::new(),
+            resend: ByteRanges::new(),
             asked_from: None,
             priority: 0,
             frozen,
@@ -101,12 +101,12 @@ impl Leaving {
         let end = offset.saturating_add(length).min(self.next);
         // Record 0 travels whole (SPEC §5.3).
         let range = if offset < first {
-            Range {
+            ByteRange {
                 start: 0,
                 end: end.max(first.min(self.next)),
             }
         } else {
-            Range { start: offset, end }
+            ByteRange { start: offset, end }
         };
         self.resend.insert(range);
         // One question asks for several ranges, in order: the first one tells whether it is the same.
@@ -228,7 +228,7 @@ impl Leaving {
             if *epoch.get_or_insert(record_epoch) != record_epoch {
                 break;
             }
-            let part = Range {
+            let part = ByteRange {
                 start: offset,
                 end: range.end,
             };
@@ -266,7 +266,7 @@ impl Leaving {
 fn append_record_part(
     frozen: &mut FrozenMessage,
     place: &Record,
-    part: Range,
+    part: ByteRange,
     writer: &mut PacketWriter<'_>,
     out: &mut TransmitBuffer,
 ) -> Result<u32, SealError> {

@@ -12,7 +12,7 @@ use crate::time::Time;
 
 /// The datagram size of one session, and the search for a larger one.
 #[derive(Debug)]
-pub(crate) struct Discovery {
+pub(crate) struct Pmtud {
     size: usize,
     limit: usize,
     tries: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Discovery {
     stalled_at: Option<Time>,
 }
 
-impl Discovery {
+impl Pmtud {
     /// Begins at the floor. `limit` is the least of what this host's carrier and the peer can do.
     pub(crate) fn new(now: Time, limit: usize) -> Self {
         Self {
@@ -105,30 +105,30 @@ mod tests {
 
     #[test]
     fn only_an_answer_raises_the_size() {
-        let mut discovery = Discovery::new(Time::default(), 9_000);
+        let mut pmtud = Pmtud::new(Time::default(), 9_000);
         assert_eq!(
-            discovery.probe(Time::default()),
+            pmtud.probe(Time::default()),
             [1_452, 1_472, 8_952, 8_972, 9_000]
         );
-        assert_eq!(discovery.size(), DATAGRAM_FLOOR);
-        discovery.answered(1_472);
-        assert_eq!(discovery.size(), 1_472);
+        assert_eq!(pmtud.size(), DATAGRAM_FLOOR);
+        pmtud.answered(1_472);
+        assert_eq!(pmtud.size(), 1_472);
         assert_eq!(
-            discovery.probe(Time::default() + PROBE_INTERVAL),
+            pmtud.probe(Time::default() + PROBE_INTERVAL),
             [8_952, 8_972, 9_000]
         );
         for never_probed in [65_507, 8_960, 1_473] {
-            discovery.answered(never_probed);
-            assert_eq!(discovery.size(), 1_472, "{never_probed}");
+            pmtud.answered(never_probed);
+            assert_eq!(pmtud.size(), 1_472, "{never_probed}");
         }
     }
 
     #[test]
     fn it_ends_after_a_few_tries() {
-        let mut discovery = Discovery::new(Time::default(), 65_507);
+        let mut pmtud = Pmtud::new(Time::default(), 65_507);
         let mut rounds = 0;
-        while let Some(due) = discovery.due() {
-            discovery.probe(due);
+        while let Some(due) = pmtud.due() {
+            pmtud.probe(due);
             rounds += 1;
         }
         assert_eq!(rounds, PROBE_TRIES);
@@ -136,18 +136,18 @@ mod tests {
 
     #[test]
     fn a_black_hole_brings_the_floor_back() {
-        let mut discovery = Discovery::new(Time::default(), 65_507);
-        discovery.probe(Time::default());
-        discovery.answered(65_507);
+        let mut pmtud = Pmtud::new(Time::default(), 65_507);
+        pmtud.probe(Time::default());
+        pmtud.answered(65_507);
         let mut now = Time::default();
         for _ in 1..BLACK_HOLE_QUESTIONS {
             // Of ten messages at once.
-            (0..10).for_each(|_| discovery.stalled(now));
-            assert_eq!(discovery.size(), 65_507);
+            (0..10).for_each(|_| pmtud.stalled(now));
+            assert_eq!(pmtud.size(), 65_507);
             now = now + RESEND_INTERVAL;
         }
-        discovery.stalled(now);
-        assert_eq!(discovery.size(), DATAGRAM_FLOOR);
-        assert_eq!(discovery.due(), Some(now + PROBE_AGAIN));
+        pmtud.stalled(now);
+        assert_eq!(pmtud.size(), DATAGRAM_FLOOR);
+        assert_eq!(pmtud.due(), Some(now + PROBE_AGAIN));
     }
 }

@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// Bytes that may be sent again.
 #[derive(Debug)]
-pub(crate) struct ResendCredit {
+pub(crate) struct RetransmitBudget {
     sent: u64,
     /// The same for bytes of records.
     sealed: u64,
@@ -16,7 +16,7 @@ pub(crate) struct ResendCredit {
     at: Time,
 }
 
-impl ResendCredit {
+impl RetransmitBudget {
     pub(crate) fn new(now: Time) -> Self {
         Self {
             sent: RESEND_BYTES_PER_SECOND,
@@ -60,7 +60,7 @@ mod tests {
     use std::time::Duration;
 
     /// Spends packets of this size every millisecond for a while; the bytes that were let through.
-    fn spent_in(credit: &mut ResendCredit, millis: u64, packet: usize) -> u64 {
+    fn spent_in(credit: &mut RetransmitBudget, millis: u64, packet: usize) -> u64 {
         (1..=millis)
             .map(|at| {
                 let now = Time::default() + Duration::from_millis(at);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_second_yields_the_rate_beside_the_first_burst() {
-        let mut credit = ResendCredit::new(Time::default());
+        let mut credit = RetransmitBudget::new(Time::default());
         let spent = spent_in(&mut credit, 1_000, 1_200);
         let expected = 2 * RESEND_BYTES_PER_SECOND;
         assert!(
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_may_be_sent_again() {
-        let mut credit = ResendCredit::new(Time::default());
+        let mut credit = RetransmitBudget::new(Time::default());
         assert!(credit.spend(Time::default(), RESEND_BYTES_PER_SECOND as usize, 0));
         assert!(!credit.spend(Time::default(), 1, 0));
         credit.earn(1_000);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_byte_of_each_record_costs_the_records() {
-        let mut credit = ResendCredit::new(Time::default());
+        let mut credit = RetransmitBudget::new(Time::default());
         let granted = (0..10_000).filter(|_| credit.spend(Time::default(), 37, 16_406));
         assert_eq!(granted.count() as u64, RESEND_BYTES_PER_SECOND / 16_406);
         assert!(
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn long_silence_does_not_pile_credit_up() {
-        let mut credit = ResendCredit::new(Time::default());
+        let mut credit = RetransmitBudget::new(Time::default());
         let hour = Time::default() + Duration::from_secs(3_600);
         let most = RESEND_CREDIT_MAX as usize;
         assert!(credit.spend(hour, most, most));

@@ -4,12 +4,12 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::recovery::rto::Patience;
+use crate::recovery::rto::RtoEstimator;
 use crate::time::Time;
 
 /// When to ask (again), and how often it was asked without progress.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
+pub(crate) struct RetryTimer {
     pub(crate) due: Time,
     /// Microseconds until the next one: every message has a question, so it is small.
     interval_us: NonZeroU32,
@@ -18,14 +18,14 @@ pub(crate) struct Question {
     /// Questions since the last progress.
     pub(crate) asked_in_vain: u32,
     /// The next question comes before the interval has passed.
-    is_early: bool,
+    is_first_probe: bool,
     /// When waiting began, or the peer was last heard about it.
     pub(crate) since: Time,
     /// When the peer last asked about the same message, or waiting began: it still wants it.
     pub(crate) wanted_at: Time,
 }
 
-impl Question {
+impl RetryTimer {
     /// First asked after `interval`.
     pub(crate) fn new(now: Time, interval: Duration) -> Self {
         Self {
@@ -33,20 +33,20 @@ impl Question {
             interval_us: micros(interval),
             asked: 0,
             asked_in_vain: 0,
-            is_early: false,
+            is_first_probe: false,
             since: now,
             wanted_at: now,
         }
     }
 
-    /// First asked after `early`, then after `interval`, as if that were the first.
-    pub(crate) fn early(now: Time, early: Duration, interval: Duration) -> Self {
-        if early >= interval {
+    /// First asked after `reordered`, then after `interval`, as if that were the first.
+    pub(crate) fn with_first_probe(now: Time, probe_after: Duration, interval: Duration) -> Self {
+        if probe_after >= interval {
             return Self::new(now, interval);
         }
         Self {
-            due: now + early,
-            is_early: true,
+            due: now + probe_after,
+            is_first_probe: true,
             ..Self::new(now, interval / 2)
         }
     }
@@ -57,26 +57,26 @@ impl Question {
     }
 
     /// What was waited for came: first-hand, or again.
-    pub(crate) fn came(&mut self, now: Time, patience: &mut Patience, is_again: bool) {
-        if self.is_telling(now, patience, is_again) {
-            patience.answered(now, is_again);
+    pub(crate) fn came(&mut self, now: Time, rto: &mut RtoEstimator, is_again: bool) {
+        if self.is_telling(now, rto, is_again) {
+            rto.answered(now, is_again);
         }
-        self.progressed(now, patience.interval());
+        self.progressed(now, rto.interval());
     }
 
     /// A reply has begun, not for the second time.
-    pub(crate) fn replied(&self, now: Time, patience: &mut Patience) {
+    pub(crate) fn reply_sample(&self, now: Time, rto: &mut RtoEstimator) {
         let after = now.since(self.since);
         match self.asked {
-            0 => patience.replied(now, after),
+            0 => rto.reply_sample(now, after),
             // The request may have left again with the question: nobody knows to which of the two this is the reply.
-            _ => patience.asked_after(after),
+            _ => rto.ambiguous_reply_sample(after),
         }
     }
 
     /// Whether what comes now tells of the interval: not if it was asked for early and comes late.
-    pub(crate) fn is_telling(&self, now: Time, patience: &Patience, is_again: bool) -> bool {
-        let was_due = now.since(self.since) >= patience.interval();
+    pub(crate) fn is_telling(&self, now: Time, rto: &RtoEstimator, is_again: bool) -> bool {
+        let was_due = now.since(self.since) >= rto.interval();
         self.asked > 0 && (is_again || was_due)
     }
 
@@ -85,7 +85,7 @@ impl Question {
         self.since = now;
         self.wanted_at = now;
         self.asked = 0;
-        self.is_early = false;
+        self.is_first_probe = false;
     }
 
     /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of it.
@@ -126,7 +126,7 @@ impl Question {
         let twice = self.interval_us.saturating_add(self.interval_us.get());
         self.interval_us = twice.min(micros(longest));
         self.due = now + Duration::from_micros(self.interval_us.get().into());
-        std::mem::take(&mut self.is_early)
+        std::mem::take(&mut self.is_first_probe)
     }
 }
 
@@ -143,31 +143,31 @@ mod tests {
     const LEAST: Duration = Duration::from_millis(5);
 
     /// Asked when it is due, about what comes late, not again. The interval afterwards.
-    fn interval_after(mut question: Question) -> Duration {
-        let mut patience = Patience::new(LEAST);
-        let now = question.due;
-        question.ask(now, LEAST * 8);
-        question.came(now + LEAST / 10, &mut patience, false);
-        patience.interval()
+    fn interval_after(mut retry: RetryTimer) -> Duration {
+        let mut rto = RtoEstimator::new(LEAST);
+        let now = retry.due;
+        retry.ask(now, LEAST * 8);
+        retry.came(now + LEAST / 10, &mut rto, false);
+        rto.interval()
     }
 
     #[test]
     fn what_was_asked_for_early_says_nothing_of_the_interval() {
         let now = Time::from_nanos(1_000_000_000);
-        let early = Question::early(now, LEAST / 10, LEAST);
-        assert_eq!(interval_after(early), LEAST);
-        assert_eq!(interval_after(Question::new(now, LEAST)), LEAST * 2);
+        let reordered = RetryTimer::with_first_probe(now, LEAST / 10, LEAST);
+        assert_eq!(interval_after(reordered), LEAST);
+        assert_eq!(interval_after(RetryTimer::new(now, LEAST)), LEAST * 2);
     }
 
     #[test]
     fn after_an_early_question_the_interval_is_as_at_first() {
         let now = Time::from_nanos(1_000_000_000);
-        let waits = |early| {
-            let mut question = Question::early(now, early, LEAST);
+        let waits = |reordered| {
+            let mut retry = RetryTimer::with_first_probe(now, reordered, LEAST);
             let mut last = now;
             [(); 4].map(|()| {
-                let asked = question.due;
-                question.ask(asked, LEAST * 100);
+                let asked = retry.due;
+                retry.ask(asked, LEAST * 100);
                 (asked - std::mem::replace(&mut last, asked)).as_micros()
             })
         };
@@ -178,14 +178,14 @@ mod tests {
     #[test]
     fn intervals_double_to_the_longest() {
         let longest = Duration::from_millis(40);
-        let mut question = Question::new(Time::default(), Duration::from_millis(5));
+        let mut retry = RetryTimer::new(Time::default(), Duration::from_millis(5));
         let mut waits = Vec::new();
         for _ in 0..5 {
-            let now = question.due;
-            question.ask(now, longest);
-            waits.push((question.due - now).as_millis());
+            let now = retry.due;
+            retry.ask(now, longest);
+            waits.push((retry.due - now).as_millis());
         }
         assert_eq!(waits, [10, 20, 40, 40, 40]);
-        assert_eq!(question.asked, 5);
+        assert_eq!(retry.asked, 5);
     }
 }

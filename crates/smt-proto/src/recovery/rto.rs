@@ -20,13 +20,13 @@ use crate::time::Time;
 /// A session's wait before the first question. In nanoseconds, since every message looks at it; times of replies in 32 bits,
 /// since every session has them: what takes longer than 4 s takes longer than any wait.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RtoEstimator {
     least: u64,
     interval: u64,
     /// When it last grew: what was asked for at once is late at once, and counts once.
     grown: Time,
     /// How long replies take.
-    replies: Option<Spread>,
+    replies: Option<SmoothedTime>,
     /// When a reply last began a round trip, and what the slowest of that round trip has taken.
     round: Time,
     slowest: u32,
@@ -36,12 +36,12 @@ pub(crate) struct Patience {
 
 /// What times are like, of late: their mean over some eight, and how far from it they are, over some four.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
+struct SmoothedTime {
     mean: u32,
     deviation: u32,
 }
 
-impl Spread {
+impl SmoothedTime {
     fn first(time: u32) -> Self {
         Self {
             mean: time,
@@ -70,7 +70,7 @@ impl Spread {
     }
 }
 
-impl Patience {
+impl RtoEstimator {
     pub(crate) fn new(least: Duration) -> Self {
         Self {
             least: nanos(least),
@@ -104,7 +104,7 @@ impl Patience {
     ///
     /// Calls that were made before one was measured are of the same round trip, of which only the slowest counts
     /// (RFC 6298 §3): a hundred replies that one batch has brought are alike, and would make the deviation nothing.
-    pub(crate) fn replied(&mut self, now: Time, after: Duration) {
+    pub(crate) fn reply_sample(&mut self, now: Time, after: Duration) {
         let is_of_round = now.since(self.round) < after;
         let after = nanos_of_reply(after);
         self.asked = 0;
@@ -118,7 +118,7 @@ impl Patience {
                 (self.round, self.slowest) = (now, after);
                 match before {
                     Some(before) => before.and(after),
-                    None => Spread::first(after),
+                    None => SmoothedTime::first(after),
                 }
             }
         };
@@ -128,7 +128,7 @@ impl Patience {
     /// The same of a reply that was asked about: what it has taken does not count, since some of it may have been the wait
     /// for the question (Karn; RFC 6298 §3). But the next one is given longer than that (§5.5 there): if replies take so
     /// long now, one comes unasked, and counts.
-    pub(crate) fn asked_after(&mut self, after: Duration) {
+    pub(crate) fn ambiguous_reply_sample(&mut self, after: Duration) {
         let after = nanos_of_reply(after);
         self.asked = self.asked.max(after.saturating_add(after / 4));
     }
@@ -145,7 +145,7 @@ impl Patience {
     }
 
     /// A message has come whole.
-    pub(crate) fn untroubled(&mut self) {
+    pub(crate) fn on_whole_message(&mut self) {
         self.interval = (self.interval - self.interval / 64).max(self.least);
     }
 }
@@ -168,74 +168,74 @@ mod tests {
 
     #[test]
     fn it_grows_while_bytes_are_late_and_counts_one_queue_once() {
-        let mut patience = Patience::new(LEAST);
+        let mut rto = RtoEstimator::new(LEAST);
         let now = Time::from_nanos(1_000_000_000);
-        (0..100).for_each(|_| patience.answered(now, false));
-        assert_eq!(patience.interval(), LEAST * 2);
-        patience.answered(now + LEAST * 2, false);
-        assert_eq!(patience.interval(), LEAST * 4);
+        (0..100).for_each(|_| rto.answered(now, false));
+        assert_eq!(rto.interval(), LEAST * 2);
+        rto.answered(now + LEAST * 2, false);
+        assert_eq!(rto.interval(), LEAST * 4);
     }
 
     #[test]
     fn it_shrinks_when_bytes_were_lost_and_slowly_when_all_is_well() {
-        let mut patience = Patience::new(LEAST);
+        let mut rto = RtoEstimator::new(LEAST);
         for second in 1..20 {
-            patience.answered(Time::from_nanos(second * 1_000_000_000), false);
+            rto.answered(Time::from_nanos(second * 1_000_000_000), false);
         }
-        assert_eq!(patience.interval(), RESEND_INTERVAL_MAX);
-        patience.answered(Time::default(), true);
-        assert_eq!(patience.interval(), RESEND_INTERVAL_MAX / 2);
-        (0..1_000).for_each(|_| patience.untroubled());
-        assert_eq!(patience.interval(), LEAST);
+        assert_eq!(rto.interval(), RESEND_INTERVAL_MAX);
+        rto.answered(Time::default(), true);
+        assert_eq!(rto.interval(), RESEND_INTERVAL_MAX / 2);
+        (0..1_000).for_each(|_| rto.on_whole_message());
+        assert_eq!(rto.interval(), LEAST);
     }
 
     /// Replies that took so long each, one after the other.
-    fn alone(patience: &mut Patience, times: impl IntoIterator<Item = u64>) {
-        let mut now = patience.round;
+    fn alone(rto: &mut RtoEstimator, times: impl IntoIterator<Item = u64>) {
+        let mut now = rto.round;
         for time in times {
             now = now + micros(time);
-            patience.replied(now, micros(time));
+            rto.reply_sample(now, micros(time));
         }
     }
 
     #[test]
     fn a_call_is_asked_about_when_hardly_any_reply_takes_longer() {
-        let mut patience = Patience::new(LEAST);
-        assert_eq!(patience.reply_interval(), LEAST, "nothing is known");
-        alone(&mut patience, (0..100).map(|number| 400 + number % 2 * 200));
-        let interval = patience.reply_interval();
+        let mut rto = RtoEstimator::new(LEAST);
+        assert_eq!(rto.reply_interval(), LEAST, "nothing is known");
+        alone(&mut rto, (0..100).map(|number| 400 + number % 2 * 200));
+        let interval = rto.reply_interval();
         assert!(
             interval > micros(700) && interval <= micros(1_000),
             "{interval:?}"
         );
-        alone(&mut patience, [20; 1_000]);
-        assert_eq!(patience.reply_interval(), REPLY_INTERVAL_MIN);
-        alone(&mut patience, [100_000]);
-        assert_eq!(patience.reply_interval(), LEAST, "never later than without");
+        alone(&mut rto, [20; 1_000]);
+        assert_eq!(rto.reply_interval(), REPLY_INTERVAL_MIN);
+        alone(&mut rto, [100_000]);
+        assert_eq!(rto.reply_interval(), LEAST, "never later than without");
     }
 
     #[test]
     fn one_reply_that_was_held_up_is_soon_forgotten() {
-        let mut patience = Patience::new(LEAST);
-        alone(&mut patience, [60; 100]);
-        alone(&mut patience, [2_000]);
-        assert!(patience.reply_interval() > micros(2_000));
-        alone(&mut patience, [60; 30]);
-        assert!(patience.reply_interval() < micros(2 * 60 + 20));
+        let mut rto = RtoEstimator::new(LEAST);
+        alone(&mut rto, [60; 100]);
+        alone(&mut rto, [2_000]);
+        assert!(rto.reply_interval() > micros(2_000));
+        alone(&mut rto, [60; 30]);
+        assert!(rto.reply_interval() < micros(2 * 60 + 20));
     }
 
     #[test]
     fn replies_that_came_together_count_as_the_slowest_of_them() {
         // Fifty calls at a time, of which each second batch takes four times as long.
-        let (mut together, mut slowest) = (Patience::new(LEAST), Patience::new(LEAST));
+        let (mut together, mut slowest) = (RtoEstimator::new(LEAST), RtoEstimator::new(LEAST));
         let mut now = Time::default();
         for batch in 0..40 {
             let time = 200 + batch % 2 * 600;
             now = now + micros(1_000);
             for before in (0..50).rev() {
-                together.replied(now + micros(50 - before), micros(time - before));
+                together.reply_sample(now + micros(50 - before), micros(time - before));
             }
-            slowest.replied(now, micros(time));
+            slowest.reply_sample(now, micros(time));
         }
         let (together, slowest) = (together.reply_interval(), slowest.reply_interval());
         assert!(
@@ -251,12 +251,12 @@ mod tests {
     #[test]
     fn replies_of_any_length_are_no_trouble() {
         for apart in [0, 10_000_000] {
-            let mut patience = Patience::new(LEAST);
+            let mut rto = RtoEstimator::new(LEAST);
             let mut now = Time::default();
             for time in [0, u64::MAX, u64::MAX, 0, u64::MAX] {
                 now = now + micros(apart);
-                patience.replied(now, Duration::from_nanos(time));
-                let interval = patience.reply_interval();
+                rto.reply_sample(now, Duration::from_nanos(time));
+                let interval = rto.reply_interval();
                 assert!(interval >= REPLY_INTERVAL_MIN && interval <= LEAST);
             }
         }

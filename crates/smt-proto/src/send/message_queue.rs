@@ -14,13 +14,13 @@ pub(crate) type Waiting = (u32, MessageId);
 
 /// The queue.
 #[derive(Debug, Default)]
-pub(crate) struct SendQueue {
+pub(crate) struct MessageQueue {
     /// In ascending order.
     line: VecDeque<Waiting>,
     others: BinaryHeap<Reverse<Waiting>>,
 }
 
-impl SendQueue {
+impl MessageQueue {
     /// Adds a message, which may be in it already.
     pub(crate) fn push(&mut self, waiting: Waiting) {
         match self.line.back() {
@@ -68,7 +68,7 @@ impl SendQueue {
     }
 
     /// Gives all room back that is not needed now.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn shrink_to_fit(&mut self) {
         self.line.shrink_to_fit();
         self.others.shrink_to_fit();
     }
@@ -78,14 +78,14 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    fn popped(queue: &mut SendQueue) -> Vec<(u32, u64)> {
+    fn popped(queue: &mut MessageQueue) -> Vec<(u32, u64)> {
         let pops = std::iter::from_fn(|| queue.pop());
         pops.map(|(left, id)| (left, id.0)).collect()
     }
 
     #[test]
     fn the_fewest_bytes_come_first_and_the_older_among_equals() {
-        let mut queue = SendQueue::default();
+        let mut queue = MessageQueue::default();
         for (left, id) in [(90, 1), (5, 2), (5, 4), (70, 5), (5, 3), (1, 6), (70, 4)] {
             queue.push((left, MessageId(id)));
         }
@@ -101,7 +101,7 @@ mod tests {
         // All sequences of five numbers below five.
         for code in 0..5u32.pow(5) {
             let mut lefts: Vec<u32> = (0..5).map(|place| code / 5u32.pow(place) % 5).collect();
-            let mut queue = SendQueue::default();
+            let mut queue = MessageQueue::default();
             lefts
                 .iter()
                 .for_each(|left| queue.push((*left, MessageId(0))));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn short_ones_stand_in_line_behind_a_long_one() {
-        let mut queue = SendQueue::default();
+        let mut queue = MessageQueue::default();
         queue.push((1_000_000, MessageId(1)));
         (2..50).for_each(|id| queue.push((64, MessageId(id))));
         assert_eq!((queue.line.len(), queue.others.len()), (48, 1));

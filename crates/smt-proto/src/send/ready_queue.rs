@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 ///
 /// Who is taken out of the middle stays in the heap until it would be next, or until many have: the second heap knows.
 #[derive(Debug)]
-pub(crate) struct Ready<S> {
+pub(crate) struct ReadyQueue<S> {
     waiting: BinaryHeap<Reverse<(u32, u64, S)>>,
     removed: BinaryHeap<Reverse<(u32, u64, S)>>,
     serial: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Ready<S> {
 /// Where a sender waits: its rank, and its turn among equals.
 pub(crate) type Place = (u32, u64);
 
-impl<S: Copy + Ord> Ready<S> {
+impl<S: Copy + Ord> ReadyQueue<S> {
     pub(crate) fn new() -> Self {
         Self {
             waiting: BinaryHeap::new(),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_smallest_rank_comes_first_and_equals_take_turns() {
-        let mut ready = Ready::new();
+        let mut ready = ReadyQueue::new();
         ready.insert(500, 'c');
         ready.insert(0, 'a');
         ready.insert(500, 'd');
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn who_is_removed_is_never_next() {
-        let mut ready = Ready::new();
+        let mut ready = ReadyQueue::new();
         let first = ready.insert(1, 'a');
         let second = ready.insert(2, 'b');
         ready.insert(3, 'c');
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn those_who_were_removed_take_little_room() {
-        let mut ready = Ready::new();
+        let mut ready = ReadyQueue::new();
         ready.insert(0, 0);
         for sender in 1..10_000 {
             let place = ready.insert(7, sender);

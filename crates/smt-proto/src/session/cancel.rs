@@ -7,7 +7,7 @@ use super::Session;
 use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
 use crate::message::client_rpc::Call;
-use crate::message::server_rpc::ServedState;
+use crate::message::server_rpc::ServerRpcState;
 use crate::send::pending_acks::ack_of;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -27,7 +27,7 @@ impl Session {
         if let Some(served) = self.served.remove(id.0) {
             self.used(now);
             let answer = match served.state {
-                ServedState::Receiving { incoming, .. } => {
+                ServerRpcState::Receiving { incoming, .. } => {
                     // The rest of it may have been asked for: this is the answer.
                     self.heard(now);
                     self.forget_incoming(id, &incoming, shared);
@@ -37,15 +37,15 @@ impl Session {
                     self.tell_window(usize::from(parts.stripe));
                     PacketType::Voided
                 }
-                ServedState::Working { .. } => {
+                ServerRpcState::Working { .. } => {
                     shared.events.push_back(Event::Cancelled(rpc));
                     PacketType::Seen
                 }
-                ServedState::Replying(outgoing) => {
+                ServerRpcState::Replying(outgoing) => {
                     self.let_reply_go(outgoing.length(), shared);
                     PacketType::Seen
                 }
-                ServedState::Bundled(_) | ServedState::Aborted(_) => PacketType::Seen,
+                ServerRpcState::Bundled(_) | ServerRpcState::Aborted(_) => PacketType::Seen,
             };
             self.control.id(answer, id);
             return;
@@ -78,11 +78,11 @@ impl Session {
         };
         if let Some(bundle) = live.bundle {
             // A bundle is in none.
-            live.question.heard(now);
+            live.retry.heard(now);
             self.send_bundle_again(now, bundle);
         } else if let Some(outgoing) = live.outgoing.as_mut() {
             // The interval stays grown: a peer without memory for the message is not to be hurried.
-            live.question.heard(now);
+            live.retry.heard(now);
             // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram, so that it sees
             // the message through one, and asks.
             outgoing.ask_all_again();
@@ -92,7 +92,7 @@ impl Session {
 
     /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether that leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
-        let interval = self.patience.interval();
+        let interval = self.rto.interval();
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
             return false;
         };
@@ -104,7 +104,7 @@ impl Session {
         let Some(outgoing) = live.outgoing.as_mut() else {
             return false;
         };
-        live.question.heard(now);
+        live.retry.heard(now);
         outgoing.repeat();
         let is_resending = outgoing.is_resending();
         self.queue_sendable(bundle);

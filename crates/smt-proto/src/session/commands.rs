@@ -16,8 +16,8 @@ use crate::event::Event;
 use crate::limits;
 use crate::message::client_rpc::{Call, LiveCall};
 use crate::message::outgoing::Outgoing;
-use crate::message::server_rpc::ServedState;
-use crate::recovery::retry_timer::Question;
+use crate::message::server_rpc::ServerRpcState;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -40,16 +40,16 @@ impl Session {
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
         let remaining = outgoing.remaining();
         let deadline = kind.deadline.map(|after| now + after);
-        let interval = self.patience.interval();
-        let question = match kind.is_one_way {
-            true => Question::new(now, interval),
-            false => Question::early(now, self.patience.reply_interval(), interval),
+        let interval = self.rto.interval();
+        let retry = match kind.is_one_way {
+            true => RetryTimer::new(now, interval),
+            false => RetryTimer::with_first_probe(now, self.rto.reply_interval(), interval),
         };
         let live = LiveCall {
             is_one_way: kind.is_one_way,
             deadline,
             reply_unscheduled: self.reply_unscheduled(shared),
-            ..LiveCall::new(outgoing.queued(), question)
+            ..LiveCall::new(outgoing.queued(), retry)
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
@@ -70,18 +70,18 @@ impl Session {
         let geometry = self.agreement.geometry;
         let is_hurried = self.is_hurried(shared);
         let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
-        if !matches!(served.state, ServedState::Working { .. }) {
+        if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
-        let ServedState::Working { right } = served.take_state() else {
+        let ServerRpcState::Working { right } = served.take_state() else {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
         let interval = outgoing.need_ack_interval(is_hurried, self.jitter);
-        served.question = Question::new(now, interval);
-        let (remaining, due) = (outgoing.remaining(), served.question.due);
+        served.retry = RetryTimer::new(now, interval);
+        let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
-        served.state = ServedState::Replying(outgoing.queued());
+        served.state = ServerRpcState::Replying(outgoing.queued());
         self.keep_reply(length, shared);
         self.set_due(due);
         self.sendable.push((remaining, id));
@@ -99,10 +99,10 @@ impl Session {
         let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let mut earliest = None;
         for (_, served) in self.served.iter_mut() {
-            if matches!(&served.state, ServedState::Replying(outgoing) if outgoing.is_sent()) {
-                let since = served.question.since;
-                served.question = Question::new(since, interval);
-                let due = served.question.due;
+            if matches!(&served.state, ServerRpcState::Replying(outgoing) if outgoing.is_sent()) {
+                let since = served.retry.since;
+                served.retry = RetryTimer::new(since, interval);
+                let due = served.retry.due;
                 earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
             }
         }
@@ -119,7 +119,7 @@ impl Session {
         code: AbortCode,
     ) -> Result<(), Refused> {
         let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
-        if !matches!(served.state, ServedState::Working { .. }) {
+        if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
         self.end_served(now, id, code);
@@ -131,7 +131,7 @@ impl Session {
         let Some(served) = self.served.get_mut(id.0) else {
             return;
         };
-        let ServedState::Replying(outgoing) = served.take_state() else {
+        let ServerRpcState::Replying(outgoing) = served.take_state() else {
             return;
         };
         self.let_reply_go(outgoing.length(), shared);
@@ -144,9 +144,9 @@ impl Session {
         let Some(served) = self.served.get_mut(id.0) else {
             return;
         };
-        served.state = ServedState::Aborted(code);
-        served.question = Question::new(now, interval);
-        let due = served.question.due;
+        served.state = ServerRpcState::Aborted(code);
+        served.retry = RetryTimer::new(now, interval);
+        let due = served.retry.due;
         self.set_due(due);
         self.send_abort(id, code);
     }
@@ -165,11 +165,11 @@ impl Session {
         if !matches!(entry, Call::Live(live) if !live.is_bundle()) {
             return false;
         }
-        let mut question = Question::new(now, self.patience.interval());
-        question.ask(now, limits::RESEND_INTERVAL_MAX);
-        let due = question.due;
+        let mut retry = RetryTimer::new(now, self.rto.interval());
+        retry.ask(now, limits::RESEND_INTERVAL_MAX);
+        let due = retry.due;
         let cancelling = Call::Cancelling {
-            question,
+            retry,
             is_bundle: false,
         };
         let Call::Live(live) = std::mem::replace(entry, cancelling) else {
@@ -229,16 +229,18 @@ impl Session {
         for (number, served) in self.served.drain() {
             let rpc = self.rpc(MessageId(number));
             match served.state {
-                ServedState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
-                ServedState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
-                ServedState::Replying(_) | ServedState::Bundled(_) | ServedState::Aborted(_) => {}
+                ServerRpcState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
+                ServerRpcState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
+                ServerRpcState::Replying(_)
+                | ServerRpcState::Bundled(_)
+                | ServerRpcState::Aborted(_) => {}
             }
         }
         shared
-            .books
+            .memory
             .leave_replies(std::mem::take(&mut self.kept_replies));
-        shared.early_memory -= self.early.bytes();
-        self.early = crate::message::reordered::EarlyPackets::default();
+        shared.reordered_memory -= self.reordered.bytes();
+        self.reordered = crate::message::reordered::ReorderedPackets::default();
         self.sendable.clear();
     }
 
@@ -294,7 +296,7 @@ impl Session {
             return call.and_then(Call::outgoing_mut);
         }
         match &mut self.served.get_mut(id.0)?.state {
-            ServedState::Replying(outgoing) => Some(outgoing),
+            ServerRpcState::Replying(outgoing) => Some(outgoing),
             _ => None,
         }
     }
@@ -334,9 +336,9 @@ impl Session {
             }
         }
         if self.blocked.is_none() {
-            let question = Question::new(now, self.patience.interval());
-            self.set_due(question.due);
-            self.blocked = Some(question);
+            let retry = RetryTimer::new(now, self.rto.interval());
+            self.set_due(retry.due);
+            self.blocked = Some(retry);
             self.ask_for_window();
         }
         Err(Refused::Blocked)

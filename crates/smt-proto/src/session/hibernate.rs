@@ -3,62 +3,69 @@
 //! It keeps secrets, windows, and where its peer is. One that is used gives up the tables of its ciphers when many are.
 
 use super::Session;
-use crate::limits::REST_AFTER;
-use crate::memory::cipher_cache::Warmth;
+use crate::limits::HIBERNATE_AFTER;
+use crate::memory::cipher_cache::CipherSlot;
 use crate::send::control_queue::ControlQueue;
 use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
     /// Its ciphers' tables were made.
-    pub(crate) fn warm_up(&mut self, shared: &mut Shared) {
-        self.warmth = shared.warm.enter(self.index, shared.config.warm_sessions);
+    pub(crate) fn cache_ciphers(&mut self, shared: &mut Shared) {
+        self.cipher_slot = shared
+            .cipher_cache
+            .enter(self.index, shared.config.cipher_cache_sessions);
     }
 
     /// Gives its ciphers' tables up.
-    pub(crate) fn cool(&mut self, shared: &mut Shared) {
-        shared.warm.leave(std::mem::take(&mut self.warmth));
-        self.seal.cool();
-        self.open.cool();
+    pub(crate) fn drop_ciphers(&mut self, shared: &mut Shared) {
+        shared
+            .cipher_cache
+            .leave(std::mem::take(&mut self.cipher_slot));
+        self.seal.drop_ciphers();
+        self.open.drop_ciphers();
     }
 
     /// Whether the endpoint knows of its ciphers' tables, if there are any.
-    pub(crate) fn has_settled_warmth(&self) -> bool {
-        self.warmth != Warmth::Cold || !(self.seal.is_warm() || self.open.is_warm())
+    pub(crate) fn is_cipher_slot_current(&self) -> bool {
+        self.cipher_slot != CipherSlot::Empty
+            || !(self.seal.has_ciphers() || self.open.has_ciphers())
     }
 
     /// Something has come, whoever sent it: keys may have been made again for it.
-    pub(super) fn stir(&mut self, now: Time) {
-        if std::mem::take(&mut self.is_resting) {
-            self.set_due(now + REST_AFTER);
+    pub(super) fn wake(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_hibernating) {
+            self.set_due(now + HIBERNATE_AFTER);
         }
     }
 
-    /// Rests if nothing has moved for [`REST_AFTER`]; else its timer comes when that may be so.
-    pub(super) fn rest_if_unused(&mut self, now: Time, shared: &mut Shared) {
+    /// Rests if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may be so.
+    pub(super) fn hibernate_if_unused(&mut self, now: Time, shared: &mut Shared) {
         let is_unused = self.calls.is_empty() && self.served.is_empty();
-        if !is_unused || self.is_resting {
+        if !is_unused || self.is_hibernating {
             return;
         }
         if !self.control.is_empty() {
-            self.set_due(now + REST_AFTER);
+            self.set_due(now + HIBERNATE_AFTER);
             return;
         }
-        let at = self.last_active() + REST_AFTER;
+        let at = self.last_active() + HIBERNATE_AFTER;
         if now < at {
             self.set_due(at);
             return;
         }
-        self.is_resting = true;
-        shared.warm.leave(std::mem::take(&mut self.warmth));
-        self.seal.rest();
-        self.open.rest();
-        self.calls.rest();
-        self.served.rest();
-        self.sendable.rest();
+        self.is_hibernating = true;
+        shared
+            .cipher_cache
+            .leave(std::mem::take(&mut self.cipher_slot));
+        self.seal.hibernate();
+        self.open.hibernate();
+        self.calls.shrink_to_fit();
+        self.served.shrink_to_fit();
+        self.sendable.shrink_to_fit();
         self.control = ControlQueue::default();
         for stripe in &mut self.stripes {
-            stripe.window.rest();
+            stripe.window.shrink_to_fit();
         }
     }
 }

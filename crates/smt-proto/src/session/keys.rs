@@ -13,9 +13,9 @@ use smt_wire::{Body, MessageId, PacketType};
 use super::Session;
 use crate::limits::{OLD_EPOCH_LIFE, RESEND_INTERVAL_MAX};
 use crate::message::client_rpc::Call;
-use crate::message::server_rpc::ServedState;
-use crate::message::transmitting::Leaving;
-use crate::recovery::retry_timer::Question;
+use crate::message::server_rpc::ServerRpcState;
+use crate::message::transmitting::Transmitting;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -31,9 +31,9 @@ impl Session {
         self.controls = 0;
         self.is_epoch_done = false;
         shared.statistics.key_updates += 1;
-        let question = Question::new(now, self.patience.interval());
-        self.set_due(question.due);
-        self.epoch_question = Some(question);
+        let retry = RetryTimer::new(now, self.rto.interval());
+        self.set_due(retry.due);
+        self.epoch_done_retry = Some(retry);
     }
 
     /// Messages that waited for keys go on.
@@ -76,18 +76,19 @@ impl Session {
     /// Records that messages which have begun have yet to seal. Not of those that take several keys of `most` records:
     /// they would keep all others waiting until they end.
     fn records_begun(&self, most: u64) -> u64 {
-        let leavings = self.leavings();
-        let unsealed = leavings.map(|(_, leaving)| u64::from(leaving.records_unsealed()));
+        let transmitting_pool = self.transmitting_pool();
+        let unsealed =
+            transmitting_pool.map(|(_, transmitting)| u64::from(transmitting.records_unsealed()));
         unsealed.filter(|records| *records <= most).sum()
     }
 
     /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
     pub(super) fn finish_epoch(&mut self, now: Time) {
         let Some(previous) = self.seal.previous() else {
-            self.epoch_question = None;
+            self.epoch_done_retry = None;
             return;
         };
-        let Some(mut question) = self.epoch_question.filter(|question| question.due <= now) else {
+        let Some(mut retry) = self.epoch_done_retry.filter(|retry| retry.due <= now) else {
             return;
         };
         let (holders, released): (Vec<MessageId>, Vec<u32>) = self.holders_of(previous).unzip();
@@ -96,23 +97,23 @@ impl Session {
             let held = Held::by(&released);
             if self.epoch_held != held {
                 self.epoch_held = held;
-                question.asked_in_vain = 0;
+                retry.asked_in_vain = 0;
             }
-            let longest = match question.asked_in_vain < HURRIES {
-                true => self.patience.interval() * HURRY_INTERVALS,
+            let longest = match retry.asked_in_vain < HURRIES {
+                true => self.rto.interval() * HURRY_INTERVALS,
                 false => RESEND_INTERVAL_MAX,
             };
-            question.ask(now, longest);
+            retry.ask(now, longest);
             self.hurry(&holders);
         } else if !holders.is_empty() {
-            question.progressed(now, self.patience.interval());
+            retry.progressed(now, self.rto.interval());
         } else {
-            question.ask(now, RESEND_INTERVAL_MAX);
+            retry.ask(now, RESEND_INTERVAL_MAX);
             self.asked_since.get_or_insert(now);
             self.control.push(0, Body::EpochDone { epoch: previous });
             self.is_epoch_done = true;
         }
-        self.epoch_question = Some(question);
+        self.epoch_done_retry = Some(retry);
     }
 
     /// The peer has nothing outstanding in `epoch`.
@@ -127,7 +128,7 @@ impl Session {
         // Only if we said so: with the key go the repetitions of what was sealed under it.
         if self.seal.previous() == Some(epoch) && self.is_epoch_done {
             self.seal.finish_previous();
-            self.epoch_question = None;
+            self.epoch_done_retry = None;
             self.update_keys(now, shared);
             // Nothing of the key is reserved any more, whether or not it was time for the next one.
             self.unpark();
@@ -138,17 +139,17 @@ impl Session {
     /// that it forgot to finish.
     pub(super) fn watch_opening_keys(&mut self, now: Time) {
         if let Some(epoch) = self.open.take_update_request() {
-            let question = Question::new(now, self.patience.interval());
-            self.key_request = Some((epoch, question));
+            let retry = RetryTimer::new(now, self.rto.interval());
+            self.key_request = Some((epoch, retry));
             self.control.push(0, Body::KeyUpdateRequest { epoch });
         }
         let current = self.open.epoch();
-        if let Some((epoch, question)) = self
+        if let Some((epoch, retry)) = self
             .key_request
             .take()
             .filter(|(epoch, _)| *epoch == current)
         {
-            self.repeat_key_request(now, epoch, question);
+            self.repeat_key_request(now, epoch, retry);
         }
         match (self.open.previous(), self.old_epoch) {
             (Some(previous), Some((epoch, since))) if previous == epoch => {
@@ -160,38 +161,38 @@ impl Session {
         }
     }
 
-    fn repeat_key_request(&mut self, now: Time, epoch: u32, mut question: Question) {
-        if question.due <= now {
-            question.ask(now, RESEND_INTERVAL_MAX);
+    fn repeat_key_request(&mut self, now: Time, epoch: u32, mut retry: RetryTimer) {
+        if retry.due <= now {
+            retry.ask(now, RESEND_INTERVAL_MAX);
             self.asked_since.get_or_insert(now);
             self.control.push(0, Body::KeyUpdateRequest { epoch });
         }
-        self.set_due(question.due);
-        self.key_request = Some((epoch, question));
+        self.set_due(retry.due);
+        self.key_request = Some((epoch, retry));
     }
 
     /// Messages that may still have to repeat a record of `epoch` or before, and below what offset they need not.
     fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, u32)> {
-        self.leavings()
-            .filter(move |(_, leaving)| leaving.holds_epoch(epoch))
-            .map(|(id, leaving)| (id, leaving.released()))
+        self.transmitting_pool()
+            .filter(move |(_, transmitting)| transmitting.holds_epoch(epoch))
+            .map(|(id, transmitting)| (id, transmitting.released()))
     }
 
     /// Messages of which something may have been sealed.
-    fn leavings(&self) -> impl Iterator<Item = (MessageId, &Leaving)> {
+    fn transmitting_pool(&self) -> impl Iterator<Item = (MessageId, &Transmitting)> {
         let calls = self.calls.iter().filter_map(|(number, call)| match call {
-            Call::Live(live) => Some((number, live.outgoing.as_ref()?.leaving()?)),
+            Call::Live(live) => Some((number, live.outgoing.as_ref()?.transmitting()?)),
             Call::Cancelling { .. } => None,
         });
         let replies = self
             .served
             .iter()
             .filter_map(|(number, served)| match &served.state {
-                ServedState::Replying(outgoing) => Some((number, outgoing.leaving()?)),
+                ServerRpcState::Replying(outgoing) => Some((number, outgoing.transmitting()?)),
                 _ => None,
             });
         let all = calls.chain(replies);
-        all.map(|(number, leaving)| (MessageId(number), leaving))
+        all.map(|(number, transmitting)| (MessageId(number), transmitting))
     }
 
     /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own

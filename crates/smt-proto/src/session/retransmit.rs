@@ -12,7 +12,7 @@ use crate::limits::{
     QUESTIONS_UNTIL_UNGRANTED, REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
 };
 use crate::message::client_rpc::Call;
-use crate::message::server_rpc::{Served, ServedState};
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -29,14 +29,14 @@ impl Session {
         };
         if !has_left {
             // It waits here: for keys, or behind others.
-            live.question.waits_here(now);
+            live.retry.waits_here(now);
             self.queue_sendable(id);
             return false;
         }
         // This question counts already.
         let before = |count: u32| count.saturating_sub(1);
-        let asked = before(live.question.asked);
-        let in_vain = before(live.question.asked_in_vain);
+        let asked = before(live.retry.asked);
+        let in_vain = before(live.retry.asked_in_vain);
         if live.is_bundle_of_replies() && is_kept_in_vain(asked, in_vain, shared) {
             self.give_up_bundle(now, id, shared);
             return false;
@@ -44,19 +44,19 @@ impl Session {
         match &live.incoming {
             _ if live.is_one_way && live.bundle.is_some() => {
                 // The bundle asks for all of its members.
-                live.question.waits_here(now);
+                live.retry.waits_here(now);
                 return false;
             }
             _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
-            Some(incoming) if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() => {
+            Some(incoming) if incoming.has_trimmed_waiting() || incoming.missing(1).is_empty() => {
                 // The peer waits for our grants, or for questions that wait for their turn.
-                live.question.waits_here(now);
+                live.retry.waits_here(now);
                 return false;
             }
             incoming => self.control.reply_progress(id, incoming.as_deref(), true),
         }
         let waits_for_all = live.incoming.is_none() && !live.is_one_way;
-        if live.question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+        if live.retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.pass_over(rpc);
         }
         self.asked_since.get_or_insert(now);
@@ -93,47 +93,44 @@ impl Session {
     /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
     pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        let Some(Served {
-            state, question, ..
-        }) = self.served.get_mut(id.0)
-        else {
+        let Some(ServerRpc { state, retry, .. }) = self.served.get_mut(id.0) else {
             return;
         };
         let is_over = match state {
-            ServedState::Receiving { .. } => now.since(question.wanted_at) >= INCOMPLETE_LIFE,
-            _ => is_kept_in_vain(question.asked, question.asked_in_vain, shared),
+            ServerRpcState::Receiving { .. } => now.since(retry.wanted_at) >= INCOMPLETE_LIFE,
+            _ => is_kept_in_vain(retry.asked, retry.asked_in_vain, shared),
         };
         if is_over {
             self.forget_served(id, shared);
             return;
         }
         match state {
-            ServedState::Receiving { incoming, .. } => {
-                question.ask(now, RESEND_INTERVAL_MAX);
-                if incoming.has_cuts_waiting() || incoming.missing(1).is_empty() {
+            ServerRpcState::Receiving { incoming, .. } => {
+                retry.ask(now, RESEND_INTERVAL_MAX);
+                if incoming.has_trimmed_waiting() || incoming.missing(1).is_empty() {
                     // The peer waits for our grants, or for questions that wait for their turn.
-                    question.waits_here(now);
+                    retry.waits_here(now);
                 } else {
                     self.asked_since.get_or_insert(now);
                     shared.statistics.resends_asked += 1;
                     self.control.progress(id, incoming, true);
-                    if question.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
+                    if retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
                         shared.grants.pass_over(rpc);
                     }
                 }
             }
-            ServedState::Replying(outgoing) if !outgoing.has_started() => {
+            ServerRpcState::Replying(outgoing) if !outgoing.has_started() => {
                 // It waits here: for keys, or behind others.
-                question.ask(now, NEED_ACK_INTERVAL_MAX);
-                question.waits_here(now);
+                retry.ask(now, NEED_ACK_INTERVAL_MAX);
+                retry.waits_here(now);
             }
             _ => {
-                question.ask(now, NEED_ACK_INTERVAL_MAX);
+                retry.ask(now, NEED_ACK_INTERVAL_MAX);
                 self.asked_since.get_or_insert(now);
                 self.control.id(PacketType::NeedAck, id);
             }
         }
-        let due = question.due;
+        let due = retry.due;
         self.set_due(due);
     }
 
@@ -143,8 +140,10 @@ impl Session {
             return;
         };
         match served.state {
-            ServedState::Receiving { incoming, .. } => self.forget_incoming(id, &incoming, shared),
-            ServedState::Replying(outgoing) => self.let_reply_go(outgoing.length(), shared),
+            ServerRpcState::Receiving { incoming, .. } => {
+                self.forget_incoming(id, &incoming, shared)
+            }
+            ServerRpcState::Replying(outgoing) => self.let_reply_go(outgoing.length(), shared),
             _ => {}
         }
     }
@@ -153,6 +152,8 @@ impl Session {
 /// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since it was heard about it, or,
 /// where memory presses, so often without progress (SPEC §9.4, §10).
 fn is_kept_in_vain(asked: u32, asked_in_vain: u32, shared: &Shared) -> bool {
-    let presses = shared.books.replies_press(shared.config.memory_max);
+    let presses = shared
+        .memory
+        .is_pressed_by_replies(shared.config.memory_max);
     asked >= NEED_ACK_TRIES || (presses && asked_in_vain >= NEED_ACK_TRIES_PRESSED)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does when time has passed: deadlines, questions (`questions`), death (SPEC §9.3-§9.9, §10).
+//! What a session does when time has passed: deadlines, questions (`retries`), death (SPEC §9.3-§9.9, §10).
 //!
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
 //! It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all while nothing waits.
@@ -15,8 +15,8 @@ use crate::limits::{
     TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
 };
 use crate::message::client_rpc::Call;
-use crate::message::server_rpc::ServedState;
-use crate::recovery::retry_timer::Question;
+use crate::message::server_rpc::ServerRpcState;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -38,20 +38,20 @@ impl Session {
         self.watch_opening_keys(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
-        self.expire_early(now, shared);
+        self.expire_reordered(now, shared);
         self.expire_unopened(now);
         if let Some(silent) = self.watch_silence(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
             return;
         }
-        if let Some(question) = &self.epoch_question {
-            let due = question.due;
+        if let Some(retry) = &self.epoch_done_retry {
+            let due = retry.due;
             self.set_due(due);
         }
-        if let Some(due) = self.discovery.due() {
+        if let Some(due) = self.pmtud.due() {
             self.set_due(due);
         }
-        self.rest_if_unused(now, shared);
+        self.hibernate_if_unused(now, shared);
         self.close_if_idle(now, shared);
         self.earliest = now + self.timer_grain();
         self.due = self.due.map(|due| due.max(self.earliest));
@@ -73,7 +73,7 @@ impl Session {
         }
         // Questions may have backed off so far that a few losses would look like death; and a process that was
         // stopped has asked nothing meanwhile.
-        let pings = self.suspicion.map_or(0, |question| question.asked);
+        let pings = self.ping_retry.map_or(0, |retry| retry.asked);
         if silent >= most && pings >= PINGS_UNTIL_DEAD {
             return Some(silent);
         }
@@ -92,10 +92,10 @@ impl Session {
     }
 
     fn ping(&mut self, now: Time) {
-        if self.suspicion.is_none() && self.ended.is_none() {
+        if self.ping_retry.is_none() && self.ended.is_none() {
             self.control.push(0, Body::Ping(now.as_nanos()));
             self.asked_since.get_or_insert(now);
-            self.suspicion = Some(Question::new(now, self.patience.interval()));
+            self.ping_retry = Some(RetryTimer::new(now, self.rto.interval()));
             self.set_due(now + TIMER_GRAIN_MAX);
         }
     }
@@ -130,22 +130,22 @@ impl Session {
 
     /// Questions that are about the session: is the peer there, may new ids be used?
     fn repeat_session_questions(&mut self, now: Time) {
-        if let Some(mut question) = self.suspicion {
-            if question.due <= now {
-                question.ask(now, RESEND_INTERVAL_MAX);
+        if let Some(mut retry) = self.ping_retry {
+            if retry.due <= now {
+                retry.ask(now, RESEND_INTERVAL_MAX);
                 self.control.push(0, Body::Ping(now.as_nanos()));
             }
-            self.set_due(question.due);
-            self.suspicion = Some(question);
+            self.set_due(retry.due);
+            self.ping_retry = Some(retry);
         }
-        if let Some(mut question) = self.blocked {
-            if question.due <= now {
-                question.ask(now, RESEND_INTERVAL_MAX);
+        if let Some(mut retry) = self.blocked {
+            if retry.due <= now {
+                retry.ask(now, RESEND_INTERVAL_MAX);
                 self.asked_since.get_or_insert(now);
                 self.ask_for_window();
             }
-            self.set_due(question.due);
-            self.blocked = Some(question);
+            self.set_due(retry.due);
+            self.blocked = Some(retry);
         }
     }
 
@@ -160,19 +160,19 @@ impl Session {
                         expired.push(MessageId(number));
                         continue;
                     }
-                    if live.question.due <= now && silent.len() < QUESTIONS_PER_PASS {
-                        let is_early = live.question.ask(now, RESEND_INTERVAL_MAX);
-                        silent.push((MessageId(number), is_early));
+                    if live.retry.due <= now && silent.len() < QUESTIONS_PER_PASS {
+                        let is_first_probe = live.retry.ask(now, RESEND_INTERVAL_MAX);
+                        silent.push((MessageId(number), is_first_probe));
                     }
                     live.due()
                 }
-                Call::Cancelling { question, .. } => {
-                    if question.due <= now {
-                        question.ask(now, RESEND_INTERVAL_MAX);
+                Call::Cancelling { retry, .. } => {
+                    if retry.due <= now {
+                        retry.ask(now, RESEND_INTERVAL_MAX);
                         self.control.id(PacketType::Cancel, MessageId(number));
                         self.asked_since.get_or_insert(now);
                     }
-                    question.due
+                    retry.due
                 }
             };
             earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
@@ -183,9 +183,9 @@ impl Session {
         for id in expired {
             self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
         }
-        for (id, is_early) in silent {
+        for (id, is_first_probe) in silent {
             let waits_for_all = self.ask_about_call(now, id, shared);
-            if is_early && waits_for_all {
+            if is_first_probe && waits_for_all {
                 self.send_request_again(id);
             }
         }
@@ -199,16 +199,15 @@ impl Session {
             // The application's turn; or the bundle asks.
             if matches!(
                 served.state,
-                ServedState::Working { .. } | ServedState::Bundled(_)
+                ServerRpcState::Working { .. } | ServerRpcState::Bundled(_)
             ) {
-                is_working |= matches!(served.state, ServedState::Working { .. });
+                is_working |= matches!(served.state, ServerRpcState::Working { .. });
                 continue;
             }
-            if served.question.due <= now && due.len() < QUESTIONS_PER_PASS {
+            if served.retry.due <= now && due.len() < QUESTIONS_PER_PASS {
                 due.push(MessageId(number));
             } else {
-                earliest =
-                    Some(earliest.map_or(served.question.due, |e| e.min(served.question.due)));
+                earliest = Some(earliest.map_or(served.retry.due, |e| e.min(served.retry.due)));
             }
         }
         if let Some(earliest) = earliest {
@@ -233,7 +232,7 @@ impl Session {
     }
 
     fn probe_sizes(&mut self, now: Time) {
-        for size in self.discovery.probe(now) {
+        for size in self.pmtud.probe(now) {
             let padding = size - smt_wire::ControlHeader::LEN - smt_wire::TAG_LEN;
             self.control.push(0, Body::Probe { padding });
         }

@@ -59,11 +59,11 @@ impl Aead for Cipher {
     }
 }
 
-/// A server that keeps the tables of `warm_sessions`, its clients' sessions, and its ciphers.
-fn server_of(clients: usize, warm_sessions: usize) -> (World, Vec<SessionIndex>, Counted) {
+/// A server that keeps the tables of `cipher_cache_sessions`, its clients' sessions, and its ciphers.
+fn server_of(clients: usize, cipher_cache_sessions: usize) -> (World, Vec<SessionIndex>, Counted) {
     let mut server = ethernet();
     server.accept = true;
-    server.warm_sessions = warm_sessions;
+    server.cipher_cache_sessions = cipher_cache_sessions;
     let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
     let mut world = World::new(configs.collect());
     let ciphers = Counted::default();
@@ -112,8 +112,8 @@ fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
 fn as_many_as_it_is_told() {
     const CLIENTS: usize = 12;
     const ROUNDS: usize = 3;
-    let kept_and_made = |warm_sessions| {
-        let (mut world, sessions, ciphers) = server_of(CLIENTS, warm_sessions);
+    let kept_and_made = |cipher_cache_sessions| {
+        let (mut world, sessions, ciphers) = server_of(CLIENTS, cipher_cache_sessions);
         let before = ciphers.made.load(Ordering::Relaxed);
         let kept = [(); ROUNDS].map(|()| call_in_turn(&mut world, &sessions, &ciphers));
         (

@@ -45,7 +45,7 @@ mod slow_messages_of_one_peer_hold_up_no_other;
 mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
+mod trimmed_packets_are_asked_for_at_once;
 mod what_anybody_can_send_costs_little;
 mod what_is_lost_together_is_not_repeated_together;
 mod what_stays_lost_is_repeated_ever_more_rarely;
-mod what_the_network_has_cut_is_asked_for_at_once;

@@ -367,7 +367,7 @@ fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
         world.run_for(ms(100));
         let node = &mut world.nodes[1];
         assert_eq!(node.delivered.len(), 1, "{length}");
-        let held = node.endpoint.memory() - node.endpoint.early_memory();
+        let held = node.endpoint.memory() - node.endpoint.reordered_memory();
         assert_eq!(held, waiting, "{length}");
         node.endpoint.set_untaken_max(usize::MAX);
         assert_eq!(world.one_way_outcome(0, beyond), OneWayOutcome::Delivered);

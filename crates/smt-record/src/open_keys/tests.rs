@@ -26,42 +26,42 @@ fn tags(keys: &mut OpenKeys, byte: u8) -> [[u8; 16]; 2] {
     [data, keys.control(byte).unwrap().1.seal(1, b"", &mut [])]
 }
 
-mod rest {
+mod hibernate {
     use super::*;
 
     #[test]
     fn changes_no_key_of_this_epoch_nor_of_the_one_before() {
         let mut keys = open_keys(Suite::Aes128Gcm);
         let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
-        assert!(keys.is_warm());
-        keys.rest();
-        assert!(!keys.is_warm());
+        assert!(keys.has_ciphers());
+        keys.hibernate();
+        assert!(!keys.has_ciphers());
         assert_eq!(tags(&mut keys, 0), first);
-        keys.rest();
+        keys.hibernate();
         keys.opened(1);
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
-        keys.rest();
+        keys.hibernate();
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
     }
 }
 
-mod cool {
+mod drop_ciphers {
     use super::*;
 
     #[test]
     fn gives_tables_up_and_changes_no_key() {
         let mut keys = open_keys(Suite::Aes128Gcm);
-        assert!(!keys.is_warm());
+        assert!(!keys.has_ciphers());
         let (first, second) = (tags(&mut keys, 0), tags(&mut keys, 1));
-        assert!(keys.is_warm());
-        keys.cool();
-        assert!(!keys.is_warm(), "nor are the next epoch's");
+        assert!(keys.has_ciphers());
+        keys.drop_ciphers();
+        assert!(!keys.has_ciphers(), "nor are the next epoch's");
         assert_eq!(tags(&mut keys, 0), first);
-        keys.cool();
+        keys.drop_ciphers();
         keys.opened(1);
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
-        keys.cool();
-        assert!(!keys.is_warm(), "nor are the previous epoch's");
+        keys.drop_ciphers();
+        assert!(!keys.has_ciphers(), "nor are the previous epoch's");
         assert_eq!((tags(&mut keys, 0), tags(&mut keys, 1)), (first, second));
     }
 }

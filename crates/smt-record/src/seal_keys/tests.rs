@@ -87,21 +87,21 @@ mod plaintext {
     }
 }
 
-mod rest {
+mod hibernate {
     use super::*;
 
     #[test]
     fn changes_no_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
         let before = (tag(keys.data(0).unwrap()), tag(keys.control()));
-        assert!(keys.is_warm());
-        keys.rest();
-        assert!(!keys.is_warm());
+        assert!(keys.has_ciphers());
+        keys.hibernate();
+        assert!(!keys.has_ciphers());
         assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control())), before);
-        keys.rest();
+        keys.hibernate();
         keys.update();
         assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
-        keys.rest();
+        keys.hibernate();
         assert_eq!(
             tag(keys.data(0).unwrap()),
             before.0,
@@ -110,24 +110,24 @@ mod rest {
     }
 }
 
-mod cool {
+mod drop_ciphers {
     use super::*;
 
     #[test]
     fn gives_tables_up_and_changes_no_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
-        assert!(!keys.is_warm());
+        assert!(!keys.has_ciphers());
         let before = (tag(keys.data(0).unwrap()), tag(keys.control()));
-        assert!(keys.is_warm());
-        keys.cool();
-        assert!(!keys.is_warm());
+        assert!(keys.has_ciphers());
+        keys.drop_ciphers();
+        assert!(!keys.has_ciphers());
         assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control())), before);
-        keys.cool();
+        keys.drop_ciphers();
         keys.update();
         assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
         assert_ne!(tag(keys.data(1).unwrap()), before.0);
-        keys.cool();
-        assert!(!keys.is_warm(), "nor are the old key's");
+        keys.drop_ciphers();
+        assert!(!keys.has_ciphers(), "nor are the old key's");
         assert_eq!(tag(keys.data(0).unwrap()), before.0);
     }
 }

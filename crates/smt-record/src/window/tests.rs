@@ -144,7 +144,7 @@ mod is_delivered {
                             delivered.insert(counter, false);
                         }
                     }
-                    2 => window.rest(),
+                    2 => window.shrink_to_fit(),
                     _ => {
                         window.mark_delivered(counter);
                         if window.is_delivered(counter) == Delivered::Yes {
@@ -166,7 +166,7 @@ mod is_delivered {
     }
 }
 
-mod rest {
+mod shrink_to_fit {
     use super::*;
 
     fn memory(window: &IdWindow) -> [bool; 2] {
@@ -178,11 +178,11 @@ mod rest {
         let mut window = window();
         assert_eq!(memory(&window), [false, false]);
         window.mark_seen(1).unwrap();
-        window.rest();
+        window.shrink_to_fit();
         assert_eq!(memory(&window), [true, false], "a gap is remembered");
         window.mark_seen(0).unwrap();
         window.mark_delivered(1);
-        window.rest();
+        window.shrink_to_fit();
         assert_eq!(memory(&window), [false, true], "and a delivery");
     }
 }

@@ -417,7 +417,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         self.results.marked = since(2);
         for statistics in self.world.hosts().iter().filter_map(Messenger::statistics) {
             self.results.asked_by_timer += statistics.resends_asked;
-            self.results.asked_by_trimmed += statistics.cuts_asked;
+            self.results.asked_by_trimmed += statistics.trimmed_asked;
         }
         self.results
     }

@@ -126,7 +126,7 @@ fn config(random: &mut Random) -> Config {
     config.unscheduled = *random.pick(&[10_000, 60_000, 60_000]);
     config.incoming_max = *random.pick(&[64 << 10, 256 << 10]);
     config.sessions_max = *random.pick(&[4, 32, 128]);
-    config.warm_sessions = *random.pick(&[0, 4, 1_024]);
+    config.cipher_cache_sessions = *random.pick(&[0, 4, 1_024]);
     config.datagram_limit = *random.pick(&[1_472, 65_507, 65_507]);
     config.bundles = random.chance(850_000);
     config

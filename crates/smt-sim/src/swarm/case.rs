@@ -182,7 +182,7 @@ impl Case {
         }
         let mut random = Random::new(seed ^ WARM);
         for config in &mut case.configs {
-            config.warm_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
+            config.cipher_cache_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
         let mut random = Random::new(seed ^ MEMORY);
         case.draw_memory(&mut random);

@@ -40,7 +40,7 @@ impl Events {
             (REPLY_TOO_LARGE, sum(|player| player.replies_too_large) > 0),
             (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
-            (CUT_ASKED, statistic(|s| s.cuts_asked) > 0),
+            (CUT_ASKED, statistic(|s| s.trimmed_asked) > 0),
             (BUNDLE, statistic(|s| s.bundles_sent) > 0),
         ])
     }

@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
             longest: self.longest[id.0 as usize],
             sessions: host.endpoint.sessions_len(),
         };
-        let early = host.endpoint.early_memory();
+        let early = host.endpoint.reordered_memory();
         let found = bound.check(id, host.endpoint.memory() - early, early);
         self.failures.extend(found);
     }

@@ -29,7 +29,7 @@ impl Index {
     }
 
     /// Turns it off, and gives its room back.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn shrink_to_fit(&mut self) {
         *self = Self::new(self.salt);
     }
 

@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// The pace of a link.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct Pacer {
     bits_per_second: u64,
     /// How much may be caught up.
     slack: u128,
@@ -16,7 +16,7 @@ pub(crate) struct Pace {
     free_at: u128,
 }
 
-impl Pace {
+impl Pacer {
     /// A link of this rate; what may be caught up takes as long as `slack` bytes.
     pub(crate) fn new(bits_per_second: u64, slack: u32) -> Self {
         assert!(bits_per_second > 0, "a link carries something");
@@ -73,7 +73,7 @@ mod tests {
     use std::time::Duration;
 
     /// Lets packets of 1,250 bytes go whenever that is free, looking every `grain`; how many in a millisecond.
-    fn packets(pace: &mut Pace, grain: Duration, has_waited: bool) -> u32 {
+    fn packets(pace: &mut Pacer, grain: Duration, has_waited: bool) -> u32 {
         let began = Time::from_nanos(5_000_000_000);
         let (mut now, mut count) = (began, 0);
         while now < began + Duration::from_millis(1) {
@@ -88,23 +88,23 @@ mod tests {
 
     #[test]
     fn a_link_is_filled_and_not_more() {
-        let mut pace = Pace::new(10_000_000_000, 0);
+        let mut pace = Pacer::new(10_000_000_000, 0);
         assert_eq!(packets(&mut pace, Duration::from_nanos(10), true), 1_000);
     }
 
     #[test]
     fn coarse_timers_catch_up_what_the_slack_permits() {
         let grain = Duration::from_micros(10);
-        let mut pace = Pace::new(10_000_000_000, 12_500);
+        let mut pace = Pacer::new(10_000_000_000, 12_500);
         let count = packets(&mut pace, grain, true);
         assert!((1_000..=1_011).contains(&count), "{count}");
-        let mut idle = Pace::new(10_000_000_000, 12_500);
+        let mut idle = Pacer::new(10_000_000_000, 12_500);
         assert_eq!(packets(&mut idle, grain, false), 100);
     }
 
     #[test]
     fn what_came_unasked_puts_off_by_the_slack_at_most() {
-        let mut pace = Pace::new(10_000_000_000, 12_500);
+        let mut pace = Pacer::new(10_000_000_000, 12_500);
         let now = Time::from_nanos(5_000_000_000);
         pace.put_off(now, 1_250);
         assert_eq!(pace.free_at(), now + Duration::from_micros(1));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn it_is_free_when_it_says_so() {
-        let mut pace = Pace::new(3_000_000_007, 0);
+        let mut pace = Pacer::new(3_000_000_007, 0);
         let mut now = Time::from_nanos(77);
         for bytes in 1..1_000 {
             assert!(pace.is_free(now));

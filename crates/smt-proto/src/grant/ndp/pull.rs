@@ -2,12 +2,12 @@
 //! NDP's way to grant: pull one record at a time, at the pace of this host's link (SPEC §9.10).
 //!
 //! What comes may make way for more, but the more is let go only as fast as the link can carry it: what has been
-//! cut on the way first, then the next record of the message whose turn it is. Queues stay short wherever this
+//! trimmed on the way first, then the next record of the message whose turn it is. Queues stay short wherever this
 //! host's link is the narrow place, however many send to it.
 //!
-//! Not here: which messages are hungry, and whose turn it is (`grants`), and what was cut (`cuts`).
+//! Not here: which messages are hungry, and whose turn it is (`grants`), and what was trimmed (`trimmed_queue`).
 
-use crate::grant::ndp::pacer::Pace;
+use crate::grant::ndp::pacer::Pacer;
 use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
 use crate::time::Time;
@@ -15,7 +15,7 @@ use crate::time::Time;
 /// NDP's policy.
 #[derive(Debug)]
 pub struct Pull {
-    pace: Pace,
+    pace: Pacer,
     pulling: Pulling,
     /// Pulls since the oldest message had one out of its turn.
     since_oldest: u32,
@@ -44,7 +44,7 @@ impl Pull {
     pub fn new(bits_per_second: u64, window: u32) -> Self {
         let order = PullOrder::RoundRobin;
         Self {
-            pace: Pace::new(bits_per_second, window),
+            pace: Pacer::new(bits_per_second, window),
             pulling: Pulling { window, order },
             since_oldest: 0,
             is_waiting: false,
@@ -67,7 +67,7 @@ impl Pull {
         budget: GrantBudget,
     ) -> Option<&'a Grantable> {
         let may = |message: &&Grantable| {
-            self.pulling.is_hungry(message)
+            self.pulling.wants_pull(message)
                 && (budget.left() > 0 || message.granted <= message.arrived)
         };
         let first = messages.iter().find(may)?;
@@ -99,8 +99,8 @@ impl GrantPolicy for Pull {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     ) {
-        if !messages.iter().any(|one| self.pulling.is_hungry(one)) {
-            // What was cut is asked for before; if that waited nobody would come here.
+        if !messages.iter().any(|one| self.pulling.wants_pull(one)) {
+            // What was trimmed is asked for before; if that waited nobody would come here.
             self.is_waiting = false;
             self.has_waited = false;
             return;
@@ -126,7 +126,7 @@ impl GrantPolicy for Pull {
         self.pace.spend(now, bytes, self.has_waited);
     }
 
-    fn came_unasked(&mut self, now: Time, bytes: u32) {
+    fn came_unscheduled(&mut self, now: Time, bytes: u32) {
         self.pace.put_off(now, bytes);
     }
 
@@ -184,16 +184,16 @@ mod tests {
     #[test]
     fn a_pull_waits_for_the_pace_and_a_timer_tells_until_when() {
         let mut policy = Pull::new(10_000_000_000, 0);
-        let hungry = [message(1, 0, 0).with_length(10)];
-        let mut policy_at = |now| pulled(&mut policy, now, &hungry, BUDGET);
+        let pending = [message(1, 0, 0).with_length(10)];
+        let mut policy_at = |now| pulled(&mut policy, now, &pending, BUDGET);
         // Nothing may be on its way with a window of 0 but a record.
         assert_eq!(policy_at(NOW), Some(1));
         policy.spend(NOW, 1_250);
         assert_eq!(policy.next_timeout(), None);
-        assert_eq!(pulled(&mut policy, NOW, &hungry, BUDGET), None);
+        assert_eq!(pulled(&mut policy, NOW, &pending, BUDGET), None);
         let due = policy.next_timeout().unwrap();
         assert_eq!(due.since(NOW).as_nanos(), 1_000);
-        assert_eq!(pulled(&mut policy, due, &hungry, BUDGET), Some(1));
+        assert_eq!(pulled(&mut policy, due, &pending, BUDGET), Some(1));
         assert_eq!(policy.next_timeout(), None);
     }
 
@@ -201,8 +201,8 @@ mod tests {
     fn without_hungry_messages_there_is_no_timer() {
         let mut policy = Pull::new(10_000_000_000, 10_000);
         policy.spend(NOW, 100_000);
-        let hungry = [message(1, 0, 0)];
-        assert_eq!(pulled(&mut policy, NOW, &hungry, BUDGET), None);
+        let pending = [message(1, 0, 0)];
+        assert_eq!(pulled(&mut policy, NOW, &pending, BUDGET), None);
         assert!(policy.next_timeout().is_some(), "it waits for the pace");
         let full = [message(1, 0, 10_000)];
         assert_eq!(pulled(&mut policy, NOW, &full, BUDGET), None);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the network has cut on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
+//! What the network has trimmed on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
 //!
-//! 1. A trimmed DATA packet is a hint that anybody can forge. [`CutRanges`] of its message, or [`UnopenedIds`] of its
+//! 1. A trimmed DATA packet is a hint that anybody can forge. [`TrimmedRanges`] of its message, or [`UnopenedIds`] of its
 //!    session if record 0 has not opened, let each range through once in a resend interval; and again if the answer
-//!    seems to have been cut too, three times in all.
-//! 2. What got through waits in [`Cuts`] of the endpoint until the policy's pace lets a question go.
+//!    seems to have been trimmed too, three times in all.
+//! 2. What got through waits in [`TrimmedQueue`] of the endpoint until the policy's pace lets a question go.
 //!
 //! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
 //! claim (`session/trimmed`).
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use smt_wire::{DataHeader, MessageId};
 
-use crate::collections::byte_ranges::{Range, Ranges};
-use crate::collections::token_bucket::Rate;
+use crate::collections::byte_ranges::{ByteRange, ByteRanges};
+use crate::collections::token_bucket::TokenBucket;
 use crate::event::RpcId;
-use crate::limits::{CUT_RANGES_MAX, CUT_TRIES, CUTS_MAX, UNOPENED_MAX};
+use crate::limits::{TRIMMED_QUEUE_MAX, TRIMMED_RANGES_MAX, TRIMMED_TRIES, UNOPENED_MAX};
 use crate::time::Time;
 
 /// Something that waits to be asked for again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Cut {
+pub(crate) struct TrimmedPart {
     pub(crate) rpc: RpcId,
     pub(crate) missing: Missing,
 }
@@ -32,32 +32,32 @@ pub(crate) struct Cut {
 pub(crate) enum Missing {
     /// Record 0, which nobody here has seen.
     First,
-    Range(Range),
+    Range(ByteRange),
 }
 
 /// All that waits, over all sessions: lowest rank first, and in order.
 #[derive(Debug, Default)]
-pub(crate) struct Cuts {
-    waiting: BTreeMap<(u32, u64), Cut>,
+pub(crate) struct TrimmedQueue {
+    waiting: BTreeMap<(u32, u64), TrimmedPart>,
     serial: u64,
 }
 
-impl Cuts {
+impl TrimmedQueue {
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= CUTS_MAX
+        self.waiting.len() >= TRIMMED_QUEUE_MAX
     }
 
-    pub(crate) fn push(&mut self, rank: u32, cut: Cut) {
+    pub(crate) fn push(&mut self, rank: u32, part: TrimmedPart) {
         self.serial += 1;
-        self.waiting.insert((rank, self.serial), cut);
+        self.waiting.insert((rank, self.serial), part);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(crate) fn first(&self) -> Option<Cut> {
-        self.waiting.first_key_value().map(|(_, cut)| *cut)
+    pub(crate) fn first(&self) -> Option<TrimmedPart> {
+        self.waiting.first_key_value().map(|(_, part)| *part)
     }
 
     pub(crate) fn pop(&mut self) {
@@ -65,41 +65,41 @@ impl Cuts {
     }
 }
 
-/// Ranges of a message that were cut, since a while.
+/// Ranges of a message that were trimmed, since a while.
 #[derive(Debug, Default)]
-pub(crate) struct CutRanges {
+pub(crate) struct TrimmedRanges {
     /// Those asked for once, twice ..
-    noted: [Ranges; CUT_TRIES],
+    noted: [ByteRanges; TRIMMED_TRIES],
     count: usize,
     since: Time,
-    /// Those that wait in [`Cuts`].
+    /// Those that wait in [`TrimmedQueue`].
     pub(crate) waiting: u32,
     /// Bytes asked for that have not come: they were let go already.
     pub(crate) owed: u32,
 }
 
-impl CutRanges {
-    /// Notes a range that is missing; `is_again`: what was cut was a repetition. What is to be asked for of it: what
+impl TrimmedRanges {
+    /// Notes a range that is missing; `is_again`: what was trimmed was a repetition. What is to be asked for of it: what
     /// was not noted within the interval (or not so often), and is more than a crumb. How long a packet was is
     /// guessed, so that two may seem to overlap.
     pub(crate) fn note(
         &mut self,
         now: Time,
-        (cut, is_again): (Range, bool),
+        (part, is_again): (ByteRange, bool),
         interval: Duration,
-    ) -> Option<Range> {
+    ) -> Option<ByteRange> {
         if now.since(self.since) >= interval {
-            self.noted.iter_mut().for_each(Ranges::clear);
+            self.noted.iter_mut().for_each(ByteRanges::clear);
             self.count = 0;
             self.since = now;
         }
-        if self.count >= CUT_RANGES_MAX {
+        if self.count >= TRIMMED_RANGES_MAX {
             return None;
         }
-        let tries = if is_again { CUT_TRIES } else { 1 };
+        let tries = if is_again { TRIMMED_TRIES } else { 1 };
         let range = self.noted[..tries]
             .iter_mut()
-            .find_map(|noted| note_new(noted, cut))?;
+            .find_map(|noted| note_new(noted, part))?;
         self.count += 1;
         Some(range)
     }
@@ -113,39 +113,39 @@ impl CutRanges {
 }
 
 /// Adds what is new of a range, if that is more than a crumb: the first of it.
-fn note_new(noted: &mut Ranges, cut: Range) -> Option<Range> {
-    let gap = noted.gaps(u32::MAX).find(|gap| gap.end > cut.start)?;
-    let range = Range {
-        start: cut.start.max(gap.start),
-        end: cut.end.min(gap.end),
+fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
+    let gap = noted.gaps(u32::MAX).find(|gap| gap.end > part.start)?;
+    let range = ByteRange {
+        start: part.start.max(gap.start),
+        end: part.end.min(gap.end),
     };
-    let crumb = (cut.end - cut.start) / 4;
-    let is_new = range.start < range.end && (range == cut || range.end - range.start >= crumb);
+    let least = (part.end - part.start) / 4;
+    let is_new = range.start < range.end && (range == part || range.end - range.start >= least);
     is_new.then(|| {
         noted.insert(range);
         range
     })
 }
 
-/// Ids whose record 0 was cut, with the time and how often since.
+/// Ids whose record 0 was trimmed, with the time and how often since.
 #[derive(Debug, Default)]
 pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
-    /// Notes an id; `is_again`: what was cut was a repetition. Whether it is to be asked about: as seldom as a range,
+    /// Notes an id; `is_again`: what was trimmed was a repetition. Whether it is to be asked about: as seldom as a range,
     /// not if there are too many, and at their rate.
     pub(crate) fn note(
         &mut self,
         now: Time,
         (id, is_again): (MessageId, bool),
         interval: Duration,
-        rate: &mut Rate,
+        rate: &mut TokenBucket,
     ) -> bool {
         let before = self.0.get(&id).copied();
         let (at, tries) = before
             .filter(|(at, _)| now.since(*at) < interval)
             .unwrap_or((now, 0));
-        let most = if is_again { CUT_TRIES } else { 1 };
+        let most = if is_again { TRIMMED_TRIES } else { 1 };
         if tries >= most || !rate.take(now) {
             return false;
         }
@@ -184,7 +184,7 @@ impl UnopenedIds {
 pub(crate) struct Trimmed {
     pub(crate) id: MessageId,
     pub(crate) message_length: u32,
-    pub(crate) range: Range,
+    pub(crate) range: ByteRange,
     /// It was a repetition.
     pub(crate) is_again: bool,
 }
@@ -192,7 +192,7 @@ pub(crate) struct Trimmed {
 impl Trimmed {
     /// By its header; its length is not known, but at most this.
     pub(crate) fn new(header: &DataHeader, most: u32) -> Self {
-        let range = Range {
+        let range = ByteRange {
             start: header.offset,
             end: header.offset.saturating_add(most),
         };
@@ -212,8 +212,8 @@ mod tests {
     const INTERVAL: Duration = Duration::from_millis(5);
     const NOW: Time = Time::from_nanos(1_000_000_000);
 
-    fn range(start: u32, end: u32) -> Range {
-        Range { start, end }
+    fn range(start: u32, end: u32) -> ByteRange {
+        ByteRange { start, end }
     }
 
     mod note {
@@ -221,58 +221,62 @@ mod tests {
 
         #[test]
         fn a_range_is_asked_for_once_in_an_interval() {
-            let mut cuts = CutRanges::default();
-            let cut = range(1_000, 2_400);
-            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), Some(cut));
-            assert_eq!(cuts.note(NOW, (cut, false), INTERVAL), None);
+            let mut trimmed_queue = TrimmedRanges::default();
+            let part = range(1_000, 2_400);
+            assert_eq!(trimmed_queue.note(NOW, (part, false), INTERVAL), Some(part));
+            assert_eq!(trimmed_queue.note(NOW, (part, false), INTERVAL), None);
             let within = range(1_500, 2_400);
-            assert_eq!(cuts.note(NOW, (within, false), INTERVAL), None);
-            assert_eq!(cuts.note(NOW + INTERVAL, (cut, false), INTERVAL), Some(cut));
+            assert_eq!(trimmed_queue.note(NOW, (within, false), INTERVAL), None);
+            assert_eq!(
+                trimmed_queue.note(NOW + INTERVAL, (part, false), INTERVAL),
+                Some(part)
+            );
         }
 
         #[test]
         fn a_repetition_that_is_cut_is_asked_for_again_a_few_times() {
-            let mut cuts = CutRanges::default();
-            let cut = range(1_000, 2_400);
-            let again = |cuts: &mut CutRanges, now| {
-                let asked = (0..10).filter(|_| cuts.note(now, (cut, true), INTERVAL).is_some());
+            let mut trimmed_queue = TrimmedRanges::default();
+            let part = range(1_000, 2_400);
+            let again = |trimmed_queue: &mut TrimmedRanges, now| {
+                let asked =
+                    (0..10).filter(|_| trimmed_queue.note(now, (part, true), INTERVAL).is_some());
                 asked.count()
             };
-            assert_eq!(again(&mut cuts, NOW), CUT_TRIES);
-            assert_eq!(again(&mut cuts, NOW + INTERVAL), CUT_TRIES);
-            let mut first = CutRanges::default();
-            first.note(NOW, (cut, false), INTERVAL);
-            assert_eq!(again(&mut first, NOW), CUT_TRIES - 1);
+            assert_eq!(again(&mut trimmed_queue, NOW), TRIMMED_TRIES);
+            assert_eq!(again(&mut trimmed_queue, NOW + INTERVAL), TRIMMED_TRIES);
+            let mut first = TrimmedRanges::default();
+            first.note(NOW, (part, false), INTERVAL);
+            assert_eq!(again(&mut first, NOW), TRIMMED_TRIES - 1);
         }
 
         #[test]
         fn of_what_overlaps_the_rest_is_asked_for() {
-            let mut cuts = CutRanges::default();
-            cuts.note(NOW, (range(2_000, 3_400), false), INTERVAL);
-            let shortened = cuts.note(NOW, (range(1_000, 2_400), false), INTERVAL);
+            let mut trimmed_queue = TrimmedRanges::default();
+            trimmed_queue.note(NOW, (range(2_000, 3_400), false), INTERVAL);
+            let shortened = trimmed_queue.note(NOW, (range(1_000, 2_400), false), INTERVAL);
             assert_eq!(shortened, Some(range(1_000, 2_000)));
-            let behind = cuts.note(NOW, (range(2_900, 4_300), false), INTERVAL);
+            let behind = trimmed_queue.note(NOW, (range(2_900, 4_300), false), INTERVAL);
             assert_eq!(behind, Some(range(3_400, 4_300)));
         }
 
         #[test]
         fn crumbs_are_not_asked_for() {
-            let mut cuts = CutRanges::default();
+            let mut trimmed_queue = TrimmedRanges::default();
             let asked = (1_000..10_000u32).rev().filter(|start| {
-                let cut = range(*start, start + 1_400);
-                cuts.note(NOW, (cut, false), INTERVAL).is_some()
+                let part = range(*start, start + 1_400);
+                trimmed_queue.note(NOW, (part, false), INTERVAL).is_some()
             });
             assert!(asked.count() <= 1 + 9_000 / 350);
         }
 
         #[test]
         fn many_ranges_are_left_to_the_timers() {
-            let mut cuts = CutRanges::default();
+            let mut trimmed_queue = TrimmedRanges::default();
             let noted = (0..10_000).filter(|at| {
-                let cut = range(at * 2_000, at * 2_000 + 1_400);
-                cuts.note(NOW, (cut, false), INTERVAL).is_some()
+                let part = range(at * 2_000, at * 2_000 + 1_400);
+                trimmed_queue.note(NOW, (part, false), INTERVAL).is_some()
             });
-            assert_eq!(noted.count(), CUT_RANGES_MAX);
+            assert_eq!(noted.count(), TRIMMED_RANGES_MAX);
         }
     }
 
@@ -281,12 +285,16 @@ mod tests {
 
         #[test]
         fn what_was_asked_for_again_is_not_unasked() {
-            let mut cuts = CutRanges {
+            let mut trimmed_queue = TrimmedRanges {
                 owed: 1_000,
-                ..CutRanges::default()
+                ..TrimmedRanges::default()
             };
             assert_eq!(
-                (cuts.came(700), cuts.came(700), cuts.came(700)),
+                (
+                    trimmed_queue.came(700),
+                    trimmed_queue.came(700),
+                    trimmed_queue.came(700)
+                ),
                 (0, 400, 700)
             );
         }
@@ -298,7 +306,7 @@ mod tests {
         #[test]
         fn an_id_is_asked_about_once_in_an_interval_and_they_are_bounded() {
             let mut ids = UnopenedIds::default();
-            let mut rate = Rate::new(1_000_000);
+            let mut rate = TokenBucket::new(1_000_000);
             let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
                 let number = number % (2 * UNOPENED_MAX as u64);
                 ids.note(NOW, (MessageId(number), false), INTERVAL, &mut rate)
@@ -320,7 +328,7 @@ mod tests {
         #[test]
         fn ids_are_asked_about_at_their_rate() {
             let mut ids = UnopenedIds::default();
-            let mut rate = Rate::new(100);
+            let mut rate = TokenBucket::new(100);
             let mut asked = 0;
             for millis in 0..1_000 {
                 let now = NOW + Duration::from_millis(millis);
@@ -334,21 +342,21 @@ mod tests {
 
     #[test]
     fn the_lowest_rank_comes_first_and_equals_in_order() {
-        let cut = |id| Cut {
+        let part = |id| TrimmedPart {
             rpc: RpcId {
                 session: smt_wire::SessionIndex(1),
                 id: MessageId(id),
             },
             missing: Missing::First,
         };
-        let mut cuts = Cuts::default();
+        let mut trimmed_queue = TrimmedQueue::default();
         for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {
-            cuts.push(rank, cut(id));
+            trimmed_queue.push(rank, part(id));
         }
         let mut order = Vec::new();
-        while let Some(first) = cuts.first() {
+        while let Some(first) = trimmed_queue.first() {
             order.push(first.rpc.id.0);
-            cuts.pop();
+            trimmed_queue.pop();
         }
         assert_eq!(order, [2, 4, 1, 3]);
     }

@@ -3,7 +3,7 @@
 //!
 //! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its memory is free.
 //! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has come.
-//! 3. Unless it does not come: after [`PATIENCE`] the next may get on, but of another session. So a peer that lets the
+//! 3. Unless it does not come: after [`TURN_MAX`] the next may get on, but of another session. So a peer that lets the
 //!    last record of each of its messages wait has one message beyond the bound, and no other's turn waits for it any longer.
 //!
 //! Not here: what the message is granted (`grant_policy`).
@@ -20,14 +20,14 @@ use crate::time::Time;
 
 /// Who gets on, and who was to and has not.
 #[derive(Debug, Default)]
-pub(crate) struct OneAtATime {
+pub(crate) struct MemoryPressure {
     /// The message whose turn it is, and since when.
     current: Option<(RpcId, Time)>,
     /// Messages whose senders have taken too long: no other of their sessions gets on.
-    aside: BTreeMap<SessionIndex, RpcId>,
+    set_back: BTreeMap<SessionIndex, RpcId>,
 }
 
-impl OneAtATime {
+impl MemoryPressure {
     /// The message that may be granted more now. `of` tells what one needs, and `waiting` those that need grants, the
     /// one with the fewest bytes left first.
     pub(crate) fn next<'a>(
@@ -40,12 +40,12 @@ impl OneAtATime {
             && let Some(message) = of(rpc)
             && message.granted > message.arrived
         {
-            if now < since + PATIENCE {
+            if now < since + TURN_MAX {
                 return Some(message).filter(|message| message.granted < message.length);
             }
-            self.aside.insert(rpc.session, rpc);
+            self.set_back.insert(rpc.session, rpc);
         }
-        let next = waiting.find(|message| !self.aside.contains_key(&message.rpc.session));
+        let next = waiting.find(|message| !self.set_back.contains_key(&message.rpc.session));
         self.current = next.map(|message| (message.rpc, now));
         next.copied()
     }
@@ -53,8 +53,8 @@ impl OneAtATime {
     /// A message is over; or more of it has come and it needs grants, so that it is its turn again if it is the shortest.
     pub(crate) fn forget(&mut self, rpc: RpcId) {
         self.current = self.current.filter(|(current, _)| *current != rpc);
-        if self.aside.get(&rpc.session) == Some(&rpc) {
-            self.aside.remove(&rpc.session);
+        if self.set_back.get(&rpc.session) == Some(&rpc) {
+            self.set_back.remove(&rpc.session);
         }
     }
 
@@ -65,21 +65,21 @@ impl OneAtATime {
             .take_if(|(current, _)| *current == rpc)
             .is_some()
         {
-            self.aside.insert(rpc.session, rpc);
+            self.set_back.insert(rpc.session, rpc);
         }
     }
 
     /// There is room for all again.
     pub(crate) fn clear(&mut self) {
         self.current = None;
-        self.aside.clear();
+        self.set_back.clear();
     }
 
     /// When the next may get on.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.current.map(|(_, since)| since + PATIENCE)
+        self.current.map(|(_, since)| since + TURN_MAX)
     }
 }
 
 /// The wait before the first question for bytes that do not come.
-const PATIENCE: Duration = RESEND_INTERVAL;
+const TURN_MAX: Duration = RESEND_INTERVAL;

@@ -12,11 +12,11 @@ use crate::grant::policy::{GrantBudget, Pulling};
 
 /// Who is hungry; nobody under a policy that does not pull.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
+pub(super) struct PullQueue {
     pulling: Option<Pulling>,
-    hungry: BTreeSet<Turn>,
+    pending: BTreeSet<Turn>,
     /// Of those, the ones of which nothing is on its way.
-    unfed: BTreeSet<Turn>,
+    starved: BTreeSet<Turn>,
     /// The turn that was given last.
     last: u64,
 }
@@ -24,12 +24,12 @@ pub(super) struct Seats {
 /// A place: what the order goes by, age, and whose it is.
 type Turn = (u64, u64, RpcId);
 
-impl Seats {
+impl PullQueue {
     /// From now on a policy decides that pulls like this, or does not pull. All have lost their seats.
     pub(super) fn clear(&mut self, pulling: Option<Pulling>) {
         self.pulling = pulling;
-        self.hungry.clear();
-        self.unfed.clear();
+        self.pending.clear();
+        self.starved.clear();
     }
 
     pub(super) fn pulling(&self) -> Option<Pulling> {
@@ -37,8 +37,8 @@ impl Seats {
     }
 
     /// Puts a message behind the others, if it is hungry.
-    pub(super) fn sit(&mut self, entry: &mut Entry) {
-        if let Some(pulling) = self.pulling.filter(|p| p.is_hungry(&entry.message)) {
+    pub(super) fn insert(&mut self, entry: &mut Entry) {
+        if let Some(pulling) = self.pulling.filter(|p| p.wants_pull(&entry.message)) {
             self.last += 1;
             entry.turn = self.last;
             self.take(entry, pulling.order);
@@ -46,13 +46,13 @@ impl Seats {
     }
 
     /// A message has changed: what has merely arrived keeps its place.
-    pub(super) fn sit_again(&mut self, before: &Entry, entry: &mut Entry) {
+    pub(super) fn update_place(&mut self, before: &Entry, entry: &mut Entry) {
         let was_seated = self.leave(before);
         match self.pulling {
             Some(pulling) if was_seated && before.message.granted == entry.message.granted => {
                 self.take(entry, pulling.order);
             }
-            _ => self.sit(entry),
+            _ => self.insert(entry),
         }
     }
 
@@ -62,30 +62,30 @@ impl Seats {
             return false;
         };
         let turn = turn_of(entry, pulling.order);
-        self.unfed.remove(&turn);
-        self.hungry.remove(&turn)
+        self.starved.remove(&turn);
+        self.pending.remove(&turn)
     }
 
     /// Those that may get something: beyond the budget only the unfed, whom the others would hide.
     pub(super) fn in_turn(&self, budget: GrantBudget) -> impl Iterator<Item = RpcId> {
         let turns = match budget.left() {
-            0 => &self.unfed,
-            _ => &self.hungry,
+            0 => &self.starved,
+            _ => &self.pending,
         };
         turns.iter().map(|(_, _, rpc)| *rpc)
     }
 
     fn take(&mut self, entry: &Entry, order: PullOrder) {
         let turn = turn_of(entry, order);
-        self.hungry.insert(turn);
+        self.pending.insert(turn);
         if entry.message.granted <= entry.message.arrived {
-            self.unfed.insert(turn);
+            self.starved.insert(turn);
         }
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.hungry.is_empty() && self.unfed.is_empty()
+        self.pending.is_empty() && self.starved.is_empty()
     }
 }
 

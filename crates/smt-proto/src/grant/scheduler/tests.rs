@@ -11,14 +11,14 @@ fn rpc(id: u64) -> RpcId {
 }
 
 /// So many of these bytes have arrived and may be sent, at the beginning of time.
-fn update(grants: &mut Grants, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
+fn update(grants: &mut GrantScheduler, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
     update_at(0, grants, rpc, (length, arrived, granted));
 }
 
 /// The same after so many milliseconds.
 fn update_at(
     at: u64,
-    grants: &mut Grants,
+    grants: &mut GrantScheduler,
     rpc: RpcId,
     (length, arrived, granted): (u32, u32, u32),
 ) {
@@ -40,7 +40,7 @@ fn begin_one_after_the_other(
     policy: &mut dyn GrantPolicy,
     lengths: impl IntoIterator<Item = u32>,
 ) -> Vec<u32> {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     let mut ends = BTreeMap::new();
     for (id, length) in lengths.into_iter().enumerate() {
         let rpc = rpc(id as u64);
@@ -81,7 +81,7 @@ fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
 
 #[test]
 fn a_policy_grants_as_many_at_once_as_it_wants() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     for id in 0..200 {
         update(&mut grants, rpc(id), 400_000, FREE, FREE);
     }
@@ -120,7 +120,7 @@ fn a_decision_looks_at_few_messages_however_many_wait() {
 
 #[test]
 fn the_oldest_is_shown_although_it_is_the_longest() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     for id in 0..100u64 {
         let rpc = rpc(id);
         update(&mut grants, rpc, 4_000_000 - id as u32, 1_000, FREE);
@@ -133,7 +133,7 @@ fn the_oldest_is_shown_although_it_is_the_longest() {
 
 #[test]
 fn what_ends_gives_its_part_of_the_budget_back() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     let rpc = rpc(1);
     update(&mut grants, rpc, 400_000, 1_000, FREE);
     update(&mut grants, rpc, 400_000, 1_000, 400_000);
@@ -148,7 +148,7 @@ fn what_ends_gives_its_part_of_the_budget_back() {
 /// With the path out for a while all are passed over, and when it is back all go on: beyond the budget, but it is known.
 #[test]
 fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     for id in [1, 2] {
         update(&mut grants, rpc(id), 400_000, 1_000, FREE);
         update(&mut grants, rpc(id), 400_000, 1_000, FREE + 100_000);
@@ -166,7 +166,7 @@ fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
 
 #[test]
 fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     let pulling = |order| Pulling {
         window: 10_000,
         order,
@@ -176,7 +176,7 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
         let length = 400_000 - 10 * id as u32;
         update(&mut grants, rpc(id), length, 60_000, FREE);
     }
-    let shown = |grants: &mut Grants| {
+    let shown = |grants: &mut GrantScheduler| {
         let mut shown = Vec::new();
         grants.show(8, PLENTY, &mut shown);
         let ids = shown.iter().map(|message| message.rpc.id.0);
@@ -194,9 +194,9 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
     update(&mut grants, rpc(1), 400_000 - 10, 63_000, FREE + 1_000);
     assert_eq!(shown(&mut grants), [1, 2, 3, 0]);
     grants.set_pulling(None);
-    assert!(grants.seats.is_empty());
+    assert!(grants.pull_queue.is_empty());
     (0..4).for_each(|id| grants.remove(rpc(id)));
-    assert!(grants.seats.is_empty() && grants.by_left.is_empty());
+    assert!(grants.pull_queue.is_empty() && grants.by_left.is_empty());
 }
 
 const LIMIT: u32 = INCOMING_MAX;
@@ -216,15 +216,15 @@ fn rpc_of(session: u32, id: u64) -> RpcId {
 }
 
 /// Who may get on at a time while memory is full, if anybody.
-fn turn(grants: &mut Grants, at: u64) -> Option<u64> {
-    let next = grants.one_at_a_time(milli(at), |_| true);
+fn turn(grants: &mut GrantScheduler, at: u64) -> Option<u64> {
+    let next = grants.under_memory_pressure(milli(at), |_| true);
     next.map(|message| message.rpc.id.0)
 }
 
 /// Eight that hold all that there is do not hide the others.
 #[test]
 fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     grants.set_pulling(Some(Pulling {
         window: 100_000,
         order: PullOrder::RoundRobin,
@@ -237,7 +237,7 @@ fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
     // All of the others come to an end of what they have before.
     (8..12).for_each(|id| update(&mut grants, rpc(id), 400_000, FREE, FREE + 1));
     let mut policy = crate::grant::ndp::pull::Pull::new(10_000_000_000, 100_000);
-    let mut pulled = |grants: &mut Grants| {
+    let mut pulled = |grants: &mut GrantScheduler| {
         let limit = 8 * granted;
         let decisions = grants.decide(Time::default(), &mut policy, (limit, false), |_| true);
         decisions.first().map(|granted| granted.rpc.id.0)
@@ -248,8 +248,8 @@ fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
 }
 
 /// Of session 1 messages 1 to 3, of session 2 message 4, in the order of their lengths.
-fn four_of_two_sessions() -> Grants {
-    let mut grants = Grants::default();
+fn four_of_two_sessions() -> GrantScheduler {
+    let mut grants = GrantScheduler::default();
     for (session, id) in [(1, 1), (1, 2), (1, 3), (2, 4)] {
         let length = 300_000 + id as u32;
         update(&mut grants, rpc_of(session, id), length, 1_000, FREE);
@@ -260,7 +260,7 @@ fn four_of_two_sessions() -> Grants {
 #[test]
 fn while_memory_is_full_only_what_helps_gets_on() {
     let mut grants = four_of_two_sessions();
-    let next = grants.one_at_a_time(Time::default(), |rpc| rpc.id.0 > 2);
+    let next = grants.under_memory_pressure(Time::default(), |rpc| rpc.id.0 > 2);
     assert_eq!(next.map(|message| message.rpc.id.0), Some(3));
 }
 
@@ -332,14 +332,14 @@ fn who_stops_half_way_is_overtaken_until_more_comes() {
 /// A peer that begins thousands, and stops, is walked by to find the next one of others: not with every look.
 #[test]
 fn a_long_walk_is_not_made_again_at_once() {
-    let mut grants = Grants::default();
+    let mut grants = GrantScheduler::default();
     for id in 0..10_000 {
         update(&mut grants, rpc_of(1, id), 300_000 + id as u32, 1_000, FREE);
     }
     update(&mut grants, rpc_of(2, 0), 2_000_000, 1_000, FREE);
     assert_eq!(turn(&mut grants, 0), Some(0));
     update(&mut grants, rpc_of(1, 0), 300_000, 1_000, 300_000);
-    let looks = |grants: &mut Grants, at| steps_of(|| turn(grants, at));
+    let looks = |grants: &mut GrantScheduler, at| steps_of(|| turn(grants, at));
     assert_eq!(looks(&mut grants, 5), (10_000, Some(0)));
     // It is granted all, and ends; the others are of who waits.
     grants.remove(rpc_of(2, 0));
@@ -351,14 +351,14 @@ fn a_long_walk_is_not_made_again_at_once() {
     grants.remove(rpc_of(1, 0));
     let next = (17..).find(|at| turn(&mut grants, *at).is_some());
     assert_eq!(next, Some(26));
-    let full = |grants: &mut Grants| steps_of(|| turn(grants, 27)).0;
+    let full = |grants: &mut GrantScheduler| steps_of(|| turn(grants, 27)).0;
     assert!(full(&mut grants) <= 1, "short walks are made at any time");
 }
 
 /// Messages of one session with a least window each, of which nothing comes for a resend interval; they are limited by
 /// their senders then, and hold nothing of the budget.
-fn stalled(count: u64) -> Grants {
-    let mut grants = Grants::default();
+fn stalled(count: u64) -> GrantScheduler {
+    let mut grants = GrantScheduler::default();
     for id in 0..count {
         let granted = FREE + GRANT_WINDOW_MIN;
         update(&mut grants, rpc(id), 1_000_000, FREE, FREE);
@@ -428,7 +428,7 @@ fn a_message_that_ends_or_is_passed_over_is_not_measured_any_longer() {
 }
 
 /// What Homa's policy decides now: the ids, and the ends of what they may send.
-fn decide(grants: &mut Grants) -> Vec<(u64, u32)> {
+fn decide(grants: &mut GrantScheduler) -> Vec<(u64, u32)> {
     let mut policy = ShortestRemainingFirst::default();
     let decisions = grants.decide(Time::default(), &mut policy, (LIMIT, false), |_| true);
     let of = |granted: &Granted| (granted.rpc.id.0, granted.end);
@@ -454,7 +454,7 @@ fn on_a_path_with_a_longer_round_trip_a_window_that_comes_at_once_is_used() {
 const HALF: u32 = FREE + 16_406;
 
 /// Messages of one session, so many, that their senders limit, and no others.
-fn limited(count: u64) -> Grants {
+fn limited(count: u64) -> GrantScheduler {
     let mut grants = stalled(10);
     for id in 0..10 {
         let granted = FREE + GRANT_WINDOW_MIN;

@@ -7,13 +7,13 @@
 //! with a long round trip it can use more than a least window.
 //!
 //! It keeps what it was granted before, and no budget of others counts that: a single slow message would leave them least
-//! windows until it has used it. The bound is the memory for messages, in which promises count (`books`).
+//! windows until it has used it. The bound is the memory for messages, in which promises count (`memory`).
 //!
 //! The interval is the same for all: the resend interval of a session grows with what comes late, so a peer could stretch
 //! it. A sender on a path with a longer round trip is recognised by a least window that comes at once, since a measurement
 //! begins with the record that arrives.
 //!
-//! Not here: what sender-limited messages are granted (`grant_policy`), and messages that do not come at all (`questions`).
+//! Not here: what sender-limited messages are granted (`grant_policy`), and messages that do not come at all (`retries`).
 
 use crate::limits::{GRANT_WINDOW_MIN, USAGE_INTERVAL};
 use crate::time::Time;

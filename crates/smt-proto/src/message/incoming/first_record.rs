@@ -63,7 +63,7 @@ impl First {
                 geometry,
                 arrived,
                 plaintext,
-                opener.spares,
+                opener.buffer_pool,
             ))),
         };
         Some(Self {

@@ -7,11 +7,11 @@
 use std::ops::Range as Span;
 
 use super::{Incoming, stream_end};
-use crate::collections::byte_ranges::Range;
+use crate::collections::byte_ranges::ByteRange;
 
 impl Incoming {
     /// What is missing of what the peer was allowed to send; at most `most` ranges.
-    pub(crate) fn missing(&self, most: usize) -> Vec<Range> {
+    pub(crate) fn missing(&self, most: usize) -> Vec<ByteRange> {
         let end = self.allowed.min(self.length);
         let records = self.geometry.record_at(end.saturating_sub(1)) + 1;
         let mut missing = Vec::new();
@@ -27,7 +27,7 @@ impl Incoming {
 
     /// What is missing of a range from its beginning on; nothing if its first byte is there, or beyond what the peer
     /// may send.
-    pub(crate) fn gap_in(&self, range: Range) -> Option<Range> {
+    pub(crate) fn gap_in(&self, range: ByteRange) -> Option<ByteRange> {
         let most = range.end.min(self.allowed).min(self.length);
         let mut end = range.start;
         while end < most {
@@ -37,7 +37,7 @@ impl Incoming {
             }
             let within = end - place.stream_start;
             let parts = self
-                .assemblies
+                .reassembly
                 .gaps(place.index, place.stream_len() as u32, GAPS_SEARCHED);
             let Some(gap) = parts
                 .iter()
@@ -51,24 +51,24 @@ impl Incoming {
             }
         }
         let end = end.min(most);
-        (range.start < end).then_some(Range {
+        (range.start < end).then_some(ByteRange {
             start: range.start,
             end,
         })
     }
 
     /// What is missing of a run of records, none of which has opened: all but what has come in parts.
-    fn missing_of(&self, run: Span<u32>, most: usize, missing: &mut Vec<Range>) {
+    fn missing_of(&self, run: Span<u32>, most: usize, missing: &mut Vec<ByteRange>) {
         let mut from = run.start;
         // Forged parts may be many; what is left out here is asked for next time.
-        for _ in 0..ASSEMBLIES_ASKED {
-            let Some(index) = self.assemblies.first_of(from..run.end) else {
+        for _ in 0..PARTIAL_RECORDS_ASKED {
+            let Some(index) = self.reassembly.first_of(from..run.end) else {
                 break;
             };
             let place = self.place(index);
             push(missing, self.stream_start(from)..self.stream_start(index));
             let length = place.stream_len() as u32;
-            for gap in self.assemblies.gaps(index, length, most + 1) {
+            for gap in self.reassembly.gaps(index, length, most + 1) {
                 push(
                     missing,
                     place.stream_start + gap.start..place.stream_start + gap.end,
@@ -79,16 +79,16 @@ impl Incoming {
                 return;
             }
         }
-        let rest = self.assemblies.first_of(from..run.end).unwrap_or(run.end);
+        let rest = self.reassembly.first_of(from..run.end).unwrap_or(run.end);
         push(missing, self.stream_start(from)..self.stream_start(rest));
     }
 }
 
 /// Adds a range behind the others; to the last one, if they touch.
-fn push(ranges: &mut Vec<Range>, Span { start, end }: Span<u32>) {
+fn push(ranges: &mut Vec<ByteRange>, Span { start, end }: Span<u32>) {
     match ranges.last_mut() {
         Some(last) if last.end == start => last.end = end,
-        _ if start < end => ranges.push(Range { start, end }),
+        _ if start < end => ranges.push(ByteRange { start, end }),
         _ => {}
     }
 }
@@ -96,14 +96,14 @@ fn push(ranges: &mut Vec<Range>, Span { start, end }: Span<u32>) {
 /// Parts of a record among which the place of a packet is looked for.
 const GAPS_SEARCHED: usize = 64;
 /// Records in parts that one question looks at: a window of 512 KiB, twice the budget, has 32 of the default size.
-const ASSEMBLIES_ASKED: usize = 64;
+const PARTIAL_RECORDS_ASKED: usize = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::collections::step_count::steps_of;
-    use crate::message::reassembly::Assemblies;
-    use crate::message::record_bitmap::RecordSet;
+    use crate::message::reassembly::Reassembly;
+    use crate::message::record_bitmap::RecordBitmap;
     use smt_wire::{Geometry, InnerHeader};
 
     const GEOMETRY: Geometry = match Geometry::new(64, 64) {
@@ -114,7 +114,7 @@ mod tests {
     /// A message of `records` records of which these have opened, and all may be sent.
     fn message(records: u32, opened: impl Iterator<Item = u32>) -> Incoming {
         let padded = 64 * records;
-        let mut set = RecordSet::default();
+        let mut set = RecordBitmap::default();
         opened.for_each(|index| set.insert(index));
         Incoming {
             header: InnerHeader {
@@ -131,17 +131,17 @@ mod tests {
             records,
             opened: set,
             body: crate::message::body::Body::Own(Vec::new()),
-            assemblies: Assemblies::default(),
+            reassembly: Reassembly::default(),
             allowed: u32::MAX,
             priority: 0,
             free: 0,
-            cuts: None,
+            trimmed_queue: None,
             arrived: 0,
         }
     }
 
-    fn range(start: u32, end: u32) -> Range {
-        Range { start, end }
+    fn range(start: u32, end: u32) -> ByteRange {
+        ByteRange { start, end }
     }
 
     #[test]
@@ -160,11 +160,11 @@ mod tests {
     fn what_is_missing_is_neither_open_nor_there_in_part() {
         let mut incoming = message(10, [0, 1, 4].into_iter());
         incoming
-            .assemblies
+            .reassembly
             .entry((3, 0), 86, &mut Vec::new())
             .write(10, &[1; 20]);
         incoming
-            .assemblies
+            .reassembly
             .entry((9, 0), 86, &mut Vec::new())
             .write(0, &[1; 86]);
         let expected = [
@@ -183,7 +183,7 @@ mod tests {
     fn the_gap_in_a_range_ends_where_something_is() {
         let mut incoming = message(10, [0, 4].into_iter());
         incoming
-            .assemblies
+            .reassembly
             .entry((2, 0), 86, &mut Vec::new())
             .write(10, &[1; 20]);
         let gap = |start, end| incoming.gap_in(range(start, end));
@@ -202,11 +202,11 @@ mod tests {
         let mut incoming = message(1_000, 0..1);
         for name in (1..1_000).flat_map(|index| [(index, 0), (index, 1)]) {
             incoming
-                .assemblies
+                .reassembly
                 .entry(name, 86, &mut Vec::new())
                 .write(0, &[1]);
         }
-        let first = range(86, (1 + ASSEMBLIES_ASKED as u32) * 86);
+        let first = range(86, (1 + PARTIAL_RECORDS_ASKED as u32) * 86);
         assert_eq!(incoming.missing(16), [first]);
     }
 }

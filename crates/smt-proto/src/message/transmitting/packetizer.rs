@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a message is cut into packets (SPEC §9.1).
+//! How a message is trimmed into packets (SPEC §9.1).
 //!
 //! Alone, packets are full but for the last. In a batch all but the last datagram are equally long, and a shorter one
-//! ends it: so a message is cut evenly, and the next one of its length follows in the same batch.
+//! ends it: so a message is trimmed evenly, and the next one of its length follows in the same batch.
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
-use super::Leaving;
-use crate::collections::byte_ranges::Range;
+use super::Transmitting;
+use crate::collections::byte_ranges::ByteRange;
 use crate::limits::DATAGRAM_FLOOR;
 
 /// The packet that leaves next: so much of the record stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextPacket {
-    pub(super) range: Range,
+    pub(super) range: ByteRange,
     /// The peer has asked for it.
     pub(crate) is_again: bool,
 }
@@ -34,7 +34,7 @@ impl NextPacket {
     }
 }
 
-impl Leaving {
+impl Transmitting {
     /// The packet that leaves next; there must be something to send.
     pub(crate) fn next_packet(&self, room: Room) -> NextPacket {
         let (Room::Alone(limit) | Room::InBatch { limit, .. }) = room;
@@ -55,8 +55,8 @@ impl Leaving {
     }
 
     /// What has not left yet, at most `most` bytes.
-    fn further(&self, most: u32) -> Range {
-        Range {
+    fn further(&self, most: u32) -> ByteRange {
+        ByteRange {
             start: self.next,
             end: self.granted.min(self.next.saturating_add(most)),
         }
@@ -64,7 +64,7 @@ impl Leaving {
 
     /// The same in pieces of one size: that of the batch's `segment`, that of all that may be sent, or that of what is
     /// left of it, whichever comes first that takes hardly more packets than full ones would be.
-    fn further_evenly(&self, most: u32, segment: u32) -> Range {
+    fn further_evenly(&self, most: u32, segment: u32) -> ByteRange {
         let rest = self.granted - self.next;
         // Record 0 travels whole (SPEC §5.3).
         let least = if self.next == 0 { self.first_end() } else { 1 };
@@ -90,7 +90,7 @@ impl Leaving {
         let is_little = self.next.saturating_sub(start) <= most / WASTE_PART;
         let record = |offset| self.geometry.record_at(offset);
         match start > 0 && is_little && record(start) == record(range.end - 1) {
-            true => Range { start, ..range },
+            true => ByteRange { start, ..range },
             false => range,
         }
     }
@@ -103,14 +103,14 @@ impl Leaving {
 
 /// What was asked for again. Record 0 goes out again in a datagram that every path carries: the peer must see the
 /// message before it can ask for the rest, and only its questions tell whether large datagrams get lost (SPEC §9.8).
-fn again(range: Range, limit: usize) -> NextPacket {
+fn again(range: ByteRange, limit: usize) -> NextPacket {
     let limit = match range.start {
         0 => limit.min(DATAGRAM_FLOOR),
         _ => limit,
     };
     let end = range.end.min(range.start + payload(limit));
     NextPacket {
-        range: Range { end, ..range },
+        range: ByteRange { end, ..range },
         is_again: true,
     }
 }

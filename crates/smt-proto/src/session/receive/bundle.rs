@@ -13,7 +13,7 @@ use super::data::{accept, piece};
 use crate::event::Event;
 use crate::message::client_rpc::Call;
 use crate::message::incoming::{First, Incoming, Message};
-use crate::message::server_rpc::Served;
+use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -34,7 +34,7 @@ impl Session {
         }
         let mut incoming = match first.message {
             Message::Whole(body) => {
-                self.forget_early(id, shared);
+                self.forget_reordered(id, shared);
                 let whole = (&first.header, body, data.header.retransmit);
                 self.open_bundle(now, (id, counter), whole, shared);
                 return;
@@ -47,7 +47,7 @@ impl Session {
         }
         incoming.allow(shared.config.unscheduled, 0);
         let bits = self.agreement.receive_bits;
-        shared.books.enter(&incoming);
+        shared.memory.enter(&incoming);
         accept(
             &mut incoming,
             &mut self.open,
@@ -55,9 +55,9 @@ impl Session {
             (id, piece(data)),
             shared,
         );
-        shared.books.leave(&incoming);
+        shared.memory.leave(&incoming);
         if incoming.is_complete() {
-            self.forget_early(id, shared);
+            self.forget_reordered(id, shared);
             let whole = (&first.header, incoming.into_body(), data.header.retransmit);
             self.open_bundle(now, (id, counter), whole, shared);
             return;
@@ -65,9 +65,9 @@ impl Session {
         self.heard(now);
         if self.may_begin_another(shared) || self.take_reserve(id) {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
-            shared.books.enter(&incoming);
+            shared.memory.enter(&incoming);
             self.insert_served(now, id, (incoming, None));
-            self.take_what_was_early(now, id, shared);
+            self.receive_reordered(now, id, shared);
         } else {
             shared.statistics.memory_refusals += 1;
         }
@@ -175,7 +175,7 @@ impl Session {
         }
         self.note_answered(&mut answered, shared);
         if is_telling {
-            self.patience.answered(now, is_again);
+            self.rto.answered(now, is_again);
         }
     }
 
@@ -207,7 +207,7 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         };
-        self.patience.untroubled();
+        self.rto.on_whole_message();
         let rpc = self.rpc(id);
         if member.kind == Kind::OneWay {
             let window = &mut self.stripes[usize::from(parts.stripe)].window;
@@ -217,7 +217,7 @@ impl Session {
             shared.events.push_back(Event::OneWay { rpc, body });
             return;
         }
-        let deadline = Served::deadline_of(now, member.deadline_us);
+        let deadline = ServerRpc::deadline_of(now, member.deadline_us);
         let terms = (member.reply_unscheduled, deadline);
         self.begin_work(now, (sight, body), terms, shared);
     }
@@ -233,21 +233,21 @@ impl Session {
     ) -> bool {
         let ended = self.calls.take(id.0, |call| match call {
             Call::Live(live) if !live.is_one_way && live.incoming.is_none() => {
-                Some((live.outgoing.take(), live.bundle, live.question))
+                Some((live.outgoing.take(), live.bundle, live.retry))
             }
             _ => None,
         });
-        let Some((outgoing, bundle, question)) = ended else {
+        let Some((outgoing, bundle, retry)) = ended else {
             shared.statistics.packets_duplicate += 1;
             return false;
         };
-        self.patience.untroubled();
+        self.rto.on_whole_message();
         if !answered.is_again {
-            question.replied(now, &mut self.patience);
+            retry.reply_sample(now, &mut self.rto);
         }
         if let Some(outgoing) = outgoing {
             if outgoing.is_large() {
-                self.discovery.progressed();
+                self.pmtud.progressed();
             }
             shared.give_back(Some(outgoing));
         }
@@ -259,7 +259,7 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
-        question.is_telling(now, &self.patience, answered.is_again)
+        retry.is_telling(now, &self.rto, answered.is_again)
     }
 
     fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {

@@ -13,7 +13,7 @@ use crate::limits::RESEND_INTERVAL_MAX;
 use crate::message::client_rpc::Call;
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
-use crate::message::server_rpc::{Served, ServedState};
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::send::pending_acks::ack_of;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -30,7 +30,7 @@ impl Session {
         if self.ended.is_some() {
             return false;
         }
-        self.stir(now);
+        self.wake(now);
         let number = control.header.number;
         let Some(stripe) = self.stripes.get(usize::from(number.stripe)) else {
             shared.statistics.packets_contradicting += 1;
@@ -116,7 +116,7 @@ impl Session {
                 let size = (control.aad.len() + control.sealed.len()) as u32;
                 self.control.push(0, Body::ProbeAck { size });
             }
-            Body::ProbeAck { size } => self.discovery.answered(size as usize),
+            Body::ProbeAck { size } => self.pmtud.answered(size as usize),
             Body::Close { code } => {
                 self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
             }
@@ -125,39 +125,39 @@ impl Session {
 
     /// GRANT: how far the peer has got with a message of ours, and how far we may.
     fn granted(&mut self, now: Time, grant: &Grant) {
-        let (outgoing, question, interval) = match self.calls.get_mut(grant.id.0) {
+        let (outgoing, retry, interval) = match self.calls.get_mut(grant.id.0) {
             Some(Call::Live(live)) if live.is_bundle() => {
                 // All of it may leave. How far an incomplete one has got counts for nothing: it may be forgotten.
-                live.question.heard(now);
+                live.retry.heard(now);
                 return;
             }
             Some(Call::Live(live)) => {
                 live.is_seen = true;
-                let interval = self.patience.interval();
-                (live.outgoing.as_mut(), &mut live.question, interval)
+                let interval = self.rto.interval();
+                (live.outgoing.as_mut(), &mut live.retry, interval)
             }
             Some(Call::Cancelling { .. }) => return,
             None => match self.served.get_mut(grant.id.0) {
-                Some(Served {
-                    state: ServedState::Replying(outgoing),
-                    question,
+                Some(ServerRpc {
+                    state: ServerRpcState::Replying(outgoing),
+                    retry,
                     ..
                 }) => {
                     // What is granted is long.
                     let interval = outgoing.need_ack_interval(true, self.jitter);
-                    (Some(outgoing), question, interval)
+                    (Some(outgoing), retry, interval)
                 }
                 _ => return,
             },
         };
         let Some(outgoing) = outgoing else { return };
         if outgoing.grant(grant) {
-            question.progressed(now, interval);
-            let due = question.due;
+            retry.progressed(now, interval);
+            let due = retry.due;
             self.set_due(due);
-            self.discovery.progressed();
+            self.pmtud.progressed();
         } else {
-            question.heard(now);
+            retry.heard(now);
         }
         self.queue_sendable(grant.id);
     }
@@ -180,12 +180,12 @@ impl Session {
             Some(Call::Live(live)) => {
                 // Who asks for record 0 has not opened it.
                 live.is_seen |= resend.offset > 0 && !live.is_bundle();
-                live.question.heard(now);
+                live.retry.heard(now);
                 let Some(outgoing) = live.outgoing.as_mut() else {
                     return;
                 };
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
-                    self.discovery.stalled(now);
+                    self.pmtud.stalled(now);
                 }
                 self.queue_sendable(resend.id);
             }
@@ -208,40 +208,40 @@ impl Session {
             return;
         };
         match &mut served.state {
-            ServedState::Receiving { incoming, .. } => {
-                let is_asked = !incoming.has_cuts_waiting()
-                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+            ServerRpcState::Receiving { incoming, .. } => {
+                let is_asked = !incoming.has_trimmed_waiting()
+                    && served.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
                 shared.statistics.resends_asked += u64::from(is_asked);
                 self.control.progress(id, incoming, is_asked);
-                served.question.peer_asked(now);
+                served.retry.peer_asked(now);
             }
-            ServedState::Working { .. } => self.control.id(PacketType::Busy, id),
-            ServedState::Replying(outgoing)
+            ServerRpcState::Working { .. } => self.control.id(PacketType::Busy, id),
+            ServerRpcState::Replying(outgoing)
                 if resend.offset == 0
                     && resend.length == u32::MAX
-                    && outgoing.is_likely_late(now.since(served.question.since)) =>
+                    && outgoing.is_likely_late(now.since(served.retry.since)) =>
             {
                 self.control.id(PacketType::Busy, id);
             }
-            ServedState::Replying(outgoing) => {
+            ServerRpcState::Replying(outgoing) => {
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
-                    self.discovery.stalled(now);
+                    self.pmtud.stalled(now);
                 }
                 // Nothing to send again: what has not left yet waits for grants, keys or its turn.
                 if !outgoing.is_resending() {
                     self.control.id(PacketType::Busy, id);
                 }
-                served.question.heard(now);
+                served.retry.heard(now);
                 self.queue_sendable(id);
             }
-            ServedState::Bundled(bundle) => {
+            ServerRpcState::Bundled(bundle) => {
                 let bundle = *bundle;
-                served.question.heard(now);
+                served.retry.heard(now);
                 if !self.send_bundle_again(now, bundle) {
                     self.control.id(PacketType::Busy, id);
                 }
             }
-            ServedState::Aborted(code) => {
+            ServerRpcState::Aborted(code) => {
                 let code = *code;
                 self.send_abort(id, code);
             }
@@ -269,7 +269,7 @@ impl Session {
             && !live.is_one_way
         {
             live.is_seen = true;
-            live.question.busy();
+            live.retry.busy();
             live.outgoing = None;
             let bundle = live.bundle;
             if let Some(Call::Live(bundle)) = bundle.and_then(|id| self.calls.get_mut(id.0)) {
@@ -292,20 +292,20 @@ impl Session {
         shared: &mut Shared,
     ) {
         if !self.is_own(id) {
-            let answer = |served: &mut Served| match served.state {
-                ServedState::Working { .. } => None,
+            let answer = |served: &mut ServerRpc| match served.state {
+                ServerRpcState::Working { .. } => None,
                 _ => Some(served.take_state()),
             };
             let Some(state) = self.served.take(id.0, answer) else {
                 return;
             };
             match state {
-                ServedState::Receiving { incoming, .. } => {
+                ServerRpcState::Receiving { incoming, .. } => {
                     self.forget_incoming(id, &incoming, shared);
                 }
-                ServedState::Replying(outgoing) => {
+                ServerRpcState::Replying(outgoing) => {
                     if outgoing.is_large() {
-                        self.discovery.progressed();
+                        self.pmtud.progressed();
                     }
                     self.let_reply_go(outgoing.length(), shared);
                     shared.give_back(Some(outgoing));
@@ -319,7 +319,7 @@ impl Session {
             && live.is_one_way
         {
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-                self.discovery.progressed();
+                self.pmtud.progressed();
             }
             let Some(Call::Live(live)) = self.calls.remove(id.0) else {
                 return;
@@ -353,10 +353,10 @@ impl Session {
             return;
         }
         if let Some(served) = self.served.get_mut(id.0) {
-            served.question.peer_asked(now);
-            if let ServedState::Receiving { incoming, .. } = &served.state {
-                let is_asked = !incoming.has_cuts_waiting()
-                    && served.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+            served.retry.peer_asked(now);
+            if let ServerRpcState::Receiving { incoming, .. } = &served.state {
+                let is_asked = !incoming.has_trimmed_waiting()
+                    && served.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
                 shared.statistics.resends_asked += u64::from(is_asked);
                 self.control.progress(id, incoming, is_asked);
             }
@@ -378,12 +378,12 @@ impl Session {
         };
         let incoming = live.incoming.as_deref();
         // Nothing has opened, and nothing was asked for: all of it is lost.
-        let is_first = incoming.is_none() && live.question.asked_in_vain == 0;
+        let is_first = incoming.is_none() && live.retry.asked_in_vain == 0;
         if is_first {
-            live.question.hurry(now);
+            live.retry.hurry(now);
         }
-        let is_asked = !incoming.is_some_and(Incoming::has_cuts_waiting)
-            && live.question.ask_beside_answer(now, RESEND_INTERVAL_MAX);
+        let is_asked = !incoming.is_some_and(Incoming::has_trimmed_waiting)
+            && live.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
         shared.statistics.resends_asked += u64::from(is_asked);
         self.control.reply_progress(id, incoming, is_asked);
     }

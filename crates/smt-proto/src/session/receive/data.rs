@@ -11,9 +11,9 @@ use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use crate::limits;
 use crate::message::incoming::{First, Incoming, Message, Opener, Piece, record_end};
-use crate::message::reordered::EarlyPacket;
-use crate::message::server_rpc::{Served, ServedState};
-use crate::recovery::retry_timer::Question;
+use crate::message::reordered::ReorderedPacket;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -24,7 +24,7 @@ impl Session {
         if self.ended.is_some() {
             return;
         }
-        self.stir(now);
+        self.wake(now);
         let id = data.header.id;
         let Some(parts) = self.agreement.layout.split(id) else {
             shared.statistics.packets_contradicting += 1;
@@ -69,7 +69,7 @@ impl Session {
         let Some(served) = self.served.get_mut(id.0) else {
             return false;
         };
-        let ServedState::Receiving { incoming, .. } = &mut served.state else {
+        let ServerRpcState::Receiving { incoming, .. } = &mut served.state else {
             shared.statistics.packets_duplicate += 1;
             return false;
         };
@@ -78,7 +78,7 @@ impl Session {
         if has_opened {
             let length = piece.payload.len();
             let retransmit = piece.retransmit;
-            served.question.came(now, &mut self.patience, retransmit);
+            served.retry.came(now, &mut self.rto, retransmit);
             self.heard(now);
             self.used(now);
             self.payload_opened(length);
@@ -147,8 +147,8 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // What else came of the id belonged to no message.
-                self.forget_early(id, shared);
-                self.patience.untroubled();
+                self.forget_reordered(id, shared);
+                self.rto.on_whole_message();
                 self.deliver(now, (sight, &first.header, body), shared);
             }
             Message::Part(incoming) => self.receive_rest(now, incoming, (sight, data), shared),
@@ -166,25 +166,25 @@ impl Session {
     ) {
         let id = sight.id();
         incoming.allow(shared.config.unscheduled, 0);
-        shared.books.enter(&incoming);
+        shared.memory.enter(&incoming);
         let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
         self.insert_served(now, id, (incoming, right));
         self.take_data(now, id, piece(data), shared);
-        self.take_what_was_early(now, id, shared);
+        self.receive_reordered(now, id, shared);
     }
 
     /// Record 0 of a message has opened, and what came with it was taken: takes what came before.
-    pub(in crate::session) fn take_what_was_early(
+    pub(in crate::session) fn receive_reordered(
         &mut self,
         now: Time,
         id: MessageId,
         shared: &mut Shared,
     ) {
-        for packet in self.take_early(id, shared) {
+        for packet in self.take_reordered(id, shared) {
             match packet.payload.is_empty() {
-                true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
-                    self.take_data(now, id, early_piece(&packet), shared);
+                    self.take_data(now, id, reordered_piece(&packet), shared);
                 }
             }
         }
@@ -195,7 +195,7 @@ impl Session {
     /// Whether the peer has so many replies unacknowledged that it gets no more.
     pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
-        shared.books.keep_too_much(self.kept_replies, most)
+        shared.memory.keeps_too_much(self.kept_replies, most)
     }
 
     /// Whether so many requests of the peer are worked on, or their replies kept, that no more are taken. What they take
@@ -203,33 +203,35 @@ impl Session {
     pub(in crate::session) fn is_served_too_much(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
         let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
-        shared.books.serve_too_much(taken, most)
+        shared.memory.serves_too_much(taken, most)
     }
 
     /// Tells the books how many requests are served.
-    pub(crate) fn book_served(&mut self, shared: &mut Shared) {
+    pub(crate) fn account_served(&mut self, shared: &mut Shared) {
         // Bounded by `limits::SERVED_MAX`.
         let served = self.served.len() as u32;
-        let before = std::mem::replace(&mut self.served_booked, served);
-        shared.books.change_served(before as usize, served as usize);
+        let before = std::mem::replace(&mut self.served_accounted, served);
+        shared
+            .memory
+            .change_served(before as usize, served as usize);
     }
 
     /// A reply was given.
     pub(in crate::session) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies += length as usize;
-        shared.books.enter_reply(length as usize);
+        shared.memory.enter_reply(length as usize);
     }
 
     /// Replies of so many bytes need not be kept any more.
     pub(in crate::session) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies -= length as usize;
-        shared.books.leave_replies(length as usize);
+        shared.memory.leave_replies(length as usize);
     }
 
     /// Whether so many more messages of the peer may be taken that have come whole.
     pub(in crate::session) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
-        shared.books.have_room(shared.config.memory_max)
-            && shared.books.may_wait(self.promised)
+        shared.memory.has_room(shared.config.memory_max)
+            && shared.memory.may_wait(self.promised)
             && self.served.len() + messages <= limits::SERVED_MAX
     }
 
@@ -239,14 +241,14 @@ impl Session {
             Message::Whole(body) => body.len(),
             Message::Part(incoming) => incoming.length() as usize,
         };
-        shared.books.may_wait(self.promised + length)
+        shared.memory.may_wait(self.promised + length)
     }
 
     /// Whether one more message of the peer may begin.
     pub(in crate::session) fn may_begin_another(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
-        shared.books.may_begin(self.promised, most)
-            && shared.books.may_wait(self.promised)
+        shared.memory.may_begin(self.promised, most)
+            && shared.memory.may_wait(self.promised)
             && self.served.len() < limits::SERVED_MAX
     }
 
@@ -258,14 +260,14 @@ impl Session {
         (incoming, right): (Box<Incoming>, Option<OutgoingId>),
     ) {
         let header = *incoming.header();
-        let question = Question::new(now, self.patience.interval());
-        self.set_due(question.due);
+        let retry = RetryTimer::new(now, self.rto.interval());
+        self.set_due(retry.due);
         self.promised += incoming.promised();
-        let served = Served {
-            state: ServedState::Receiving { incoming, right },
-            question,
+        let served = ServerRpc {
+            state: ServerRpcState::Receiving { incoming, right },
+            retry,
             reply_unscheduled: header.reply_unscheduled,
-            deadline: Served::deadline_of(now, header.deadline_us),
+            deadline: ServerRpc::deadline_of(now, header.deadline_us),
         };
         self.served.insert(id.0, served);
     }
@@ -290,7 +292,7 @@ impl Session {
         shared: &mut Shared,
     ) -> Option<First> {
         if data.header.offset != 0 {
-            self.keep_early(now, &data.header, data.payload, shared);
+            self.keep_reordered(now, &data.header, data.payload, shared);
             return None;
         }
         let mut opener = Opener {
@@ -298,16 +300,16 @@ impl Session {
             index_bits: self.agreement.receive_bits,
             id,
             scratch: &mut shared.open_scratch,
-            spare_record: &mut shared.spare_record,
+            record_buffer: &mut shared.record_buffer,
             bodies: &mut shared.bodies,
-            spares: &shared.spares,
+            buffer_pool: &shared.buffer_pool,
             statistics: &mut shared.statistics,
         };
         First::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
     /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has opened.
-    pub(in crate::session) fn keep_early(
+    pub(in crate::session) fn keep_reordered(
         &mut self,
         now: Time,
         header: &DataHeader,
@@ -321,46 +323,46 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let room = limits::EARLY_BYTES_MAX.saturating_sub(shared.early_memory);
-        shared.early_memory -= self.early.bytes();
-        self.early.keep(
-            EarlyPacket {
+        let room = limits::REORDERED_BYTES_MAX.saturating_sub(shared.reordered_memory);
+        shared.reordered_memory -= self.reordered.bytes();
+        self.reordered.keep(
+            ReorderedPacket {
                 at: now,
                 header: *header,
                 payload: payload.to_vec(),
             },
             room,
         );
-        shared.early_memory += self.early.bytes();
-        self.set_due(now + limits::EARLY_LIFE);
+        shared.reordered_memory += self.reordered.bytes();
+        self.set_due(now + limits::REORDERED_LIFE);
     }
 
     /// Drops early packets that nobody took.
-    pub(in crate::session) fn expire_early(&mut self, now: Time, shared: &mut Shared) {
-        shared.early_memory -= self.early.bytes();
-        self.early.expire(now);
-        shared.early_memory += self.early.bytes();
-        if let Some(due) = self.early.due() {
+    pub(in crate::session) fn expire_reordered(&mut self, now: Time, shared: &mut Shared) {
+        shared.reordered_memory -= self.reordered.bytes();
+        self.reordered.expire(now);
+        shared.reordered_memory += self.reordered.bytes();
+        if let Some(due) = self.reordered.due() {
             self.set_due(due);
         }
     }
 
     /// Drops what came of a message before it turned out to have no further records.
-    pub(in crate::session) fn forget_early(&mut self, id: MessageId, shared: &mut Shared) {
+    pub(in crate::session) fn forget_reordered(&mut self, id: MessageId, shared: &mut Shared) {
         self.unopened.remove(id);
-        if self.early.bytes() > 0 {
-            drop(self.take_early(id, shared));
+        if self.reordered.bytes() > 0 {
+            drop(self.take_reordered(id, shared));
         }
     }
 
-    pub(in crate::session) fn take_early(
+    pub(in crate::session) fn take_reordered(
         &mut self,
         id: MessageId,
         shared: &mut Shared,
-    ) -> Vec<EarlyPacket> {
-        shared.early_memory -= self.early.bytes();
-        let taken = self.early.take(id);
-        shared.early_memory += self.early.bytes();
+    ) -> Vec<ReorderedPacket> {
+        shared.reordered_memory -= self.reordered.bytes();
+        let taken = self.reordered.take(id);
+        shared.reordered_memory += self.reordered.bytes();
         taken
     }
 
@@ -415,12 +417,12 @@ pub(in crate::session) fn accept(
         index_bits,
         id,
         scratch: &mut shared.open_scratch,
-        spare_record: &mut shared.spare_record,
+        record_buffer: &mut shared.record_buffer,
         bodies: &mut shared.bodies,
-        spares: &shared.spares,
+        buffer_pool: &shared.buffer_pool,
         statistics: &mut shared.statistics,
     };
-    shared.books.change(incoming, |incoming| {
+    shared.memory.change(incoming, |incoming| {
         incoming.accept(piece, &mut opener);
     });
     let more = incoming.arrived() - before;
@@ -438,7 +440,7 @@ pub(in crate::session) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
     }
 }
 
-pub(in crate::session) fn early_piece(packet: &EarlyPacket) -> Piece<'_> {
+pub(in crate::session) fn reordered_piece(packet: &ReorderedPacket) -> Piece<'_> {
     piece(&Data {
         header: packet.header,
         payload: &packet.payload,

@@ -9,8 +9,8 @@ use smt_record::FirstSight;
 use smt_wire::{InnerHeader, Kind, MessageId};
 
 use crate::event::Event;
-use crate::message::server_rpc::{Served, ServedState};
-use crate::recovery::retry_timer::Question;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
 use crate::session::timers::caller_quiet_max;
 use crate::shared::Shared;
@@ -28,7 +28,7 @@ impl Session {
             self.deliver_one_way(sight.id(), body, shared);
             return;
         }
-        let deadline = Served::deadline_of(now, header.deadline_us);
+        let deadline = ServerRpc::deadline_of(now, header.deadline_us);
         let terms = (header.reply_unscheduled, deadline);
         self.begin_work(now, (sight, body), terms, shared);
     }
@@ -43,11 +43,11 @@ impl Session {
         shared: &mut Shared,
     ) {
         let id = sight.id();
-        let served = Served {
-            state: ServedState::Working {
+        let served = ServerRpc {
+            state: ServerRpcState::Working {
                 right: sight.reply_right(),
             },
-            question: Question::new(now, self.patience.interval()),
+            retry: RetryTimer::new(now, self.rto.interval()),
             reply_unscheduled,
             deadline,
         };
@@ -67,7 +67,7 @@ impl Session {
         let Some(served) = self.served.get_mut(id.0) else {
             return;
         };
-        let ServedState::Receiving { incoming, .. } = &served.state else {
+        let ServerRpcState::Receiving { incoming, .. } = &served.state else {
             return;
         };
         if !incoming.is_complete() {
@@ -76,9 +76,9 @@ impl Session {
         }
         self.promised -= incoming.promised();
         shared.forget(rpc, incoming);
-        self.patience.untroubled();
+        self.rto.on_whole_message();
         let deadline = served.deadline;
-        let ServedState::Receiving { incoming, right } = served.take_state() else {
+        let ServerRpcState::Receiving { incoming, right } = served.take_state() else {
             return;
         };
         match right {
@@ -90,7 +90,7 @@ impl Session {
                 }
             }
             Some(right) => {
-                served.state = ServedState::Working { right };
+                served.state = ServerRpcState::Working { right };
                 self.set_due(now + caller_quiet_max(shared));
                 let body = incoming.into_body();
                 self.deliver_request(now, (id, body), deadline, shared);

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use smt_wire::{Data, Kind, MessageId};
 
-use super::data::{accept, early_piece, piece};
+use super::data::{accept, piece, reordered_piece};
 use crate::event::Event;
 use crate::message::client_rpc::Call;
 use crate::message::incoming::{Incoming, Message, Piece};
@@ -50,15 +50,15 @@ impl Session {
             return;
         }
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.discovery.progressed();
+            self.pmtud.progressed();
         }
         shared.give_back(live.outgoing.take());
         live.is_seen = true;
         let retransmit = data.header.retransmit;
         if !retransmit {
-            live.question.replied(now, &mut self.patience);
+            live.retry.reply_sample(now, &mut self.rto);
         }
-        live.question.came(now, &mut self.patience, retransmit);
+        live.retry.came(now, &mut self.rto, retransmit);
         self.first_came(&first, data, shared);
         self.heard(now);
         self.used(now);
@@ -66,7 +66,7 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // What else came of the id belonged to no message.
-                self.forget_early(id, shared);
+                self.forget_reordered(id, shared);
                 self.end_with_reply(id, body, shared);
             }
             Message::Part(incoming) => {
@@ -87,14 +87,14 @@ impl Session {
             return;
         };
         incoming.allow(live.reply_unscheduled, 0);
-        shared.books.enter(&incoming);
+        shared.memory.enter(&incoming);
         live.incoming = Some(incoming);
         self.take_reply_data(now, id, piece(data), shared);
-        for packet in self.take_early(id, shared) {
+        for packet in self.take_reordered(id, shared) {
             match packet.payload.is_empty() {
-                true => self.note_cut(now, self.trimmed(&packet.header), shared),
+                true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
-                    self.take_reply_data(now, id, early_piece(&packet), shared);
+                    self.take_reply_data(now, id, reordered_piece(&packet), shared);
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Session {
         let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
         if has_opened {
             let (retransmit, length) = (piece.retransmit, piece.payload.len());
-            live.question.came(now, &mut self.patience, retransmit);
+            live.retry.came(now, &mut self.rto, retransmit);
             self.heard(now);
             self.used(now);
             self.payload_opened(length);
@@ -156,7 +156,7 @@ impl Session {
         let Some(bundle) = ended else {
             return;
         };
-        self.patience.untroubled();
+        self.rto.on_whole_message();
         let (stripe, shift) = (usize::from(self.stripe_of(id)), self.shift());
         self.stripes[stripe].acks.note(id, shift);
         if let Some(bundle) = bundle {

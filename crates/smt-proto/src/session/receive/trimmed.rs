@@ -5,18 +5,18 @@
 //!    a timer would ask later, and nothing else.
 //! 2. Of a message whose record 0 has opened the range is asked for, if it is missing and was not asked for of late.
 //! 3. Of another id record 0 is asked for first; headers of its other packets wait among the early packets.
-//! 4. Questions wait in the endpoint's [`Cuts`](crate::grant::ndp::trimmed::Cuts) for the policy's pace. Without one, timers ask.
+//! 4. Questions wait in the endpoint's [`TrimmedQueue`](crate::grant::ndp::trimmed::Cuts) for the policy's pace. Without one, timers ask.
 
 use smt_record::IdParts;
 use smt_wire::{Data, DataHeader, MessageId, Resend};
 
-use crate::collections::byte_ranges::Range;
+use crate::collections::byte_ranges::ByteRange;
 use crate::grant::ndp::pull::PullOrder;
-use crate::grant::ndp::trimmed::{Cut, Missing, Trimmed};
+use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
 use crate::message::client_rpc::Call;
 use crate::message::incoming::{First, Incoming};
-use crate::message::server_rpc::ServedState;
+use crate::message::server_rpc::ServerRpcState;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -37,10 +37,12 @@ impl Session {
         if shared.grants.pulling().is_none() {
             return;
         }
-        shared.unasked = shared.unasked.saturating_add(limits::TRIMMED_COST);
+        shared.unscheduled_arrived = shared
+            .unscheduled_arrived
+            .saturating_add(limits::TRIMMED_COST);
         if self.incoming_mut(header.id).is_some() {
             let trimmed = self.trimmed(header);
-            self.note_cut(now, trimmed, shared);
+            self.note_trimmed(now, trimmed, shared);
         } else if self.may_begin(header.id, parts, shared) {
             self.note_unopened(now, header, shared);
         }
@@ -55,7 +57,7 @@ impl Session {
             };
         }
         match &mut self.served.get_mut(id.0)?.state {
-            ServedState::Receiving { incoming, .. } => Some(incoming),
+            ServerRpcState::Receiving { incoming, .. } => Some(incoming),
             _ => None,
         }
     }
@@ -86,12 +88,13 @@ impl Session {
     /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it comes.
     fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if header.offset > 0 {
-            self.keep_early(now, header, &[], shared);
+            self.keep_reordered(now, header, &[], shared);
             return;
         }
         let id = header.id;
-        let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
-        let (interval, rate) = (self.patience.interval(), &mut self.unopened_rate);
+        let has_room =
+            self.trimmed_waiting < limits::CUTS_PER_SESSION && !shared.trimmed_queue.is_full();
+        let (interval, rate) = (self.rto.interval(), &mut self.unopened_rate);
         if !has_room
             || !self
                 .unopened
@@ -99,12 +102,12 @@ impl Session {
         {
             return;
         }
-        self.set_due(now + limits::EARLY_LIFE);
+        self.set_due(now + limits::REORDERED_LIFE);
         let rank = rank(header.message_length, shared);
-        self.push_cut(rank, id, Missing::First, shared);
+        self.push_trimmed(rank, id, Missing::First, shared);
     }
 
-    /// Record 0 has opened: it came unasked, unless it was asked for after it had been cut.
+    /// Record 0 has opened: it came unasked, unless it was asked for after it had been trimmed.
     pub(in crate::session) fn first_came(
         &mut self,
         first: &First,
@@ -113,11 +116,11 @@ impl Session {
     ) {
         self.payload_opened(data.payload.len());
         if !self.unopened.contains(data.header.id) {
-            shared.came_unasked(first.arrived);
+            shared.came_unscheduled(first.arrived);
         }
     }
 
-    /// Record 0 of the id has opened. If its packet was cut before, so was what that packet had beside record 0.
+    /// Record 0 of the id has opened. If its packet was trimmed before, so was what that packet had beside record 0.
     pub(in crate::session) fn first_opened(
         &mut self,
         now: Time,
@@ -134,26 +137,27 @@ impl Session {
         let trimmed = Trimmed {
             id,
             message_length: incoming.header().padded_length,
-            range: Range {
+            range: ByteRange {
                 start: incoming.first_end(),
                 end,
             },
             is_again: false,
         };
         if trimmed.range.start < trimmed.range.end {
-            self.note_cut(now, trimmed, shared);
+            self.note_trimmed(now, trimmed, shared);
         }
     }
 
-    /// A packet of a message that has begun was cut.
-    pub(in crate::session) fn note_cut(
+    /// A packet of a message that has begun was trimmed.
+    pub(in crate::session) fn note_trimmed(
         &mut self,
         now: Time,
         trimmed: Trimmed,
         shared: &mut Shared,
     ) {
-        let interval = self.patience.interval();
-        let has_room = self.cuts_waiting < limits::CUTS_PER_SESSION && !shared.cuts.is_full();
+        let interval = self.rto.interval();
+        let has_room =
+            self.trimmed_waiting < limits::CUTS_PER_SESSION && !shared.trimmed_queue.is_full();
         let id = trimmed.id;
         let Some(incoming) = self.incoming_mut(id).filter(|_| has_room) else {
             return;
@@ -165,28 +169,30 @@ impl Session {
             return;
         }
         let missing = incoming.gap_in(trimmed.range);
-        let cuts = incoming.cuts_mut();
+        let trimmed_queue = incoming.trimmed_mut();
         let Some(range) =
-            missing.and_then(|range| cuts.note(now, (range, trimmed.is_again), interval))
+            missing.and_then(|range| trimmed_queue.note(now, (range, trimmed.is_again), interval))
         else {
             shared.statistics.packets_duplicate += 1;
             return;
         };
-        cuts.waiting += 1;
+        trimmed_queue.waiting += 1;
         let rank = rank(incoming.length() - incoming.arrived(), shared);
-        self.push_cut(rank, id, Missing::Range(range), shared);
+        self.push_trimmed(rank, id, Missing::Range(range), shared);
     }
 
-    fn push_cut(&mut self, rank: u32, id: MessageId, missing: Missing, shared: &mut Shared) {
+    fn push_trimmed(&mut self, rank: u32, id: MessageId, missing: Missing, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        self.cuts_waiting += 1;
-        shared.cuts.push(rank, Cut { rpc, missing });
+        self.trimmed_waiting += 1;
+        shared
+            .trimmed_queue
+            .push(rank, TrimmedPart { rpc, missing });
     }
 
-    /// The question about something that was cut, if it is still missing.
-    pub(crate) fn question_about(&mut self, cut: &Cut) -> Option<Resend> {
-        let id = cut.rpc.id;
-        match cut.missing {
+    /// The question about something that was trimmed, if it is still missing.
+    pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
+        let id = part.rpc.id;
+        match part.missing {
             Missing::First => self.unopened.contains(id).then_some(Resend {
                 id,
                 offset: 0,
@@ -204,26 +210,27 @@ impl Session {
     }
 
     /// It waits no longer: it is asked for, or has come. The bytes that the answer has.
-    pub(crate) fn cut_is_over(
+    pub(crate) fn trimmed_is_over(
         &mut self,
-        cut: &Cut,
-        question: Option<Resend>,
+        part: &TrimmedPart,
+        retry: Option<Resend>,
         shared: &mut Shared,
     ) -> u32 {
-        self.cuts_waiting = self.cuts_waiting.saturating_sub(1);
+        self.trimmed_waiting = self.trimmed_waiting.saturating_sub(1);
         let first = self.first_length();
-        let bytes = question.map_or(0, |question| match cut.missing {
+        let bytes = retry.map_or(0, |retry| match part.missing {
             Missing::First => first,
-            Missing::Range(_) => question.length,
+            Missing::Range(_) => retry.length,
         });
-        if let (Missing::Range(_), Some(incoming)) = (cut.missing, self.incoming_mut(cut.rpc.id)) {
-            let cuts = incoming.cuts_mut();
-            cuts.waiting = cuts.waiting.saturating_sub(1);
-            cuts.owed = cuts.owed.saturating_add(bytes);
+        if let (Missing::Range(_), Some(incoming)) = (part.missing, self.incoming_mut(part.rpc.id))
+        {
+            let trimmed_queue = incoming.trimmed_mut();
+            trimmed_queue.waiting = trimmed_queue.waiting.saturating_sub(1);
+            trimmed_queue.owed = trimmed_queue.owed.saturating_add(bytes);
         }
-        if let Some(question) = question {
-            shared.statistics.cuts_asked += 1;
-            self.control.resend(question);
+        if let Some(retry) = retry {
+            shared.statistics.trimmed_asked += 1;
+            self.control.resend(retry);
         }
         bytes
     }
@@ -235,7 +242,7 @@ impl Session {
 
     /// What a packet may have had, as the path seems to carry it in both directions alike.
     fn payload_most(&self) -> u32 {
-        let own = (self.discovery.size() - DataHeader::LEN) as u32;
+        let own = (self.pmtud.size() - DataHeader::LEN) as u32;
         self.payload_max.max(own)
     }
 
@@ -250,11 +257,11 @@ impl Session {
         first.stream_len() as u32
     }
 
-    /// Forgets ids that were cut and never opened.
+    /// Forgets ids that were trimmed and never opened.
     pub(in crate::session) fn expire_unopened(&mut self, now: Time) {
-        self.unopened.expire(now, limits::EARLY_LIFE);
+        self.unopened.expire(now, limits::REORDERED_LIFE);
         if !self.unopened.is_empty() {
-            self.set_due(now + limits::EARLY_LIFE);
+            self.set_due(now + limits::REORDERED_LIFE);
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
 //! members only the ids and what they are waits here.
-//! 1. [`Session::gather`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
+//! 1. [`Session::bundle_with_waiting`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
 //! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come alone.
 //! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
 
@@ -20,8 +20,8 @@ use crate::event::Event;
 use crate::limits;
 use crate::message::client_rpc::{Call, LiveCall, Members, Terms};
 use crate::message::outgoing::Outgoing;
-use crate::message::server_rpc::{Served, ServedState};
-use crate::recovery::retry_timer::Question;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -35,7 +35,7 @@ struct Filling {
 
 impl Session {
     /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
-    pub(in crate::session) fn gather(
+    pub(in crate::session) fn bundle_with_waiting(
         &mut self,
         now: Time,
         first: MessageId,
@@ -45,7 +45,7 @@ impl Session {
             return first;
         }
         let padding = &shared.config.padding;
-        let most = self.agreement.bundle_max(padding, self.discovery.size());
+        let most = self.agreement.bundle_max(padding, self.pmtud.size());
         let Some(mut filling) = self.fill(now, first, most) else {
             return first;
         };
@@ -60,11 +60,11 @@ impl Session {
         }
         let body = Bytes::from(filling.body);
         let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
-        let question = Question::new(now, self.patience.interval());
+        let retry = RetryTimer::new(now, self.rto.interval());
         let live = LiveCall {
             is_one_way: true,
             members: Some(Box::new(filling.members)),
-            ..LiveCall::new(outgoing, question)
+            ..LiveCall::new(outgoing, retry)
         };
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
@@ -141,7 +141,7 @@ impl Session {
             }
         } else {
             match &self.served.get(id.0)?.state {
-                ServedState::Replying(outgoing) => outgoing,
+                ServerRpcState::Replying(outgoing) => outgoing,
                 _ => return None,
             }
         };
@@ -181,14 +181,14 @@ impl Session {
             let Some(served) = self.served.get_mut(id.0) else {
                 return false;
             };
-            let ServedState::Replying(outgoing) = &served.state else {
+            let ServerRpcState::Replying(outgoing) = &served.state else {
                 return false;
             };
             if !append(Terms::of(Kind::Reply), outgoing) {
                 return false;
             }
             filling.members.replies += outgoing.length();
-            served.state = ServedState::Bundled(bundle);
+            served.state = ServerRpcState::Bundled(bundle);
         }
         true
     }
@@ -218,7 +218,7 @@ impl Session {
         if members.answered == members.ids.len() {
             // All of them were requests: no reply is kept for it.
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-                self.discovery.progressed();
+                self.pmtud.progressed();
             }
             shared.give_back(live.outgoing.take());
             self.calls.remove(bundle.0);
@@ -237,23 +237,24 @@ impl Session {
         let Some(entry) = self.calls.get_mut(id.0) else {
             return;
         };
-        let mut question = Question::new(now, self.patience.interval());
-        question.ask(now, limits::RESEND_INTERVAL_MAX);
+        let mut retry = RetryTimer::new(now, self.rto.interval());
+        retry.ask(now, limits::RESEND_INTERVAL_MAX);
         let cancelling = Call::Cancelling {
-            question,
+            retry,
             is_bundle: true,
         };
         let Call::Live(live) = std::mem::replace(entry, cancelling) else {
             return;
         };
         self.control.id(PacketType::Cancel, id);
-        self.set_due(question.due);
+        self.set_due(retry.due);
         shared.give_back(live.outgoing);
         let Some(members) = live.members else { return };
         self.let_reply_go(members.replies, shared);
         for member in members.ids {
-            let bundled =
-                |served: &mut Served| matches!(served.state, ServedState::Bundled(_)).then_some(());
+            let bundled = |served: &mut ServerRpc| {
+                matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
+            };
             self.served.take(member.0, bundled);
         }
     }
@@ -270,8 +271,8 @@ impl Session {
         self.let_reply_go(members.replies, shared);
         for id in members.ids {
             if !self.is_own(id) {
-                let bundled = |served: &mut Served| {
-                    matches!(served.state, ServedState::Bundled(_)).then_some(())
+                let bundled = |served: &mut ServerRpc| {
+                    matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
                 };
                 if self.served.take(id.0, bundled).is_some() {
                     self.used(now);

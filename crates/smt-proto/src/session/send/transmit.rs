@@ -10,9 +10,9 @@ use crate::error::CallFailure;
 use crate::grant::policy::Granted;
 use crate::limits::DATAGRAM_FLOOR;
 use crate::message::client_rpc::{Call, Terms};
-use crate::message::server_rpc::{Served, ServedState};
-use crate::message::transmitting::{Leaving, PacketWriter};
-use crate::recovery::retransmit_budget::ResendCredit;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::message::transmitting::{PacketWriter, Transmitting};
+use crate::recovery::retransmit_budget::RetransmitBudget;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
 use crate::send::control_queue::Taken;
@@ -55,7 +55,7 @@ impl Session {
     /// Writes messages until the batch is full.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         while let Some((rank, id)) = self.sendable.pop() {
-            let id = self.gather(now, id, shared);
+            let id = self.bundle_with_waiting(now, id, shared);
             if !self.has_key_for(id, shared) {
                 self.park(id);
                 continue;
@@ -135,9 +135,9 @@ impl Session {
     }
 
     /// Whether the endpoint's books have it as it is: of many commands the first one changes them.
-    pub(crate) fn is_settled(&self, shared: &Shared) -> bool {
+    pub(crate) fn is_schedule_current(&self, shared: &Shared) -> bool {
         self.due() == self.timer
-            && self.has_settled_warmth()
+            && self.is_cipher_slot_current()
             && match self.ready {
                 Some((waiting, _)) => self.rank() >= waiting,
                 None => !self.has_output(shared) && !self.has_ended(),
@@ -151,7 +151,7 @@ impl Session {
             return 0;
         };
         let (before, promised) = (incoming.allowed(), incoming.promised());
-        shared.books.change(incoming, |incoming| {
+        shared.memory.change(incoming, |incoming| {
             incoming.allow(granted.end, granted.priority);
         });
         shared.seek_grants(now, granted.rpc, incoming);
@@ -178,7 +178,7 @@ impl Session {
 
     /// One datagram with as many control packets as fit.
     fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) {
-        let limit = self.discovery.size().min(CONTROL_DATAGRAM_MAX);
+        let limit = self.pmtud.size().min(CONTROL_DATAGRAM_MAX);
         let shift = self.agreement.stripes_log2;
         let stripe_of = move |id: MessageId| (id.0 & ((1 << shift) - 1)) as u16;
         let most = (DATAGRAM_FLOOR - ControlHeader::LEN - TAG_LEN) / LIST_ENTRY_MAX;
@@ -206,7 +206,7 @@ impl Session {
     fn put_back(&mut self, taken: Taken) {
         match taken {
             Taken::Single(stripe, body) => self.control.push_front(stripe, body),
-            Taken::Grants(grants) => grants
+            Taken::GrantScheduler(grants) => grants
                 .into_iter()
                 .for_each(|grant| self.control.grant(grant)),
             Taken::Resends(resends) => resends
@@ -261,7 +261,7 @@ impl Session {
         batch: &mut Batch<'_>,
     ) -> Written {
         let (is_hurried, stripe) = (self.is_hurried(shared), self.stripe_of(id));
-        let (outgoing, terms, question) = if self.is_own(id) {
+        let (outgoing, terms, retry) = if self.is_own(id) {
             match self.calls.get_mut(id.0) {
                 Some(Call::Live(live)) => {
                     let terms = live.terms(now);
@@ -271,11 +271,11 @@ impl Session {
             }
         } else {
             match self.served.get_mut(id.0) {
-                Some(Served {
-                    state: ServedState::Replying(outgoing),
-                    question,
+                Some(ServerRpc {
+                    state: ServerRpcState::Replying(outgoing),
+                    retry,
                     ..
-                }) => (Some(outgoing), Terms::of(Kind::Reply), Some(question)),
+                }) => (Some(outgoing), Terms::of(Kind::Reply), Some(retry)),
                 _ => return Written::AllItMay,
             }
         };
@@ -290,12 +290,16 @@ impl Session {
             shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
             let stripe = &mut self.stripes[usize::from(stripe)];
             let header = header(terms, stripe);
-            outgoing.freeze(self.agreement.send_bits, &mut shared.leavings, header);
+            outgoing.freeze(
+                self.agreement.send_bits,
+                &mut shared.transmitting_pool,
+                header,
+            );
         }
-        let Some(leaving) = outgoing.leaving_mut() else {
+        let Some(transmitting) = outgoing.transmitting_mut() else {
             return Written::WaitsForKeys;
         };
-        let has_all_left = leaving.has_all_left();
+        let has_all_left = transmitting.has_all_left();
         let mut packets = Packets {
             writer: PacketWriter {
                 version: shared.config.version,
@@ -304,19 +308,19 @@ impl Session {
                 keys: &mut self.seal,
                 scratch: &mut shared.seal_scratch,
             },
-            resend_credit: &mut self.resend_credit,
+            retransmit_budget: &mut self.retransmit_budget,
             statistics: &mut shared.statistics,
-            limit: self.discovery.size(),
+            limit: self.pmtud.size(),
         };
-        let written = packets.write(now, leaving, batch);
+        let written = packets.write(now, transmitting, batch);
         // NEED_ACK counts from when all of the reply has left for the first time: what is sent again is an answer, and
         // an answer does not start the schedule afresh (SPEC §9.4).
         if matches!(written, Written::AllItMay)
             && !has_all_left
-            && let Some(question) = question.filter(|_| outgoing.is_sent())
+            && let Some(retry) = retry.filter(|_| outgoing.is_sent())
         {
-            question.progressed(now, outgoing.need_ack_interval(is_hurried, self.jitter));
-            let due = question.due;
+            retry.progressed(now, outgoing.need_ack_interval(is_hurried, self.jitter));
+            let due = retry.due;
             self.set_due(due);
         }
         written
@@ -343,7 +347,7 @@ fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHe
 /// What writing the packets of a message needs of its session.
 struct Packets<'a> {
     writer: PacketWriter<'a>,
-    resend_credit: &'a mut ResendCredit,
+    retransmit_budget: &'a mut RetransmitBudget,
     statistics: &'a mut Statistics,
     /// Largest datagram.
     limit: usize,
@@ -351,33 +355,38 @@ struct Packets<'a> {
 
 impl Packets<'_> {
     /// Writes what may leave of a message.
-    fn write(&mut self, now: Time, leaving: &mut Leaving, batch: &mut Batch<'_>) -> Written {
-        while leaving.is_sendable() {
-            let packet = leaving.next_packet(batch.room(self.limit));
+    fn write(
+        &mut self,
+        now: Time,
+        transmitting: &mut Transmitting,
+        batch: &mut Batch<'_>,
+    ) -> Written {
+        while transmitting.is_sendable() {
+            let packet = transmitting.next_packet(batch.room(self.limit));
             if !batch.fits(packet.len()) {
                 return Written::Full;
             }
             let start = batch.bytes.len();
             let (length, is_again) = (packet.len(), packet.is_again);
             if is_again {
-                let sealed = leaving.sealed_again(&packet, &self.writer);
-                if !self.resend_credit.spend(now, length, sealed) {
+                let sealed = transmitting.sealed_again(&packet, &self.writer);
+                if !self.retransmit_budget.spend(now, length, sealed) {
                     // The peer asks again, later and later.
-                    leaving.forget_questions();
+                    transmitting.forget_questions();
                     self.statistics.resends_refused += 1;
                     continue;
                 }
             }
             // Writing may end the unscheduled part; the packet belongs to what it begins in.
-            let priority = priority(leaving);
-            match leaving.write_packet(packet, &mut self.writer, batch.bytes) {
+            let priority = priority(transmitting);
+            match transmitting.write_packet(packet, &mut self.writer, batch.bytes) {
                 Ok(()) => {}
                 Err(SealError::EpochFinished { .. }) if is_again => {
-                    leaving.forget_questions();
+                    transmitting.forget_questions();
                     continue;
                 }
                 Err(SealError::BodyChanged { .. }) => {
-                    leaving.forget_questions();
+                    transmitting.forget_questions();
                     return Written::BodyChanged;
                 }
                 Err(_) => return Written::WaitsForKeys,
@@ -385,7 +394,7 @@ impl Packets<'_> {
             if is_again {
                 self.statistics.packets_resent += 1;
             } else {
-                self.resend_credit.earn(length);
+                self.retransmit_budget.earn(length);
             }
             batch.priority = batch.priority.max(priority);
             batch.close_datagram(batch.bytes.len() - start);
@@ -407,9 +416,9 @@ enum Written {
 }
 
 /// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.
-fn priority(leaving: &Leaving) -> u8 {
-    match leaving.length() {
-        _ if leaving.is_scheduled() => leaving.priority,
+fn priority(transmitting: &Transmitting) -> u8 {
+    match transmitting.length() {
+        _ if transmitting.is_scheduled() => transmitting.priority,
         0..=400 => 7,
         401..=3_000 => 6,
         3_001..=15_000 => 5,

@@ -40,7 +40,7 @@ fn is_answered_at_once(world: &mut World, rpc: RpcId, reply: &Bytes) {
     );
     let [client, server] = statistics(world);
     assert_eq!((client.resends_asked, server.resends_asked), (0, 0));
-    assert!(client.cuts_asked + server.cuts_asked > 0);
+    assert!(client.trimmed_asked + server.trimmed_asked > 0);
 }
 
 /// Cuts what is sent for the first time and fits.
@@ -114,7 +114,10 @@ fn answers_that_are_cut_too() {
         let rpc = world.call(0, session, body(1, 3_000));
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 3_000)));
         let [_, server] = statistics(&world);
-        assert_eq!((server.cuts_asked, server.resends_asked > 0), (3, by_timer));
+        assert_eq!(
+            (server.trimmed_asked, server.resends_asked > 0),
+            (3, by_timer)
+        );
     }
 }
 
@@ -421,7 +424,7 @@ fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
     let asked = questions(&world, 1).len() as u64;
     let [_, server] = statistics(&world);
     assert!(asked > 20, "{asked}");
-    assert_eq!((server.resends_asked, server.cuts_asked), (0, asked));
+    assert_eq!((server.resends_asked, server.trimmed_asked), (0, asked));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 50_000)));
 }
 
