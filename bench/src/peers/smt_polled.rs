@@ -139,7 +139,7 @@ impl Exchange for Client {
             self.open.take(event, ended)?;
         }
         // What begins because of these ends leaves together.
-        self.endpoint.gather();
+        self.endpoint.cork();
         for call in self.open.unblocked() {
             self.start(call)?;
         }

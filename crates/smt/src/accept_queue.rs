@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 
 use smt_proto::RpcId;
 
-use crate::arrivals::cost;
-use crate::message::Arrival;
+use crate::incoming_queue::cost;
+use crate::message::Incoming;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// Messages in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct AcceptQueue {
-    waiting: Mutex<VecDeque<Arrival>>,
+    waiting: Mutex<VecDeque<Incoming>>,
     bytes: AtomicUsize,
 }
 
@@ -28,19 +28,19 @@ impl AcceptQueue {
     }
 
     /// Adds a message.
-    pub(crate) fn push(&self, arrival: Arrival) {
-        self.bytes.fetch_add(cost(&arrival), Ordering::Relaxed);
-        self.lock().push_back(arrival);
+    pub(crate) fn push(&self, incoming: Incoming) {
+        self.bytes.fetch_add(cost(&incoming), Ordering::Relaxed);
+        self.lock().push_back(incoming);
     }
 
     /// The first message.
-    pub(crate) fn pop(&self) -> Option<Arrival> {
+    pub(crate) fn pop(&self) -> Option<Incoming> {
         if self.is_empty() {
             return None;
         }
-        let arrival = self.lock().pop_front()?;
-        self.bytes.fetch_sub(cost(&arrival), Ordering::Relaxed);
-        Some(arrival)
+        let incoming = self.lock().pop_front()?;
+        self.bytes.fetch_sub(cost(&incoming), Ordering::Relaxed);
+        Some(incoming)
     }
 
     /// Takes out a request whose caller has given up. Returns whether it was there.
@@ -49,16 +49,16 @@ impl AcceptQueue {
             return false;
         }
         let mut waiting = self.lock();
-        let place = waiting.iter().position(|arrival| arrival.rpc == rpc);
+        let place = waiting.iter().position(|incoming| incoming.rpc == rpc);
         let removed = place.and_then(|place| waiting.remove(place));
-        if let Some(arrival) = &removed {
-            self.bytes.fetch_sub(cost(arrival), Ordering::Relaxed);
+        if let Some(incoming) = &removed {
+            self.bytes.fetch_sub(cost(incoming), Ordering::Relaxed);
         }
         removed.is_some()
     }
 
     /// Takes out what is to wait for something else.
-    pub(crate) fn take_if(&self, mut waits: impl FnMut(&Arrival) -> bool) -> Vec<Arrival> {
+    pub(crate) fn take_if(&self, mut waits: impl FnMut(&Incoming) -> bool) -> Vec<Incoming> {
         let mut waiting = self.lock();
         let (taken, left) = waiting
             .drain(..)
@@ -79,7 +79,7 @@ impl AcceptQueue {
         self.bytes() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arrival>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Incoming>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,7 +114,7 @@ mod tests {
         });
         let queue = AcceptQueue::new();
         for id in ids {
-            queue.push(Arrival {
+            queue.push(Incoming {
                 rpc: rpc(id),
                 body: Bytes::new(),
                 deadline: None,
@@ -127,7 +127,7 @@ mod tests {
 
     fn ids(queue: &AcceptQueue) -> Vec<u64> {
         std::iter::from_fn(|| queue.pop())
-            .map(|arrival| arrival.rpc.id.0)
+            .map(|incoming| incoming.rpc.id.0)
             .collect()
     }
 
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn what_is_to_wait_is_taken_out_in_its_order() {
         let queue = queue([1, 2, 3, 4]);
-        let taken = queue.take_if(|arrival| arrival.rpc.id.0 % 2 == 0);
-        let taken: Vec<u64> = taken.iter().map(|arrival| arrival.rpc.id.0).collect();
+        let taken = queue.take_if(|incoming| incoming.rpc.id.0 % 2 == 0);
+        let taken: Vec<u64> = taken.iter().map(|incoming| incoming.rpc.id.0).collect();
         assert_eq!(taken, [2, 4]);
         assert_eq!(ids(&queue), [1, 3]);
         assert!(queue.is_empty());

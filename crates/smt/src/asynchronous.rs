@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Client and server for tokio.
 //!
-//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`hub::driver`); handles are cheap to clone. Every future here may be dropped at
+//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`driver::driver`); handles are cheap to clone. Every future here may be dropped at
 //! any time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
 
 mod leading;
@@ -22,14 +22,14 @@ use leading::Leading;
 pub(crate) use spinners::workers;
 pub(crate) use tokio_runtime::spawn_driver;
 
-use crate::core::{Core, SEND_AGAIN};
+use crate::driver::{Driver, Guard};
+use crate::endpoint_state::{EndpointState, SEND_AGAIN};
 use crate::error::{Error, Phase};
-use crate::hub::{Guard, Hub};
 use crate::message::Request;
+use crate::operation::Operation;
 use crate::session::Session;
 use crate::shards::Shards;
 use crate::statistics::Statistics;
-use crate::task::Task;
 
 /// A client of one server. It connects anew when its session has ended.
 #[derive(Clone, Debug)]
@@ -49,9 +49,10 @@ impl Client {
     /// No session came about; the error says why.
     pub async fn connect(&self) -> Result<Session, Error> {
         let mut attempt = None;
-        let connected = polled(&self.guard, |core, now, waker| {
-            core.poll_session(now, &mut attempt, waker)
-                .map_ok(|session| (session, core.peer(session)))
+        let connected = polled(&self.guard, |state, now, waker| {
+            state
+                .poll_session(now, &mut attempt, waker)
+                .map_ok(|session| (session, state.peer(session)))
         });
         match connected.await {
             Ok((session, Some(peer))) => Ok(Session::new(Arc::clone(&self.guard), session, peer)),
@@ -67,13 +68,13 @@ impl Client {
     /// Calls the server: `client.call(request).deadline(limit).await`.
     /// The body's memory must not change until the message has ended.
     pub fn call(&self, body: impl Into<Bytes>) -> Call {
-        Call::new(self.task(body.into(), false))
+        Call::new(self.operation(body.into(), false))
     }
 
     /// Sends a one-way message: `client.send(message).await`.
     /// The body's memory must not change until the message has ended.
     pub fn send(&self, body: impl Into<Bytes>) -> Send {
-        Send::new(self.task(body.into(), true))
+        Send::new(self.operation(body.into(), true))
     }
 
     /// The next message that the server has started; `None` once the client is closed. Until this is called for the first
@@ -92,17 +93,17 @@ impl Client {
     /// This side's address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.guard.hub().local_address()
+        self.guard.driver().local_address()
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.guard.hub().statistics()
+        self.guard.driver().statistics()
     }
 
-    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
-        Task::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
+    fn operation(&self, body: Bytes, is_one_way: bool) -> Operation {
+        Operation::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
     }
 }
 
@@ -128,13 +129,13 @@ impl Server {
     /// The address that clients call.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.guard.hub().local_address()
+        self.guard.driver().local_address()
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.guard.hub().statistics()
+        self.guard.driver().statistics()
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
@@ -157,12 +158,12 @@ impl Shards<Server> {
 
 async fn shut_down_all(shards: &[Server], limit: Duration) {
     for shard in shards {
-        let hub = shard.guard.hub();
-        hub.change(|core, _| core.endpoint.drain());
+        let driver = shard.guard.driver();
+        driver.change(|state, _| state.endpoint.drain());
     }
     let are_finished = async {
         for shard in shards {
-            polled(&shard.guard, |core, _, waker| core.poll_finished(waker)).await;
+            polled(&shard.guard, |state, _, waker| state.poll_finished(waker)).await;
         }
     };
     // Past the limit what is left is cut off.
@@ -175,11 +176,11 @@ async fn shut_down_all(shards: &[Server], limit: Duration) {
 /// A call that has not been made yet: `.await` makes it.
 #[must_use = "a call is made by `.await`"]
 #[derive(Debug)]
-pub struct Call(Task);
+pub struct Call(Operation);
 
 impl Call {
-    pub(crate) fn new(task: Task) -> Self {
-        Self(task)
+    pub(crate) fn new(operation: Operation) -> Self {
+        Self(operation)
     }
 
     /// Gives up after this time. The server sees what is left of it.
@@ -195,7 +196,7 @@ impl IntoFuture for Call {
 
     fn into_future(self) -> Calling {
         Calling {
-            task: self.0,
+            operation: self.0,
             leading: Leading::default(),
         }
     }
@@ -205,7 +206,7 @@ impl IntoFuture for Call {
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Calling {
-    task: Task,
+    operation: Operation,
     leading: Leading,
 }
 
@@ -213,25 +214,25 @@ impl Future for Calling {
     type Output = Result<Bytes, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { task, leading } = &mut *self;
-        poll_task(task, leading, context)
+        let Self { operation, leading } = &mut *self;
+        poll_operation(operation, leading, context)
     }
 }
 
 impl Drop for Calling {
     fn drop(&mut self) {
-        self.leading.end(self.task.hub());
+        self.leading.end(self.operation.driver());
     }
 }
 
 /// A one-way message that has not been sent yet: `.await` sends it.
 #[must_use = "a message is sent by `.await`"]
 #[derive(Debug)]
-pub struct Send(Task);
+pub struct Send(Operation);
 
 impl Send {
-    pub(crate) fn new(task: Task) -> Self {
-        Self(task)
+    pub(crate) fn new(operation: Operation) -> Self {
+        Self(operation)
     }
 
     /// Gives up after this time.
@@ -247,7 +248,7 @@ impl IntoFuture for Send {
 
     fn into_future(self) -> Sending {
         Sending {
-            task: self.0,
+            operation: self.0,
             leading: Leading::default(),
         }
     }
@@ -257,7 +258,7 @@ impl IntoFuture for Send {
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Sending {
-    task: Task,
+    operation: Operation,
     leading: Leading,
 }
 
@@ -265,54 +266,54 @@ impl Future for Sending {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { task, leading } = &mut *self;
-        poll_task(task, leading, context).map_ok(|_| ())
+        let Self { operation, leading } = &mut *self;
+        poll_operation(operation, leading, context).map_ok(|_| ())
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.leading.end(self.task.hub());
+        self.leading.end(self.operation.driver());
     }
 }
 
 /// Ends the endpoint, and waits until its driver has let go of the socket.
 async fn shut_down(guard: &Guard, code: CloseCode) {
-    let hub = guard.hub();
-    hub.begin_shutdown(code);
+    let driver = guard.driver();
+    driver.begin_shutdown(code);
     // The driver sends, too; but its runtime may run no tasks at the moment.
-    while !hub.has_sent_the_rest() {
+    while !driver.has_sent_the_rest() {
         tokio::time::sleep(SEND_AGAIN).await;
     }
-    hub.release();
-    let is_released = polled(guard, |core, _, waker| core.poll_released(waker));
+    driver.release();
+    let is_released = polled(guard, |state, _, waker| state.poll_released(waker));
     // A runtime that runs no tasks at the moment holds nobody up: it lets go when it runs again.
     let _ = tokio::time::timeout(RELEASED_WITHIN, is_released).await;
 }
 
-fn poll_task(
-    task: &mut Task,
+fn poll_operation(
+    operation: &mut Operation,
     leading: &mut Leading,
     context: &Context<'_>,
 ) -> Poll<Result<Bytes, Error>> {
-    let hub = Arc::clone(task.hub());
-    leading.poll(&hub, context, |waker| task.poll(waker))
+    let driver = Arc::clone(operation.driver());
+    leading.poll(&driver, context, |waker| operation.poll(waker))
 }
 
 async fn accept(guard: &Arc<Guard>) -> Option<Request> {
-    if let Some(arrival) = guard.hub().accept_queued() {
-        return Some(Request::new(Arc::clone(guard), arrival));
+    if let Some(incoming) = guard.driver().accept_queued() {
+        return Some(Request::new(Arc::clone(guard), incoming));
     }
     let mut place = AcceptPlace {
         guard,
         ticket: None,
     };
     let ticket = &mut place.ticket;
-    let arrival = polled(guard, |core, _, waker| {
-        core.poll_accept_several(ticket, waker)
+    let incoming = polled(guard, |state, _, waker| {
+        state.poll_accept_several(ticket, waker)
     })
     .await?;
-    Some(Request::new(Arc::clone(guard), arrival))
+    Some(Request::new(Arc::clone(guard), incoming))
 }
 
 /// An acceptor's place in the queue. An accept that is dropped leaves it, and passes on what it was woken for.
@@ -324,22 +325,25 @@ struct AcceptPlace<'a> {
 impl Drop for AcceptPlace<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            let hub = self.guard.hub();
-            hub.change(|core, _| core.stop_accepting(ticket));
+            let driver = self.guard.driver();
+            driver.change(|state, _| state.stop_accepting(ticket));
         }
     }
 }
 
 /// A future of anything that waits in the core.
-async fn polled<T>(guard: &Guard, mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>) -> T {
-    let hub = guard.hub();
+async fn polled<T>(
+    guard: &Guard,
+    mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
+) -> T {
+    let driver = guard.driver();
     let mut led = Led {
-        hub,
+        driver,
         leading: Leading::default(),
     };
     std::future::poll_fn(|context| {
-        led.leading.poll(hub, context, |waker| {
-            hub.change(|core, now| poll(core, now, waker))
+        led.leading.poll(driver, context, |waker| {
+            driver.change(|state, now| poll(state, now, waker))
         })
     })
     .await
@@ -347,13 +351,13 @@ async fn polled<T>(guard: &Guard, mut poll: impl FnMut(&mut Core, Time, &Waker) 
 
 /// A lead that ends with the future that has it.
 struct Led<'a> {
-    hub: &'a Hub,
+    driver: &'a Driver,
     leading: Leading,
 }
 
 impl Drop for Led<'_> {
     fn drop(&mut self) {
-        self.leading.end(self.hub);
+        self.leading.end(self.driver);
     }
 }
 

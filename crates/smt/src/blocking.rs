@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use smt_proto::CloseCode;
 
+use crate::driver::Guard;
 use crate::error::{Error, Phase};
-use crate::hub::Guard;
 use crate::message::Request;
+use crate::operation::Operation;
 use crate::session::Session;
 use crate::shards::Shards;
 use crate::statistics::Statistics;
-use crate::task::Task;
 
 /// A client of one server. It connects anew when its session has ended.
 #[derive(Clone, Debug)]
@@ -59,9 +59,10 @@ impl Client {
     /// No session came about; the error says why.
     pub fn connect(&self) -> Result<Session, Error> {
         let mut attempt = None;
-        let connected = self.guard.hub().block_on(|core, now, waker| {
-            core.poll_session(now, &mut attempt, waker)
-                .map_ok(|session| (session, core.peer(session)))
+        let connected = self.guard.driver().block_on(|state, now, waker| {
+            state
+                .poll_session(now, &mut attempt, waker)
+                .map_ok(|session| (session, state.peer(session)))
         });
         match connected {
             Ok((session, Some(peer))) => Ok(Session::new(Arc::clone(&self.guard), session, peer)),
@@ -77,13 +78,13 @@ impl Client {
     /// Calls the server.
     /// The body's memory must not change until the message has ended.
     pub fn call(&self, body: impl Into<Bytes>) -> Call {
-        Call::new(self.task(body.into(), false))
+        Call::new(self.operation(body.into(), false))
     }
 
     /// Sends a one-way message.
     /// The body's memory must not change until the message has ended.
     pub fn send(&self, body: impl Into<Bytes>) -> Send {
-        Send::new(self.task(body.into(), true))
+        Send::new(self.operation(body.into(), true))
     }
 
     /// The next message that the server has started; `None` once the client is closed. Until this is called for the first
@@ -97,23 +98,23 @@ impl Client {
     /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
     /// to take what is left to be sent.
     pub fn close(&self) {
-        self.guard.hub().shut_down(CloseCode::Done);
+        self.guard.driver().shut_down(CloseCode::Done);
     }
 
     /// This side's address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.guard.hub().local_address()
+        self.guard.driver().local_address()
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.guard.hub().statistics()
+        self.guard.driver().statistics()
     }
 
-    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
-        Task::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
+    fn operation(&self, body: Bytes, is_one_way: bool) -> Operation {
+        Operation::new(Arc::clone(&self.guard), self.server, None, body, is_one_way)
     }
 }
 
@@ -140,13 +141,13 @@ impl Server {
     /// The address that clients call.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.guard.hub().local_address()
+        self.guard.driver().local_address()
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.guard.hub().statistics()
+        self.guard.driver().statistics()
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
@@ -160,16 +161,16 @@ impl Server {
 
     /// Waits until no request is in progress, at most for so long.
     fn wait_until_finished(&self, limit: Duration) {
-        let hub = self.guard.hub();
-        let end = hub.now() + limit;
+        let driver = self.guard.driver();
+        let end = driver.now() + limit;
         let mut alarm = None;
-        hub.block_on(|core, now, waker| {
-            let polled = core.poll_finished(waker);
+        driver.block_on(|state, now, waker| {
+            let polled = state.poll_finished(waker);
             if polled.is_ready() || now >= end {
-                core.clear_alarm(end, &mut alarm);
+                state.clear_alarm(end, &mut alarm);
                 return Poll::Ready(());
             }
-            core.set_alarm(end, &mut alarm, waker);
+            state.set_alarm(end, &mut alarm, waker);
             polled
         });
     }
@@ -185,23 +186,23 @@ impl Shards<Server> {
 
 fn shut_down(shards: &[Server], limit: Duration) {
     let began = Instant::now();
-    let hubs = || shards.iter().map(|shard| shard.guard.hub());
-    hubs().for_each(|hub| hub.change(|core, _| core.endpoint.drain()));
+    let drivers = || shards.iter().map(|shard| shard.guard.driver());
+    drivers().for_each(|driver| driver.change(|state, _| state.endpoint.drain()));
     for shard in shards {
-        // Those that nobody waits for yet are looked after nevertheless (`hub::caretaker`).
+        // Those that nobody waits for yet are looked after nevertheless (`driver::background_thread`).
         shard.wait_until_finished(limit.saturating_sub(began.elapsed()));
     }
-    hubs().for_each(|hub| hub.shut_down(CloseCode::ShuttingDown));
+    drivers().for_each(|driver| driver.shut_down(CloseCode::ShuttingDown));
 }
 
 /// A call that has not been made yet: [`Call::wait`] makes it.
 #[must_use = "a call is made by `wait`"]
 #[derive(Debug)]
-pub struct Call(Task);
+pub struct Call(Operation);
 
 impl Call {
-    pub(crate) fn new(task: Task) -> Self {
-        Self(task)
+    pub(crate) fn new(operation: Operation) -> Self {
+        Self(operation)
     }
 
     /// Gives up after this time. The server sees what is left of it.
@@ -215,19 +216,19 @@ impl Call {
     /// # Errors
     /// There is no reply; [`Error::execution`] tells whether the request may have run.
     pub fn wait(mut self) -> Result<Bytes, Error> {
-        let hub = Arc::clone(self.0.hub());
-        hub.block_on(|core, now, waker| self.0.poll_in(core, now, waker))
+        let driver = Arc::clone(self.0.driver());
+        driver.block_on(|state, now, waker| self.0.poll_in(state, now, waker))
     }
 }
 
 /// A one-way message that has not been sent yet: [`Send::wait`] sends it.
 #[must_use = "a message is sent by `wait`"]
 #[derive(Debug)]
-pub struct Send(Task);
+pub struct Send(Operation);
 
 impl Send {
-    pub(crate) fn new(task: Task) -> Self {
-        Self(task)
+    pub(crate) fn new(operation: Operation) -> Self {
+        Self(operation)
     }
 
     /// Gives up after this time.
@@ -241,16 +242,17 @@ impl Send {
     /// # Errors
     /// It was not delivered, or that is not known.
     pub fn wait(mut self) -> Result<(), Error> {
-        let hub = Arc::clone(self.0.hub());
-        hub.block_on(|core, now, waker| self.0.poll_in(core, now, waker))
+        let driver = Arc::clone(self.0.driver());
+        driver
+            .block_on(|state, now, waker| self.0.poll_in(state, now, waker))
             .map(|_| ())
     }
 }
 
 fn accept(guard: &Arc<Guard>) -> Option<Request> {
     let mut ticket = None;
-    let arrival = guard
-        .hub()
-        .block_on(|core, _, waker| core.poll_accept(&mut ticket, waker))?;
-    Some(Request::new(Arc::clone(guard), arrival))
+    let incoming = guard
+        .driver()
+        .block_on(|state, _, waker| state.poll_accept(&mut ticket, waker))?;
+    Some(Request::new(Arc::clone(guard), incoming))
 }

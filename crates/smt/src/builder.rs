@@ -2,10 +2,10 @@
 //! How an endpoint is opened: who it is, whom it trusts, and what else may be chosen.
 
 pub(crate) mod address;
-pub(crate) mod basis;
+pub(crate) mod bound_socket;
 mod credentials;
+pub(crate) mod endpoint_parts;
 mod open;
-pub(crate) mod seat;
 
 use std::path::PathBuf;
 use std::sync::Arc;

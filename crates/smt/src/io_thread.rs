@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A thread of an endpoint's own that drives it for tasks: for runtimes whose workers handlers keep busy or block.
 //!
-//! It runs the same driver as a task of the runtime does (`hub::driver`), by a set of descriptors that is readable when
+//! It runs the same driver as a task of the runtime does (`driver::background`), by a set of descriptors that is readable when
 //! the socket is, when the alarm goes off, or when somebody wakes it. It spins in place, by the same rules.
 
 use std::future::Future;
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use smt_io::{Epoll, SocketWatch, TimerFd, Token, UdpCarrier};
 
-use crate::hub::Guard;
-use crate::hub::driver::{Driver, Runtime, Spinning};
+use crate::driver::Guard;
+use crate::driver::background::{BackgroundDriver, Runtime, Spinning};
 use crate::sync::{AtomicBool, Ordering, thread};
 
 /// Starts the thread. It ends when the endpoint's last handle is gone.
@@ -25,19 +25,19 @@ use crate::sync::{AtomicBool, Ordering, thread};
 pub(crate) fn spawn_io_thread(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
     let watch = SocketWatch::new(Arc::clone(udp))?;
     let events = Arc::new(Events::new(watch.descriptors()?)?);
-    let hub = Arc::clone(guard.hub());
-    hub.set_watch(watch);
-    let driver = Driver::new(hub, IoThread(Arc::clone(&events)));
+    let driver = Arc::clone(guard.driver());
+    driver.set_watch(watch);
+    let background = BackgroundDriver::new(driver, IoThread(Arc::clone(&events)));
     let thread = thread::Builder::new().name("smt-io".to_owned());
-    thread.spawn(move || run(driver, &events))?;
+    thread.spawn(move || run(background, &events))?;
     Ok(())
 }
 
 /// Polls the driver until it has ended, and sleeps while it waits.
-fn run(driver: Driver<IoThread>, events: &Arc<Events>) {
+fn run(background: BackgroundDriver<IoThread>, events: &Arc<Events>) {
     let waker = Waker::from(Arc::clone(events));
     let mut context = Context::from_waker(&waker);
-    let mut driving = pin!(driver.drive());
+    let mut driving = pin!(background.drive());
     while driving.as_mut().poll(&mut context).is_pending() {
         if let Err(error) = events.wait() {
             // Dropped, the driver tells those who wait that nobody drives any more.

@@ -73,20 +73,19 @@
 
 mod accept_queue;
 mod answer_queue;
-mod arrivals;
 #[cfg(feature = "tokio")]
 mod asynchronous;
+mod backpressure;
 pub mod blocking;
 mod builder;
 mod clock;
 mod completion;
-mod core;
 mod cork;
+mod driver;
 mod driver_signal;
-mod durable;
+mod endpoint_state;
 mod error;
-mod held_back;
-mod hub;
+mod incoming_queue;
 #[cfg(all(feature = "tokio", target_os = "linux"))]
 mod io_thread;
 mod key_log;
@@ -94,19 +93,20 @@ mod message;
 #[cfg(test)]
 #[cfg(all(smt_model, feature = "tokio", feature = "unstable-plaintext"))]
 mod model;
+mod operation;
 mod outbox;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;
 #[cfg(target_os = "linux")]
 pub mod polled;
+mod reconnect;
 mod session;
 mod shards;
 mod spin;
+mod state_file;
 mod state_lock;
 mod statistics;
 mod sync;
-mod target;
-mod task;
 mod turn;
 
 #[cfg(feature = "tokio")]

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use smt_proto::{RpcId, Time};
 use smt_wire::AbortCode;
 
+use crate::driver::Guard;
 use crate::error::{Error, ErrorKind, Phase};
-use crate::hub::Guard;
 use crate::session::Session;
 
 /// A request or one-way message of a peer. Dropping a request without a reply tells the caller so.
@@ -44,7 +44,7 @@ pub struct Peer {
 
 /// A message that has come, before a handle is made of it.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct Incoming {
     pub(crate) rpc: RpcId,
     pub(crate) body: Bytes,
     pub(crate) deadline: Option<Time>,
@@ -53,14 +53,14 @@ pub(crate) struct Arrival {
 }
 
 impl Request {
-    pub(crate) fn new(guard: Arc<Guard>, arrival: Arrival) -> Self {
-        let Arrival {
+    pub(crate) fn new(guard: Arc<Guard>, incoming: Incoming) -> Self {
+        let Incoming {
             rpc,
             body,
             deadline,
             peer,
             is_one_way,
-        } = arrival;
+        } = incoming;
         Self {
             guard,
             rpc,
@@ -89,7 +89,7 @@ impl Request {
         }
         self.is_answered = true;
         let limit = self.peer.message_max;
-        let outcome = self.guard.hub().reply(self.rpc, body.into(), limit);
+        let outcome = self.guard.driver().reply(self.rpc, body.into(), limit);
         outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 
@@ -97,7 +97,7 @@ impl Request {
     pub fn refuse(mut self) {
         if !self.is_answered {
             self.is_answered = true;
-            self.guard.hub().abort(self.rpc, AbortCode::Refused);
+            self.guard.driver().abort(self.rpc, AbortCode::Refused);
         }
     }
 
@@ -111,14 +111,14 @@ impl Request {
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline
-            .map(|deadline| deadline.since(self.guard.hub().now()))
+            .map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
     /// Whether the caller has given up: what is worked out now will not be read. It takes the endpoint's lock: ask
     /// between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        !self.is_one_way && !self.guard.hub().is_wanted(self.rpc)
+        !self.is_one_way && !self.guard.driver().is_wanted(self.rpc)
     }
 
     /// Whether this is a one-way message, which takes no reply.
@@ -147,7 +147,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.guard.hub().abort(self.rpc, AbortCode::Dropped);
+            self.guard.driver().abort(self.rpc, AbortCode::Dropped);
         }
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
+mod batch_window;
 mod events;
-mod gathering;
 
 use std::fmt::Display;
 use std::io;
@@ -27,17 +27,17 @@ use smt_wire::{AbortCode, Shard};
 
 use crate::builder::Builder;
 use crate::builder::address::resolve;
-use crate::builder::basis::Basis;
-use crate::builder::seat::{bound, connected};
+use crate::builder::bound_socket::{bound, connected};
+use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::Clock;
-use crate::core::{SEND_AGAIN, SENT_WITHIN};
+use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
 use crate::outbox::Outbox;
 use crate::shards::Shards;
 use crate::state_lock::StateLock;
 
+use batch_window::BatchWindow;
 use events::Events;
-use gathering::Gathering;
 
 pub use smt_proto::key_exchange::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
@@ -55,10 +55,10 @@ pub struct Endpoint {
     /// changes with every message; a turn too many every now and then costs less.
     timer: Option<Time>,
     /// Since when commands gather: the owner drains events.
-    gathers_since: Option<Time>,
-    gathering: Gathering,
+    corked_since: Option<Time>,
+    batch_window: BatchWindow,
     /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
-    has_gathered: bool,
+    has_corked: bool,
     events: Events,
     /// Where it was opened.
     process: Process,
@@ -73,7 +73,7 @@ impl Builder {
     /// See [`OpenError`].
     pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
         let carrier = self.udp_options().bind(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.basis(true)?, carrier, Shard::default())
+        Endpoint::new(&self.endpoint_parts(true)?, carrier, Shard::default())
     }
 
     /// Opens a server for foreign event loops as `count` shards, see [`Self::bind_shards_blocking`]: one for each loop.
@@ -86,7 +86,7 @@ impl Builder {
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
         let carriers = bound(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.basis(true)?, carriers)
+        Endpoint::shards(&self.endpoint_parts(true)?, carriers)
     }
 
     /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
@@ -95,7 +95,7 @@ impl Builder {
     /// See [`OpenError`].
     pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
         let carrier = self.udp_options().connect(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.basis(false)?, carrier, Shard::default())
+        Endpoint::new(&self.endpoint_parts(false)?, carrier, Shard::default())
     }
 
     /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the session of each.
@@ -108,12 +108,16 @@ impl Builder {
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
         let carriers = connected(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.basis(false)?, carriers)
+        Endpoint::shards(&self.endpoint_parts(false)?, carriers)
     }
 }
 
 impl Endpoint {
-    fn new(basis: &Basis, carrier: UdpCarrier, shard: Shard) -> Result<Self, OpenError> {
+    fn new(
+        endpoint_parts: &EndpointParts,
+        carrier: UdpCarrier,
+        shard: Shard,
+    ) -> Result<Self, OpenError> {
         let descriptor = descriptor_of(&carrier).map_err(|reason| OpenError::System {
             what: "making a descriptor to poll",
             reason,
@@ -121,27 +125,30 @@ impl Endpoint {
         let carrier = Arc::new(carrier);
         let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
         Ok(Self {
-            endpoint: basis.endpoint(shard, Some(&carrier)),
-            outbox: Outbox::new(sends, basis.has_dscp),
+            endpoint: endpoint_parts.endpoint(shard, Some(&carrier)),
+            outbox: Outbox::new(sends, endpoint_parts.has_dscp),
             carrier,
             descriptor,
-            clock: basis.clock,
+            clock: endpoint_parts.clock,
             receive: vec![0; RECEIVE_BUFFER_BYTES],
             timer: None,
-            gathers_since: None,
-            gathering: Gathering::default(),
-            has_gathered: false,
+            corked_since: None,
+            batch_window: BatchWindow::default(),
+            has_corked: false,
             events: Events::new(),
             process: Process::this(),
-            _state_lock: basis.state_lock.clone(),
+            _state_lock: endpoint_parts.state_lock.clone(),
         })
     }
 
-    fn shards(basis: &Basis, carriers: Vec<UdpCarrier>) -> Result<Shards<Self>, OpenError> {
+    fn shards(
+        endpoint_parts: &EndpointParts,
+        carriers: Vec<UdpCarrier>,
+    ) -> Result<Shards<Self>, OpenError> {
         let count = carriers.len() as u16;
         let endpoints = (0..count)
             .zip(carriers)
-            .map(|(number, carrier)| Self::new(basis, carrier, Shard::new(number, count)));
+            .map(|(number, carrier)| Self::new(endpoint_parts, carrier, Shard::new(number, count)));
         endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
@@ -193,23 +200,23 @@ impl Endpoint {
             }
         }
         self.endpoint.handle_timeout(now);
-        self.has_gathered = false;
+        self.has_corked = false;
         let before = self.clock.now();
         self.send_all(now);
-        self.gather_from_here(before);
+        self.cork_from_here(before);
         self.set_timer(now)
     }
 
     /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
     /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable within a millisecond.
-    pub fn gather(&mut self) {
-        self.gathers_since = Some(self.clock.now());
+    pub fn cork(&mut self) {
+        self.corked_since = Some(self.clock.now());
     }
 
     /// Sends what has gathered.
     pub fn flush(&mut self) {
-        self.gathers_since = None;
-        if std::mem::take(&mut self.has_gathered) {
+        self.corked_since = None;
+        if std::mem::take(&mut self.has_corked) {
             self.settle(self.clock.now());
         }
     }
@@ -328,17 +335,17 @@ impl Endpoint {
 
     /// Sends what a command has made ready, or lets it gather.
     fn settle(&mut self, now: Time) {
-        if let Some(since) = self.gathers_since {
-            if now.since(since) < self.gathering.time() {
-                let is_first = !std::mem::replace(&mut self.has_gathered, true);
+        if let Some(since) = self.corked_since {
+            if now.since(since) < self.batch_window.time() {
+                let is_first = !std::mem::replace(&mut self.has_corked, true);
                 if is_first {
                     self.set_timer_or_warn(now);
                 }
                 return;
             }
-            self.has_gathered = false;
+            self.has_corked = false;
             self.send_all(now);
-            self.gather_from_here(now);
+            self.cork_from_here(now);
         } else {
             self.send_all(now);
         }
@@ -346,10 +353,10 @@ impl Endpoint {
     }
 
     /// Commands gather again, after what they were has been sent, which took from `before` until now.
-    fn gather_from_here(&mut self, before: Time) {
+    fn cork_from_here(&mut self, before: Time) {
         let now = self.clock.now();
-        self.gathers_since = Some(now);
-        self.gathering = Gathering::after(now.since(before));
+        self.corked_since = Some(now);
+        self.batch_window = BatchWindow::after(now.since(before));
     }
 
     /// A timer that cannot be set is found out by the next `process`.
@@ -391,12 +398,12 @@ impl Endpoint {
             return Ok(());
         }
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
-        let gathered = self.has_gathered.then(|| now + GATHERED_MAX);
+        let corked = self.has_corked.then(|| now + CORKED_MAX);
         let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
         // What a command tells outside of a drain: a call that was cancelled, those of a session that was closed.
-        let is_drained = self.gathers_since.is_none();
+        let is_drained = self.corked_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
-        let due = [due, gathered, unsent, told].into_iter().flatten().min();
+        let due = [due, corked, unsent, told].into_iter().flatten().min();
         let is_early_enough = match (self.timer, due) {
             (Some(timer), Some(due)) => timer > now && timer <= due,
             (timer, due) => timer == due,
@@ -445,6 +452,6 @@ impl std::fmt::Debug for Endpoint {
 }
 
 /// What an owner leaves behind who does not drain events waits no longer.
-const GATHERED_MAX: Duration = Duration::from_millis(1);
+const CORKED_MAX: Duration = Duration::from_millis(1);
 /// Batches received in one turn: the rest keeps the descriptor readable.
 const BATCHES_PER_TURN: usize = 64;

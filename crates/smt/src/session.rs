@@ -7,9 +7,9 @@ use bytes::Bytes;
 use smt_proto::{CloseCode, SessionFacts};
 use smt_wire::SessionIndex;
 
-use crate::hub::Guard;
+use crate::driver::Guard;
 use crate::message::Peer;
-use crate::task::Task;
+use crate::operation::Operation;
 
 /// One session with a peer. Cheap to clone. It does not connect anew: when the session has ended, calls fail.
 #[derive(Clone, Debug)]
@@ -29,33 +29,33 @@ impl Session {
     /// The body's memory must not change until the message has ended.
     #[cfg(feature = "tokio")]
     pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
-        crate::Call::new(self.task(body.into(), false))
+        crate::Call::new(self.operation(body.into(), false))
     }
 
     /// Sends a one-way message; see [`Self::call`] on blocking endpoints.
     /// The body's memory must not change until the message has ended.
     #[cfg(feature = "tokio")]
     pub fn send(&self, body: impl Into<Bytes>) -> crate::Send {
-        crate::Send::new(self.task(body.into(), true))
+        crate::Send::new(self.operation(body.into(), true))
     }
 
     /// Calls the peer; waits in this thread.
     /// The body's memory must not change until the message has ended.
     pub fn call_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Call {
-        crate::blocking::Call::new(self.task(body.into(), false))
+        crate::blocking::Call::new(self.operation(body.into(), false))
     }
 
     /// Sends a one-way message; waits in this thread.
     /// The body's memory must not change until the message has ended.
     pub fn send_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Send {
-        crate::blocking::Send::new(self.task(body.into(), true))
+        crate::blocking::Send::new(self.operation(body.into(), true))
     }
 
     /// Closes the session. Calls in progress fail, on both sides.
     pub fn close(&self) {
         self.guard
-            .hub()
-            .change(|core, _| core.endpoint.close(self.index, CloseCode::Done));
+            .driver()
+            .change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
     }
 
     /// Who the peer is.
@@ -67,12 +67,12 @@ impl Session {
     /// Facts about the session; `None` when it has ended.
     #[must_use]
     pub fn facts(&self) -> Option<SessionFacts> {
-        let hub = self.guard.hub();
-        hub.look(|core| core.endpoint.session(self.index))
+        let driver = self.guard.driver();
+        driver.look(|state| state.endpoint.session(self.index))
     }
 
-    fn task(&self, body: Bytes, is_one_way: bool) -> Task {
-        Task::new(
+    fn operation(&self, body: Bytes, is_one_way: bool) -> Operation {
+        Operation::new(
             Arc::clone(&self.guard),
             self.peer.address,
             Some(self.index),

@@ -13,7 +13,7 @@
 //!    nobody.
 //!
 //! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of their own
-//! (`hub::leader`), by the same rules.
+//! (`driver::leader`), by the same rules.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ pub(crate) struct Turn {
     given_up: AtomicUsize,
     is_awaited: AtomicBool,
     /// Changes that have something to send and have left that to the leader.
-    gathered: AtomicUsize,
+    corked: AtomicUsize,
 }
 
 impl Turn {
@@ -29,7 +29,7 @@ impl Turn {
             untaken: AtomicUsize::new(0),
             given_up: AtomicUsize::new(0),
             is_awaited: AtomicBool::new(false),
-            gathered: AtomicUsize::new(0),
+            corked: AtomicUsize::new(0),
         }
     }
 
@@ -81,18 +81,18 @@ impl Turn {
     }
 
     /// A change has left what it has to send to the leader.
-    pub(crate) fn gather(&self) {
-        self.gathered.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn cork(&self) {
+        self.corked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Changes that have gathered.
-    pub(crate) fn gathered(&self) -> usize {
-        self.gathered.load(Ordering::Relaxed)
+    pub(crate) fn corked(&self) -> usize {
+        self.corked.load(Ordering::Relaxed)
     }
 
     /// All that has gathered is about to leave.
-    pub(crate) fn clear_gathered(&self) {
-        self.gathered.store(0, Ordering::Relaxed);
+    pub(crate) fn clear_corked(&self) {
+        self.corked.store(0, Ordering::Relaxed);
     }
 }
 
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn gathered_counts_changes_since_it_was_cleared() {
         let turn = Turn::new();
-        turn.gather();
-        turn.gather();
-        assert_eq!(turn.gathered(), 2);
-        turn.clear_gathered();
-        assert_eq!(turn.gathered(), 0);
+        turn.cork();
+        turn.cork();
+        assert_eq!(turn.corked(), 2);
+        turn.clear_corked();
+        assert_eq!(turn.corked(), 0);
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 #[cfg(not(smt_model))]
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::hub::Hub;
-use crate::hub::leader::LedBy;
+use crate::driver::Driver;
+use crate::driver::leader::LedBy;
 #[cfg(smt_model)]
 use crate::sync::is_in_block_on;
 
@@ -27,7 +27,7 @@ impl Leading {
     /// Polls, and looks for what comes meanwhile if this future may lead.
     pub(super) fn poll<T>(
         &mut self,
-        hub: &Hub,
+        driver: &Driver,
         context: &Context<'_>,
         mut poll: impl FnMut(&Waker) -> Poll<T>,
     ) -> Poll<T> {
@@ -36,22 +36,22 @@ impl Leading {
             self.leads = false;
             return Poll::Ready(result);
         }
-        if !hub.is_led_by_futures() || !is_in_block_on() {
+        if !driver.is_led_by_futures() || !is_in_block_on() {
             return Poll::Pending;
         }
         if !self.leads {
-            self.begin(hub, context);
+            self.begin(driver, context);
             return Poll::Pending;
         }
-        self.look(hub, context, poll)
+        self.look(driver, context, poll)
     }
 
     /// Leads from the next poll on, if that pays and nobody else does.
-    fn begin(&mut self, hub: &Hub, context: &Context<'_>) {
-        let Some(mut leader) = hub.try_lead(LedBy::Future) else {
+    fn begin(&mut self, driver: &Driver, context: &Context<'_>) {
+        let Some(mut leader) = driver.try_lead(LedBy::Future) else {
             return;
         };
-        self.leads = leader.begin(hub.now());
+        self.leads = leader.begin(driver.now());
         if self.leads {
             context.waker().wake_by_ref();
         } else {
@@ -62,13 +62,13 @@ impl Leading {
     /// Looks until this future is ready, nothing comes any more, or the poll has taken long.
     fn look<T>(
         &mut self,
-        hub: &Hub,
+        driver: &Driver,
         context: &Context<'_>,
         mut poll: impl FnMut(&Waker) -> Poll<T>,
     ) -> Poll<T> {
-        let began = hub.now();
+        let began = driver.now();
         loop {
-            let Some(mut leader) = hub.try_lead(LedBy::Future) else {
+            let Some(mut leader) = driver.try_lead(LedBy::Future) else {
                 // The task that drives has taken over.
                 self.leads = false;
                 return Poll::Pending;
@@ -83,7 +83,7 @@ impl Leading {
                 self.leads = false;
                 return Poll::Ready(result);
             }
-            if hub.now().since(began) > POLL_MAX {
+            if driver.now().since(began) > POLL_MAX {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -91,9 +91,9 @@ impl Leading {
     }
 
     /// The future is dropped: if it leads, the runtime watches again.
-    pub(super) fn end(&mut self, hub: &Hub) {
+    pub(super) fn end(&mut self, driver: &Driver) {
         if std::mem::take(&mut self.leads)
-            && let Some(mut leader) = hub.try_lead(LedBy::Future)
+            && let Some(mut leader) = driver.try_lead(LedBy::Future)
         {
             leader.stop();
         }

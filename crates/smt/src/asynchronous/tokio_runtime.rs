@@ -15,8 +15,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::spinners::Spinners;
-use crate::hub::Guard;
-use crate::hub::driver::{Driver, Runtime, Spinning};
+use crate::driver::Guard;
+use crate::driver::background::{BackgroundDriver, Runtime, Spinning};
 
 /// Starts the task that drives an endpoint. It ends when the endpoint's last handle is gone.
 pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
@@ -26,9 +26,9 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<(
         alarm: None,
         spinners: Spinners::of(&Handle::current()),
     };
-    let hub = Arc::clone(guard.hub());
-    hub.set_watch(watch);
-    tokio::spawn(Driver::new(hub, runtime).drive());
+    let driver = Arc::clone(guard.driver());
+    driver.set_watch(watch);
+    tokio::spawn(BackgroundDriver::new(driver, runtime).drive());
     Ok(())
 }
 

@@ -75,7 +75,7 @@ mod tests {
     /// What opening says.
     #[track_caller]
     fn refused(builder: &Builder, accept: bool) -> String {
-        let Err(error) = builder.basis(accept) else {
+        let Err(error) = builder.endpoint_parts(accept) else {
             panic!("it was accepted")
         };
         assert!(matches!(error, OpenError::Options(_)), "{error}");
@@ -88,13 +88,13 @@ mod tests {
         assert!(error.starts_with("caller: a server has no use for `trust`"));
         assert!(error.contains("say by `client_auth`"), "{error}");
         let auth = ClientAuth::Required(trust());
-        server().client_auth(auth).basis(true).unwrap();
+        server().client_auth(auth).endpoint_parts(true).unwrap();
     }
 
     #[test]
     fn a_client_with_client_auth_is_refused_and_told_of_trust() {
         let client = Builder::new().trust(trust());
-        client.basis(false).unwrap();
+        client.endpoint_parts(false).unwrap();
         let error = refused(&client.client_auth(ClientAuth::None), false);
         assert!(error.starts_with("caller: a client has no use for `client_auth`"));
         assert!(error.contains("say by `trust`"), "{error}");
@@ -113,7 +113,7 @@ mod tests {
             with_key().groups([Group::X25519]),
         ];
         for accept in [true, false] {
-            with_key().basis(accept).unwrap();
+            with_key().endpoint_parts(accept).unwrap();
             for builder in &options {
                 let error = refused(builder, accept);
                 assert!(error.contains("a registered key takes the place of TLS"));
@@ -126,7 +126,7 @@ mod tests {
         let both = Builder::new()
             .registered_key(key_of(b"k"))
             .registered_key(key_of(b"l"));
-        both.basis(true).unwrap();
+        both.endpoint_parts(true).unwrap();
         assert!(refused(&both, false).contains("one registered key"));
     }
 }

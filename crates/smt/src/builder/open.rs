@@ -14,14 +14,14 @@ use super::Builder;
 #[cfg(feature = "tokio")]
 use super::address::resolve_all_async;
 use super::address::{Candidates, TimeLeft, host_of, resolve, resolve_all};
-use super::basis::Basis;
-use super::seat::Seat;
+use super::bound_socket::BoundSocket;
+use super::endpoint_parts::EndpointParts;
 use crate::blocking;
-use crate::core::Core;
+use crate::driver::{Drive, DriveBy, Driver, Guard};
+use crate::endpoint_state::EndpointState;
 use crate::error::OpenError;
-use crate::hub::{Drive, DriveBy, Guard, Hub};
+use crate::reconnect::Reconnect;
 use crate::shards::Shards;
-use crate::target::Target;
 
 impl Builder {
     /// Opens a server for threads.
@@ -29,8 +29,8 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_blocking(self, address: impl Display) -> Result<blocking::Server, OpenError> {
-        let seat = Seat::socket(self.udp.bind(resolve(&address.to_string())?)?);
-        self.blocking_server(&self.basis(true)?, seat)
+        let bound_socket = BoundSocket::socket(self.udp.bind(resolve(&address.to_string())?)?);
+        self.blocking_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
     /// Opens a server for threads as `count` shards, a power of two: endpoints that share an address and nothing else,
@@ -44,10 +44,11 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<blocking::Server>, OpenError> {
-        let seats = Seat::bound(&self.udp, resolve(&address.to_string())?, count)?;
-        let basis = self.basis(true)?;
-        let servers = seats.into_iter();
-        let servers = servers.map(|seat| self.blocking_server(&basis, seat));
+        let sockets = BoundSocket::bound(&self.udp, resolve(&address.to_string())?, count)?;
+        let endpoint_parts = self.endpoint_parts(true)?;
+        let servers = sockets.into_iter();
+        let servers =
+            servers.map(|bound_socket| self.blocking_server(&endpoint_parts, bound_socket));
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
@@ -84,11 +85,11 @@ impl Builder {
         addresses: Vec<SocketAddr>,
         count: u16,
     ) -> Result<Shards<blocking::Client>, OpenError> {
-        let basis = self.basis(false)?;
+        let endpoint_parts = self.endpoint_parts(false)?;
         let mut candidates = Candidates::new(addresses, self.deadline());
         loop {
             let remote = self.remote(host, candidates.take());
-            match self.blocking_clients(&basis, &remote, count) {
+            match self.blocking_clients(&endpoint_parts, &remote, count) {
                 Err(error) => candidates.failed(error)?,
                 Ok(clients) => return Ok(Shards::new(clients)),
             }
@@ -100,7 +101,7 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<blocking::Server, OpenError> {
-        self.blocking_server(&self.basis(true)?, Seat::over(carrier))
+        self.blocking_server(&self.endpoint_parts(true)?, BoundSocket::over(carrier))
     }
 
     /// Opens a client for threads over any carrier, and waits until its session is live.
@@ -113,7 +114,11 @@ impl Builder {
         remote: SocketAddr,
     ) -> Result<blocking::Client, OpenError> {
         let remote = self.remote(&remote.to_string(), (remote, self.deadline()));
-        self.blocking_client(&self.basis(false)?, Seat::over(carrier), &remote)
+        self.blocking_client(
+            &self.endpoint_parts(false)?,
+            BoundSocket::over(carrier),
+            &remote,
+        )
     }
 
     /// Opens a server on the current tokio runtime.
@@ -123,8 +128,8 @@ impl Builder {
     #[cfg(feature = "tokio")]
     pub async fn bind(self, address: impl Display) -> Result<crate::Server, OpenError> {
         let address = resolve_all_async(&address.to_string()).await?[0];
-        let seat = Seat::socket(self.udp.bind(address)?);
-        self.task_server(&self.basis(true)?, seat)
+        let bound_socket = BoundSocket::socket(self.udp.bind(address)?);
+        self.task_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
     /// Opens a server on the current tokio runtime as `count` shards, see [`Self::bind_shards_blocking`]. A task drives
@@ -139,10 +144,10 @@ impl Builder {
         count: u16,
     ) -> Result<Shards<crate::Server>, OpenError> {
         let address = resolve_all_async(&address.to_string()).await?[0];
-        let seats = Seat::bound(&self.udp, address, count)?;
-        let basis = self.basis(true)?;
-        let servers = seats.into_iter();
-        let servers = servers.map(|seat| self.task_server(&basis, seat));
+        let sockets = BoundSocket::bound(&self.udp, address, count)?;
+        let endpoint_parts = self.endpoint_parts(true)?;
+        let servers = sockets.into_iter();
+        let servers = servers.map(|bound_socket| self.task_server(&endpoint_parts, bound_socket));
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
@@ -179,11 +184,11 @@ impl Builder {
         addresses: Vec<SocketAddr>,
         count: u16,
     ) -> Result<Shards<crate::Client>, OpenError> {
-        let basis = self.basis(false)?;
+        let endpoint_parts = self.endpoint_parts(false)?;
         let mut candidates = Candidates::new(addresses, self.deadline());
         loop {
             let remote = self.remote(host, candidates.take());
-            match self.task_clients(&basis, &remote, count).await {
+            match self.task_clients(&endpoint_parts, &remote, count).await {
                 Err(error) => candidates.failed(error)?,
                 Ok(clients) => return Ok(Shards::new(clients)),
             }
@@ -204,42 +209,51 @@ impl Builder {
         }
     }
 
-    fn blocking_server(&self, basis: &Basis, seat: Seat) -> Result<blocking::Server, OpenError> {
-        let guard = self.server(basis, seat, DriveBy::Threads)?;
+    fn blocking_server(
+        &self,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
+    ) -> Result<blocking::Server, OpenError> {
+        let guard = self.server(endpoint_parts, bound_socket, DriveBy::Threads)?;
         Ok(blocking::Server::new(guard))
     }
 
     fn blocking_clients(
         &self,
-        basis: &Basis,
+        endpoint_parts: &EndpointParts,
         remote: &Remote,
         count: u16,
     ) -> Result<Vec<blocking::Client>, OpenError> {
-        let seats = Seat::connected(&self.udp, remote.address, count)?;
+        let sockets = BoundSocket::connected(&self.udp, remote.address, count)?;
         let mut time = TimeLeft::of(remote.within);
-        let clients = seats.into_iter();
-        let clients =
-            clients.map(|seat| self.blocking_client(basis, seat, &remote.within(time.left())));
+        let clients = sockets.into_iter();
+        let clients = clients.map(|bound_socket| {
+            self.blocking_client(endpoint_parts, bound_socket, &remote.within(time.left()))
+        });
         clients.collect()
     }
 
     fn blocking_client(
         &self,
-        basis: &Basis,
-        seat: Seat,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
         remote: &Remote,
     ) -> Result<blocking::Client, OpenError> {
-        let guard = self.client(basis, seat, remote, DriveBy::Threads)?;
+        let guard = self.client(endpoint_parts, bound_socket, remote, DriveBy::Threads)?;
         let client = blocking::Client::new(guard, remote.address);
         client.connect()?;
         Ok(client)
     }
 
     #[cfg(feature = "tokio")]
-    fn task_server(&self, basis: &Basis, seat: Seat) -> Result<crate::Server, OpenError> {
-        let udp = seat.udp.clone();
+    fn task_server(
+        &self,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
+    ) -> Result<crate::Server, OpenError> {
+        let udp = bound_socket.udp.clone();
         let by = self.driver_of_tasks()?;
-        let guard = self.server(basis, seat, by)?;
+        let guard = self.server(endpoint_parts, bound_socket, by)?;
         spawn(&guard, udp.as_ref(), by)?;
         Ok(crate::Server::new(guard))
     }
@@ -247,16 +261,19 @@ impl Builder {
     #[cfg(feature = "tokio")]
     async fn task_clients(
         &self,
-        basis: &Basis,
+        endpoint_parts: &EndpointParts,
         remote: &Remote,
         count: u16,
     ) -> Result<Vec<crate::Client>, OpenError> {
-        let seats = Seat::connected(&self.udp, remote.address, count)?;
+        let sockets = BoundSocket::connected(&self.udp, remote.address, count)?;
         let mut time = TimeLeft::of(remote.within);
-        let mut clients = Vec::with_capacity(seats.len());
-        for seat in seats {
+        let mut clients = Vec::with_capacity(sockets.len());
+        for bound_socket in sockets {
             let remote = remote.within(time.left());
-            clients.push(self.task_client(basis, seat, &remote).await?);
+            clients.push(
+                self.task_client(endpoint_parts, bound_socket, &remote)
+                    .await?,
+            );
         }
         Ok(clients)
     }
@@ -264,13 +281,13 @@ impl Builder {
     #[cfg(feature = "tokio")]
     async fn task_client(
         &self,
-        basis: &Basis,
-        seat: Seat,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
         remote: &Remote,
     ) -> Result<crate::Client, OpenError> {
-        let udp = seat.udp.clone();
+        let udp = bound_socket.udp.clone();
         let by = self.driver_of_tasks()?;
-        let guard = self.client(basis, seat, remote, by)?;
+        let guard = self.client(endpoint_parts, bound_socket, remote, by)?;
         spawn(&guard, udp.as_ref(), by)?;
         let client = crate::Client::new(guard, remote.address);
         client.connect().await?;
@@ -291,55 +308,61 @@ impl Builder {
         })
     }
 
-    fn server(&self, basis: &Basis, seat: Seat, by: DriveBy) -> Result<Arc<Guard>, OpenError> {
-        let address = seat.carrier.local_address();
-        let span = match seat.shard.count() {
+    fn server(
+        &self,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
+        by: DriveBy,
+    ) -> Result<Arc<Guard>, OpenError> {
+        let address = bound_socket.carrier.local_address();
+        let span = match bound_socket.shard.count() {
             1 => tracing::info_span!("server", %address),
-            _ => tracing::info_span!("server", %address, shard = seat.shard.number()),
+            _ => tracing::info_span!("server", %address, shard = bound_socket.shard.number()),
         };
-        self.open(basis, seat, by, (span, None))
+        self.open(endpoint_parts, bound_socket, by, (span, None))
     }
 
     fn client(
         &self,
-        basis: &Basis,
-        seat: Seat,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
         remote: &Remote,
         by: DriveBy,
     ) -> Result<Arc<Guard>, OpenError> {
         let server = remote.address;
-        let span = match seat.shard.count() {
+        let span = match bound_socket.shard.count() {
             1 => tracing::info_span!("client", %server),
-            _ => tracing::info_span!("client", %server, shard = seat.shard.number()),
+            _ => tracing::info_span!("client", %server, shard = bound_socket.shard.number()),
         };
         let deadlines = (remote.within, self.deadline());
-        let target = Target::new(Path::to(server), remote.name.clone(), deadlines);
-        self.open(basis, seat, by, (span, Some(target)))
+        let reconnect = Reconnect::new(Path::to(server), remote.name.clone(), deadlines);
+        self.open(endpoint_parts, bound_socket, by, (span, Some(reconnect)))
     }
 
     fn open(
         &self,
-        basis: &Basis,
-        seat: Seat,
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
         by: DriveBy,
-        (span, target): (tracing::Span, Option<Target>),
+        (span, reconnect): (tracing::Span, Option<Reconnect>),
     ) -> Result<Arc<Guard>, OpenError> {
-        let mut endpoint = basis.endpoint(seat.shard, seat.udp.as_deref());
-        if target.is_some() {
+        let mut endpoint = endpoint_parts.endpoint(bound_socket.shard, bound_socket.udp.as_deref());
+        if reconnect.is_some() {
             // Most clients never accept: servers should not fill their memory.
             endpoint.set_untaken_max(UNACCEPTED_MAX);
         }
-        let carrier = Arc::clone(&seat.carrier);
-        let mut core = Core::new(endpoint, carrier, seat.udp, basis.has_dscp);
-        core.target = target;
-        core.state_lock.clone_from(&basis.state_lock);
+        let carrier = Arc::clone(&bound_socket.carrier);
+        let mut state =
+            EndpointState::new(endpoint, carrier, bound_socket.udp, endpoint_parts.has_dscp);
+        state.reconnect = reconnect;
+        state.state_lock.clone_from(&endpoint_parts.state_lock);
         let drive = Drive {
-            clock: basis.clock,
+            clock: endpoint_parts.clock,
             by,
             spin: self.spin.unwrap_or(SPIN),
             span,
         };
-        Hub::open(core, seat.carrier, drive)
+        Driver::open(state, bound_socket.carrier, drive)
     }
 }
 

@@ -9,7 +9,7 @@ use shuttle::thread;
 use super::endpoint::{Tested, body};
 use super::runtime::Spins;
 use super::schedules::try_orders;
-use crate::hub::{DriveBy, Hub};
+use crate::driver::{DriveBy, Driver};
 use crate::message::Request;
 
 /// A server that serves all calls, each in a task of its own.
@@ -43,14 +43,14 @@ fn every_reply_arrives_although_the_lock_was_taken() {
 }
 
 /// A handler replies while another thread has the endpoint's lock for something else, and then nobody does anything.
-fn reply_leaves_beside(other: fn(&Hub)) {
+fn reply_leaves_beside(other: fn(&Driver)) {
     let (tested, mut peer) = Tested::server(DriveBy::Workers);
     peer.call([body(1)].into_iter());
-    while tested.guard.hub().receive_now() {}
+    while tested.guard.driver().receive_now() {}
     let server = crate::Server::new(Arc::clone(&tested.guard));
     let request = block_on(server.accept()).expect("a request");
-    let hub = Arc::clone(tested.guard.hub());
-    let other = thread::spawn(move || other(&hub));
+    let driver = Arc::clone(tested.guard.driver());
+    let other = thread::spawn(move || other(&driver));
     reply(request);
     other.join().unwrap();
     assert_eq!(peer.replies(), [body(1)]);
@@ -61,13 +61,15 @@ fn reply_leaves_beside(other: fn(&Hub)) {
 #[test]
 fn a_reply_does_not_wait_for_whoever_only_looks_at_the_endpoint() {
     try_orders(3_000, || {
-        reply_leaves_beside(|hub| {
-            let _ = hub.statistics();
+        reply_leaves_beside(|driver| {
+            let _ = driver.statistics();
         });
     });
 }
 
 #[test]
 fn a_reply_does_not_wait_for_whoever_changes_something_else() {
-    try_orders(3_000, || reply_leaves_beside(|hub| hub.change(|_, _| ())));
+    try_orders(3_000, || {
+        reply_leaves_beside(|driver| driver.change(|_, _| ()))
+    });
 }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use shuttle::sync::Condvar;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
 
-use crate::hub::watch::Watch;
+use crate::driver::watch::Watch;
 use crate::sync::{Mutex, MutexGuard, PoisonError, thread, thread_local};
 
 /// One end of a network of two.

@@ -15,8 +15,8 @@ use super::carrier::catch_break;
 use super::endpoint::{Tested, body};
 use super::runtime::Spins;
 use super::schedules::try_orders;
+use crate::driver::DriveBy;
 use crate::error::{Error, ErrorKind};
-use crate::hub::DriveBy;
 use crate::{Calling, ConnectError};
 
 /// A call that is dropped at its poll `left` from now, or comes to its end before that. It `panics` when it is.
@@ -123,7 +123,7 @@ fn whoever_waits_learns_that_the_runtime_shuts_down() {
         });
         let acceptor = client.clone();
         let acceptor = spawn(async move { assert!(acceptor.accept().await.is_none()) });
-        tested.driver().abort();
+        tested.background().abort();
         for call in calls.into_iter().chain([acceptor]) {
             block_on(call).unwrap();
         }
@@ -160,7 +160,7 @@ fn call_over_what_breaks(tested: &Tested, number: u8) -> JoinHandle<Option<Resul
 fn every_call_ends_over_a_carrier_that_breaks(receives: Option<usize>, sends: Option<usize>) {
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
     tested.inbox.break_once(receives, sends);
-    let driver = tested.drive_until_panic(Spins::Never);
+    let background = tested.drive_until_panic(Spins::Never);
     thread::spawn(move || peer.serve());
     let calls = [0, 1, 2].map(|number| call_over_what_breaks(&tested, number));
     let ends: Vec<_> = calls
@@ -171,7 +171,7 @@ fn every_call_ends_over_a_carrier_that_breaks(receives: Option<usize>, sends: Op
     inbox.break_once(None, None);
     let failed = ends.iter().flatten().filter(|end| end.is_err()).count();
     tested.close();
-    let has_stopped = block_on(driver).unwrap();
+    let has_stopped = block_on(background).unwrap();
     assert!(failed == 0 || has_stopped, "{ends:?}");
 }
 

@@ -17,10 +17,10 @@ use super::peer::Peer;
 use super::runtime::{Alarm, ModelRuntime, Spins};
 use crate::builder::Builder;
 use crate::clock::Clock;
-use crate::core::Core;
-use crate::hub::driver::Driver;
-use crate::hub::{Drive, DriveBy, Guard, Hub};
-use crate::target::Target;
+use crate::driver::background::BackgroundDriver;
+use crate::driver::{Drive, DriveBy, Driver, Guard};
+use crate::endpoint_state::EndpointState;
+use crate::reconnect::Reconnect;
 
 /// An endpoint under test.
 pub(super) struct Tested {
@@ -30,7 +30,7 @@ pub(super) struct Tested {
     pub(super) inbox: Arc<Inbox>,
     pub(super) peer_inbox: Arc<Inbox>,
     alarm: Arc<Alarm>,
-    driver: Option<JoinHandle<()>>,
+    background: Option<JoinHandle<()>>,
 }
 
 impl Tested {
@@ -38,12 +38,12 @@ impl Tested {
     pub(super) fn client(by: DriveBy) -> (Self, Peer) {
         let (tested, mut peer) = Self::open(by, true);
         let mut attempt = None;
-        let hub = Arc::clone(tested.guard.hub());
-        while hub
-            .change(|core, now| core.poll_session(now, &mut attempt, Waker::noop()))
+        let driver = Arc::clone(tested.guard.driver());
+        while driver
+            .change(|state, now| state.poll_session(now, &mut attempt, Waker::noop()))
             .is_pending()
         {
-            while peer.step(Wait::Never) || hub.receive_now() {}
+            while peer.step(Wait::Never) || driver.receive_now() {}
         }
         (tested, peer)
     }
@@ -53,7 +53,7 @@ impl Tested {
         let (tested, mut peer) = Self::open(by, false);
         peer.connect();
         while !peer.is_connected() {
-            while tested.guard.hub().receive_now() || peer.step(Wait::Never) {}
+            while tested.guard.driver().receive_now() || peer.step(Wait::Never) {}
         }
         (tested, peer)
     }
@@ -64,10 +64,10 @@ impl Tested {
         let (inbox, peer_inbox) = (Arc::clone(own.inbox()), Arc::clone(other.inbox()));
         let (endpoint, clock) = protocol(!is_client);
         let carrier: Arc<dyn Carrier> = Arc::new(own);
-        let mut core = Core::new(endpoint, Arc::clone(&carrier), None, false);
-        core.target = is_client.then(|| {
+        let mut state = EndpointState::new(endpoint, Arc::clone(&carrier), None, false);
+        state.reconnect = is_client.then(|| {
             let deadlines = (session_deadline(), session_deadline());
-            Target::new(Path::to(remote), "model".to_owned(), deadlines)
+            Reconnect::new(Path::to(remote), "model".to_owned(), deadlines)
         });
         let drive = Drive {
             clock,
@@ -76,35 +76,35 @@ impl Tested {
             span: tracing::Span::none(),
         };
         let tested = Self {
-            guard: Hub::open(core, carrier, drive).expect("a thread for the caretaker"),
+            guard: Driver::open(state, carrier, drive).expect("a thread for the caretaker"),
             remote,
             inbox,
             peer_inbox,
             alarm: Alarm::new(true),
-            driver: None,
+            background: None,
         };
         (tested, Peer::new(other, is_client))
     }
 
     /// Its driver runs from now on. `has_timers` tells whether short alarms go off.
     pub(super) fn drive(&mut self, spins: Spins, has_timers: bool) {
-        let driver = self.make_driver(spins, has_timers);
-        self.driver = Some(shuttle::future::spawn(driver));
+        let background = self.make_driver(spins, has_timers);
+        self.background = Some(shuttle::future::spawn(background));
     }
 
     /// The same, and a panic of the driver ends it alone. Returns whether that was so, in the end.
     pub(super) fn drive_until_panic(&mut self, spins: Spins) -> JoinHandle<bool> {
-        let mut driver = Some(Box::pin(self.make_driver(spins, false)));
+        let mut background = Some(Box::pin(self.make_driver(spins, false)));
         shuttle::future::spawn(std::future::poll_fn(move |context| {
             let poll = || {
-                let mut polled = driver.take()?;
+                let mut polled = background.take()?;
                 match polled.as_mut().poll(context) {
                     Poll::Pending => Some(polled),
                     Poll::Ready(()) => None,
                 }
             };
             match catch_break(poll) {
-                Ok(Some(pending)) => driver = Some(pending),
+                Ok(Some(pending)) => background = Some(pending),
                 Ok(None) => return Poll::Ready(false),
                 Err(()) => return Poll::Ready(true),
             }
@@ -118,8 +118,8 @@ impl Tested {
         has_timers: bool,
     ) -> impl Future<Output = ()> + Send + use<> {
         self.alarm = Alarm::new(has_timers);
-        let hub = Arc::clone(self.guard.hub());
-        hub.set_watch(ModelWatch::new(&self.inbox));
+        let driver = Arc::clone(self.guard.driver());
+        driver.set_watch(ModelWatch::new(&self.inbox));
         let runtime = ModelRuntime {
             inbox: Arc::clone(&self.inbox),
             alarm: Arc::clone(&self.alarm),
@@ -127,7 +127,7 @@ impl Tested {
         };
         let alarm = Arc::clone(&self.alarm);
         shuttle::thread::spawn(move || alarm.run());
-        Driver::new(hub, runtime).drive()
+        BackgroundDriver::new(driver, runtime).drive()
     }
 
     /// From now on short alarms go off.
@@ -135,8 +135,8 @@ impl Tested {
         self.alarm.permit();
     }
 
-    pub(super) fn driver(&self) -> &JoinHandle<()> {
-        self.driver.as_ref().expect("a driver that was started")
+    pub(super) fn background(&self) -> &JoinHandle<()> {
+        self.background.as_ref().expect("a driver that was started")
     }
 
     /// The last handle goes: its driver ends, and its peer waits for nothing more.
@@ -146,16 +146,16 @@ impl Tested {
             inbox,
             peer_inbox,
             alarm,
-            driver,
+            background,
             ..
         } = self;
         alarm.permit();
         inbox.stop();
-        let hub = Arc::clone(guard.hub());
+        let driver = Arc::clone(guard.driver());
         drop(guard);
-        hub.wake_caretaker();
+        driver.wake_caretaker();
         // It may have been aborted.
-        let _ = driver.map(shuttle::future::block_on);
+        let _ = background.map(shuttle::future::block_on);
         alarm.end();
         peer_inbox.stop();
     }
@@ -175,8 +175,13 @@ impl Tested {
 pub(super) fn protocol(accept: bool) -> (Endpoint, Clock) {
     let builder = Builder::new().without_protection();
     let builder = builder.configure(|config| config.resend_interval = NEVER);
-    let basis = builder.basis(accept).expect("choices that are valid");
-    (basis.endpoint(Shard::default(), None), basis.clock)
+    let endpoint_parts = builder
+        .endpoint_parts(accept)
+        .expect("choices that are valid");
+    (
+        endpoint_parts.endpoint(Shard::default(), None),
+        endpoint_parts.clock,
+    )
 }
 
 /// A session comes about at once.

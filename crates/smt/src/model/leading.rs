@@ -13,7 +13,7 @@ use shuttle::thread;
 use super::endpoint::{Tested, body};
 use super::runtime::Spins;
 use super::schedules::{end_poll, try_orders, try_orders_of_polls};
-use crate::hub::DriveBy;
+use crate::driver::DriveBy;
 use crate::sync::{pass, set_in_block_on};
 
 /// Polls a future as `block_on` does, so often at most. `None`: it was dropped before its end.

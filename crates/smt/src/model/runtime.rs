@@ -15,8 +15,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Condvar;
 
 use super::carrier::Inbox;
-use crate::hub::driver::{Runtime, Spinning};
-use crate::hub::leader::LED_MAX;
+use crate::driver::background::{Runtime, Spinning};
+use crate::driver::leader::LED_MAX;
 use crate::sync::{Mutex, MutexGuard, PoisonError, pass, thread};
 
 /// The runtime of one driver.

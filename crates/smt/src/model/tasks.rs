@@ -6,7 +6,7 @@ use shuttle::future::{block_on, spawn};
 use super::endpoint::{Tested, body};
 use super::runtime::Spins;
 use super::schedules::try_orders;
-use crate::hub::DriveBy;
+use crate::driver::DriveBy;
 
 /// Several tasks call at once, and all learn of their replies.
 fn every_call_ends(by: DriveBy, spins: Spins) {

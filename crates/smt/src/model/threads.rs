@@ -10,7 +10,7 @@ use smt_proto::CloseCode;
 use super::carrier::catch_break;
 use super::endpoint::{Tested, body};
 use super::schedules::try_orders;
-use crate::hub::DriveBy;
+use crate::driver::DriveBy;
 
 /// Threads call over one endpoint, each to its end. The caretaker looks in so often.
 fn every_call_ends(looks: usize) {
@@ -26,7 +26,7 @@ fn every_call_ends(looks: usize) {
         })
     });
     for _ in 0..looks {
-        tested.guard.hub().look_after_idle();
+        tested.guard.driver().look_after_idle();
     }
     for caller in callers {
         caller.join().unwrap();
@@ -60,7 +60,7 @@ fn every_call_ends_when_the_endpoint_is_shut_down() {
         });
         // A leader in a carrier that is no socket looks up now and then.
         tested.inbox.stop();
-        tested.guard.hub().shut_down(CloseCode::Done);
+        tested.guard.driver().shut_down(CloseCode::Done);
         for caller in callers {
             let _ = caller.join().unwrap();
         }

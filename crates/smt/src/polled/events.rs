@@ -5,12 +5,12 @@
 use foldhash::{HashSet, HashSetExt};
 use smt_proto::{Endpoint, Event, RpcId};
 
-use crate::held_back::HeldBack;
+use crate::backpressure::Backpressure;
 
 /// What was not told yet.
 #[derive(Debug)]
 pub(super) struct Events {
-    held_back: HeldBack<(RpcId, Event)>,
+    backpressure: Backpressure<(RpcId, Event)>,
     /// Which requests these are, and what they take.
     rpcs: HashSet<RpcId>,
     bytes: usize,
@@ -19,7 +19,7 @@ pub(super) struct Events {
 impl Events {
     pub(super) fn new() -> Self {
         Self {
-            held_back: HeldBack::default(),
+            backpressure: Backpressure::default(),
             rpcs: HashSet::new(),
             bytes: 0,
         }
@@ -33,7 +33,7 @@ impl Events {
                     let (rpc, bytes) = (*rpc, cost(body.len()));
                     self.rpcs.insert(rpc);
                     self.bytes += bytes;
-                    self.held_back.push(rpc.session, (rpc, event));
+                    self.backpressure.push(rpc.session, (rpc, event));
                     endpoint.set_untaken(self.bytes);
                 }
                 // Its owner does not know of the request.
@@ -45,14 +45,14 @@ impl Events {
     }
 
     fn must_wait(&self, rpc: RpcId, endpoint: &Endpoint) -> bool {
-        self.held_back.contains(rpc.session) || endpoint.keeps_too_much(rpc.session)
+        self.backpressure.contains(rpc.session) || endpoint.keeps_too_much(rpc.session)
     }
 
     /// The next request that need not wait any more, if its caller has not given up.
     fn next_held_back(&mut self, endpoint: &mut Endpoint) -> Option<Event> {
         let keeps_too_much = |session| endpoint.keeps_too_much(session);
         let found = loop {
-            let Some((rpc, event)) = self.held_back.pop(keeps_too_much) else {
+            let Some((rpc, event)) = self.backpressure.pop(keeps_too_much) else {
                 break None;
             };
             self.rpcs.remove(&rpc);

@@ -112,7 +112,7 @@ fn of_an_owner_who_drains_events() {
         }
     };
     // It gathers: what comes next may leave with it.
-    server.gather();
+    server.cork();
     server.reply(rpc, "done").unwrap();
     drop(server);
     assert_eq!(caller.join().unwrap().unwrap(), "done");

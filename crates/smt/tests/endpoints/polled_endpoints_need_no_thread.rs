@@ -112,7 +112,7 @@ fn what_gathers_makes_the_descriptor_readable() {
     // It is not asked for more.
     let sent = |pair: &Pair| pair.server.statistics().socket.unwrap().send_calls;
     let before = sent(&pair);
-    pair.server.gather();
+    pair.server.cork();
     pair.server.reply(request, "reply").unwrap();
     let only = Epoll::new().unwrap();
     only.add(pair.server.as_fd(), Token(1)).unwrap();
@@ -131,7 +131,7 @@ fn calls_gather_and_leave_in_one_bundle() {
     let session = pair.connect();
     let sent = |pair: &Pair| pair.client.statistics().socket.unwrap().send_calls;
     let before = sent(&pair);
-    pair.client.gather();
+    pair.client.cork();
     for _ in 0..5 {
         pair.client.call(session, "request", None).unwrap();
     }

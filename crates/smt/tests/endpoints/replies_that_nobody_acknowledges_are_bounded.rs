@@ -37,7 +37,7 @@ fn connected(client: &mut Endpoint) -> Option<SessionIndex> {
 }
 
 fn call_many(client: &mut Endpoint, session: SessionIndex) {
-    client.gather();
+    client.cork();
     for _ in 0..CALLS {
         client.call(session, "much", None).unwrap();
     }

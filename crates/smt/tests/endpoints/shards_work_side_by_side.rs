@@ -204,7 +204,7 @@ fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
             });
         }
         let mut expected = HashMap::new();
-        client.gather();
+        client.cork();
         for (seed, session) in (0..).zip(sessions.iter().cycle().take(200)) {
             let body = Bytes::from(payload(seed, 3_000));
             let rpc = client.call(*session, body.clone(), None).unwrap();

@@ -162,16 +162,16 @@ async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
     let authority = ThrowAway::new().unwrap();
     let builder = Builder::new().identity(authority.server(&["server"]).unwrap());
     let udp = builder.udp.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let mut seat = Seat::socket(udp);
-    let address = seat.carrier.local_address();
+    let mut bound_socket = BoundSocket::socket(udp);
+    let address = bound_socket.carrier.local_address();
     let full = Arc::new(Full {
-        udp: seat.udp.clone().unwrap(),
+        udp: bound_socket.udp.clone().unwrap(),
         is_full: AtomicBool::new(false),
         refused: AtomicUsize::new(0),
     });
-    seat.carrier = Arc::clone(&full) as Arc<dyn Carrier>;
-    let basis = builder.basis(true).unwrap();
-    let server = builder.task_server(&basis, seat).unwrap();
+    bound_socket.carrier = Arc::clone(&full) as Arc<dyn Carrier>;
+    let endpoint_parts = builder.endpoint_parts(true).unwrap();
+    let server = builder.task_server(&endpoint_parts, bound_socket).unwrap();
     let caller = std::thread::spawn(move || {
         let client = Builder::new().trust(authority.trust().unwrap());
         let client = client.server_name("server").connect_blocking(address);

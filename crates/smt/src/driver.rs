@@ -3,19 +3,19 @@
 //!
 //! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the others; when it leaves,
 //! one of them leads on. An unloaded call is one send and one receive, in the caller's thread. While nobody waits, the
-//! caretaker looks in now and then (`caretaker`).
+//! caretaker looks in now and then (`background_thread`).
 //!
 //! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one task of the runtime
-//! leads (`driver`), or a thread of the endpoint's own (`io_thread`), and while nobody looks the runtime watches the
+//! leads (`background`), or a thread of the endpoint's own (`io_thread`), and while nobody looks the runtime watches the
 //! socket. Messages whose senders were told of something together leave when the last of them has taken that (`turn`).
 //!
-//! A change is made with the lock held; sending and waking come after, without it ([`Hub::change`]).
+//! A change is made with the lock held; sending and waking come after, without it ([`Driver::change`]).
 
 mod answers;
-mod caretaker;
-mod changes;
 #[cfg(feature = "tokio")]
-pub(crate) mod driver;
+pub(crate) mod background;
+mod background_thread;
+mod changes;
 mod ending;
 #[cfg(feature = "tokio")]
 pub(crate) mod leader;
@@ -36,15 +36,15 @@ use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_io::Process;
 use smt_proto::{CloseCode, RpcId, Time};
 
-use caretaker::take_care;
+use background_thread::look_after;
 use threads::Lead;
 use waking::DeferredWakes;
 
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::AnswerQueue;
 use crate::clock::Clock;
-use crate::core::Core;
 use crate::driver_signal::DriverSignal;
+use crate::endpoint_state::EndpointState;
 use crate::error::OpenError;
 use crate::spin::Spin;
 use crate::statistics::Statistics;
@@ -52,8 +52,8 @@ use crate::sync::{Mutex, thread};
 use crate::turn::Turn;
 
 /// An open endpoint.
-pub(crate) struct Hub {
-    core: Mutex<Core>,
+pub(crate) struct Driver {
+    state: Mutex<EndpointState>,
     turn: Arc<Turn>,
     answers: AnswerQueue,
     accepted: Arc<AcceptQueue>,
@@ -62,11 +62,11 @@ pub(crate) struct Hub {
     clock: Clock,
     span: tracing::Span,
     receiver: Mutex<Receiver>,
-    caretaker: OnceLock<thread::Thread>,
+    background_thread: OnceLock<thread::Thread>,
     /// Where it was opened.
     process: Process,
     /// Wakes whoever drives for tasks; threads have no use for it.
-    driver: Option<DriverSignal>,
+    background: Option<DriverSignal>,
     /// Tasks that are woken together run on several workers.
     has_workers: bool,
     deferred: DeferredWakes,
@@ -84,16 +84,16 @@ pub(crate) struct Receiver {
 
 /// What every handle of an endpoint shares: when the last one goes, the endpoint closes.
 pub(crate) struct Guard {
-    hub: Arc<Hub>,
+    driver: Arc<Driver>,
 }
 
-impl Hub {
+impl Driver {
     /// Opens an endpoint, and keeps it open as long as a handle is there.
     ///
     /// # Errors
     /// The system gives no thread for the caretaker.
     pub(crate) fn open(
-        core: Core,
+        state: EndpointState,
         carrier: Arc<dyn Carrier>,
         drive: Drive,
     ) -> Result<Arc<Guard>, OpenError> {
@@ -106,32 +106,34 @@ impl Hub {
             looks: leader::Looks::new(),
         };
         let is_for_threads = drive.by == DriveBy::Threads;
-        let hub = Arc::new(Self {
-            turn: Arc::clone(core.turn()),
-            accepted: Arc::clone(core.accepted()),
-            core: Mutex::new(core),
+        let driver = Arc::new(Self {
+            turn: Arc::clone(state.turn()),
+            accepted: Arc::clone(state.accepted()),
+            state: Mutex::new(state),
             answers: AnswerQueue::new(),
             lead: Mutex::new(Lead::default()),
             local_address,
             clock: drive.clock,
             span: drive.span,
             receiver: Mutex::new(receiver),
-            caretaker: OnceLock::new(),
+            background_thread: OnceLock::new(),
             process: Process::this(),
-            driver: (!is_for_threads).then(DriverSignal::default),
+            background: (!is_for_threads).then(DriverSignal::default),
             has_workers: drive.by == DriveBy::Workers,
             deferred: DeferredWakes::new(),
         });
         if is_for_threads {
-            let weak = Arc::downgrade(&hub);
-            let caretaker = thread::Builder::new().spawn(move || take_care(&weak));
-            let caretaker = caretaker.map_err(|reason| OpenError::System {
+            let weak = Arc::downgrade(&driver);
+            let background_thread = thread::Builder::new().spawn(move || look_after(&weak));
+            let background_thread = background_thread.map_err(|reason| OpenError::System {
                 what: "starting the endpoint's thread",
                 reason,
             })?;
-            let _ = hub.caretaker.set(caretaker.thread().clone());
+            let _ = driver
+                .background_thread
+                .set(background_thread.thread().clone());
         }
-        Ok(Arc::new(Guard { hub }))
+        Ok(Arc::new(Guard { driver }))
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -143,24 +145,24 @@ impl Hub {
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        self.look(|core| Statistics {
-            protocol: core.endpoint.statistics(),
-            socket: core.socket_statistics(),
-            sessions: core.endpoint.sessions_len(),
-            memory: core.endpoint.memory(),
+        self.look(|state| Statistics {
+            protocol: state.endpoint.statistics(),
+            socket: state.socket_statistics(),
+            sessions: state.endpoint.sessions_len(),
+            memory: state.endpoint.memory(),
         })
     }
 
     pub(crate) fn wake_driver(&self) {
-        if let Some(driver) = &self.driver {
-            driver.raise();
+        if let Some(background) = &self.background {
+            background.raise();
         }
     }
 
     /// Ready when whoever drives was woken.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
-        let signal = self.driver.as_ref();
+        let signal = self.background.as_ref();
         signal.map_or(Poll::Pending, |signal| signal.poll_raised(context))
     }
 
@@ -173,29 +175,29 @@ impl Hub {
 
     /// Whether a request's caller still waits for its reply.
     pub(crate) fn is_wanted(&self, rpc: RpcId) -> bool {
-        self.look(|core| core.endpoint.is_wanted(rpc))
+        self.look(|state| state.endpoint.is_wanted(rpc))
     }
 }
 
 impl Guard {
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
-        &self.hub
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
+        &self.driver
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if !self.hub.process.is_this() {
+        if !self.driver.process.is_this() {
             // The sessions are the original's, and another thread of it may have held a lock.
             return;
         }
-        self.hub.change(|core, now| {
-            core.close();
-            core.close_sessions(now, CloseCode::Done);
+        self.driver.change(|state, now| {
+            state.close();
+            state.close_sessions(now, CloseCode::Done);
         });
-        match self.hub.driver {
-            Some(_) => self.hub.wake_driver(),
-            None => self.hub.send_the_rest(),
+        match self.driver.background {
+            Some(_) => self.driver.wake_driver(),
+            None => self.driver.send_the_rest(),
         }
     }
 }
@@ -203,7 +205,7 @@ impl Drop for Guard {
 impl std::fmt::Debug for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint")
-            .field("local_address", &self.hub.local_address())
+            .field("local_address", &self.driver.local_address())
             .finish_non_exhaustive()
     }
 }

@@ -7,26 +7,28 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
-use super::Hub;
+use super::Driver;
 use super::threads::{Leading, WAIT_MAX};
-use crate::core::Core;
+use crate::endpoint_state::EndpointState;
 use crate::sync::thread;
 
 /// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
 /// socket, so that it is never in a caller's way.
-pub(super) fn take_care(hub: &Weak<Hub>) {
+pub(super) fn look_after(driver: &Weak<Driver>) {
     let mut sleep = CARE_AFTER;
     loop {
         thread::park_timeout(sleep);
-        let Some(hub) = hub.upgrade() else { return };
-        if hub.lock().is_closed {
+        let Some(driver) = driver.upgrade() else {
+            return;
+        };
+        if driver.lock().is_closed {
             return;
         }
-        sleep = hub.look_after();
+        sleep = driver.look_after();
     }
 }
 
-impl Hub {
+impl Driver {
     /// The caretaker looks in after it has slept.
     #[cfg(all(test, smt_model, feature = "tokio"))]
     pub(crate) fn look_after_idle(&self) {
@@ -37,7 +39,7 @@ impl Hub {
     /// The caretaker looks whether the endpoint is closed: in a model it does not by itself.
     #[cfg(all(test, smt_model, feature = "tokio"))]
     pub(crate) fn wake_caretaker(&self) {
-        self.caretaker
+        self.background_thread
             .get()
             .into_iter()
             .for_each(thread::Thread::unpark);
@@ -61,8 +63,8 @@ impl Hub {
         }
         let leading = Leading::of(self);
         while self.receive_now() {}
-        let fire = |core: &mut Core, now| core.fire_timers(now, false);
-        let idle = self.change_at(self.now(), fire, |core, now, ()| core.idle_time(now));
+        let fire = |state: &mut EndpointState, now| state.fire_timers(now, false);
+        let idle = self.change_at(self.now(), fire, |state, now, ()| state.idle_time(now));
         drop(leading);
         idle.map_or(CARE_IDLE, |idle| idle.clamp(CARE_AFTER, CARE_IDLE))
     }
@@ -71,8 +73,8 @@ impl Hub {
     fn look_for_leader(&self, now: Time) -> Duration {
         // From here on others tell of what they make due, also while this looks.
         self.lock_lead().until = now + WAIT_MAX;
-        let fire = |core: &mut Core, now| core.fire_timers(now, false);
-        let idle = self.change_at(now, fire, |core, now, ()| core.idle_time(now));
+        let fire = |state: &mut EndpointState, now| state.fire_timers(now, false);
+        let idle = self.change_at(now, fire, |state, now, ()| state.idle_time(now));
         let wait = idle.map_or(WAIT_MAX, |idle| idle.min(WAIT_MAX));
         let mut lead = self.lock_lead();
         lead.until = lead.until.min(now + wait);

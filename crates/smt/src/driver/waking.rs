@@ -9,11 +9,11 @@
 use std::future::Future;
 use std::task::Waker;
 
-use super::Hub;
-use crate::core::Woken;
+use super::Driver;
+use crate::endpoint_state::Woken;
 use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
-impl Hub {
+impl Driver {
     /// Wakes those who were told of something, at once.
     pub(super) fn wake(&self, woken: Woken) {
         match woken {

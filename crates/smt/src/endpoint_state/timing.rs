@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
-use super::{Core, SEND_AGAIN};
+use super::{EndpointState, SEND_AGAIN};
 
-impl Core {
+impl EndpointState {
     /// The task that drives is about to sleep: until when, if nothing comes and nobody wakes it.
     pub(crate) fn sleep(&mut self, now: Time, longest: Duration) -> Duration {
         let idle = self
@@ -49,7 +49,7 @@ impl Core {
         }
     }
 
-    /// Wakes at `due`, unless [`Core::clear_alarm`] comes first. A ticket has one alarm.
+    /// Wakes at `due`, unless [`EndpointState::clear_alarm`] comes first. A ticket has one alarm.
     pub(crate) fn set_alarm(&mut self, due: Time, ticket: &mut Option<u64>, waker: &Waker) {
         let ticket = *ticket.get_or_insert(self.next_ticket);
         self.next_ticket = self.next_ticket.max(ticket + 1);

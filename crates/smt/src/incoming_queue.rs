@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both sides, but requests of
-//! a peer that keeps too many replies wait until it has acknowledged some (`held_back`).
+//! a peer that keeps too many replies wait until it has acknowledged some (`backpressure`).
 //!
 //! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
 
@@ -9,26 +9,26 @@ use std::task::Waker;
 
 use smt_wire::SessionIndex;
 
-use crate::held_back::HeldBack;
-use crate::message::Arrival;
+use crate::backpressure::Backpressure;
+use crate::message::Incoming;
 
 /// What has arrived.
 #[derive(Default)]
-pub(crate) struct Arrivals {
-    waiting: VecDeque<Arrival>,
-    held_back: HeldBack<Arrival>,
+pub(crate) struct IncomingQueue {
+    waiting: VecDeque<Incoming>,
+    backpressure: Backpressure<Incoming>,
     bytes: usize,
     /// Whoever waits for a message, by ticket.
     acceptors: VecDeque<(u64, Waker)>,
     next_ticket: u64,
 }
 
-impl Arrivals {
+impl IncomingQueue {
     /// Adds a message. Returns whoever is first, to be woken.
     #[must_use]
-    pub(crate) fn push(&mut self, arrival: Arrival) -> Option<Waker> {
-        self.bytes += cost(&arrival);
-        self.waiting.push_back(arrival);
+    pub(crate) fn push(&mut self, incoming: Incoming) -> Option<Waker> {
+        self.bytes += cost(&incoming);
+        self.waiting.push_back(incoming);
         self.next_acceptor()
     }
 
@@ -38,37 +38,37 @@ impl Arrivals {
     }
 
     /// Takes back a request that was taken and has to wait after all.
-    pub(crate) fn hold_back(&mut self, arrival: Arrival) {
-        self.bytes += cost(&arrival);
-        self.held_back.push(arrival.rpc.session, arrival);
+    pub(crate) fn hold_back(&mut self, incoming: Incoming) {
+        self.bytes += cost(&incoming);
+        self.backpressure.push(incoming.rpc.session, incoming);
     }
 
     /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
     pub(crate) fn pop(
         &mut self,
-        is_wanted: impl Fn(&Arrival) -> bool,
+        is_wanted: impl Fn(&Incoming) -> bool,
         keeps_too_much: impl Fn(SessionIndex) -> bool,
-    ) -> Option<Arrival> {
-        while let Some(arrival) = self.next(&keeps_too_much) {
-            self.bytes -= cost(&arrival);
-            if is_wanted(&arrival) {
-                return Some(arrival);
+    ) -> Option<Incoming> {
+        while let Some(incoming) = self.next(&keeps_too_much) {
+            self.bytes -= cost(&incoming);
+            if is_wanted(&incoming) {
+                return Some(incoming);
             }
         }
         None
     }
 
-    fn next(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Arrival> {
-        if let Some(arrival) = self.held_back.pop(&keeps_too_much) {
-            return Some(arrival);
+    fn next(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Incoming> {
+        if let Some(incoming) = self.backpressure.pop(&keeps_too_much) {
+            return Some(incoming);
         }
-        while let Some(arrival) = self.waiting.pop_front() {
-            let session = arrival.rpc.session;
-            let waits = || self.held_back.contains(session) || keeps_too_much(session);
-            if arrival.is_one_way || !waits() {
-                return Some(arrival);
+        while let Some(incoming) = self.waiting.pop_front() {
+            let session = incoming.rpc.session;
+            let waits = || self.backpressure.contains(session) || keeps_too_much(session);
+            if incoming.is_one_way || !waits() {
+                return Some(incoming);
             }
-            self.held_back.push(session, arrival);
+            self.backpressure.push(session, incoming);
         }
         None
     }
@@ -110,7 +110,7 @@ impl Arrivals {
         &mut self,
         keeps_too_much: impl Fn(SessionIndex) -> bool,
     ) -> Option<Waker> {
-        if self.acceptors.is_empty() || !self.held_back.is_ready(keeps_too_much) {
+        if self.acceptors.is_empty() || !self.backpressure.is_ready(keeps_too_much) {
             return None;
         }
         self.next_acceptor()
@@ -129,6 +129,6 @@ impl Arrivals {
 }
 
 /// Memory of a message that waits.
-pub(crate) fn cost(arrival: &Arrival) -> usize {
-    size_of::<Arrival>() + arrival.body.len()
+pub(crate) fn cost(incoming: &Incoming) -> usize {
+    size_of::<Incoming>() + incoming.body.len()
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use smt_io::UdpCarrier;
 use smt_proto::{CloseCode, ConnectError, Time};
 
-use super::Core;
-use crate::target::Target;
+use super::EndpointState;
+use crate::reconnect::Reconnect;
 
 /// What is asked of the socket besides carrying.
 pub(super) enum Socket {
@@ -42,17 +42,17 @@ pub(super) struct Closing {
     until: Time,
 }
 
-impl Core {
+impl EndpointState {
     /// No more messages will come: everyone who waits for one is woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         // The leader that would take the cork out may be gone.
         self.cork.take_out();
-        self.woken.extend(self.arrivals.leave_all());
+        self.woken.extend(self.incoming_queue.leave_all());
     }
 
     /// All sessions close, behind what was given before and may leave: a reply, for example. While the socket has no room
-    /// for it they wait, until [`Core::has_closed`]; whoever closes them looks after that.
+    /// for it they wait, until [`EndpointState::has_closed`]; whoever closes them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
         self.cork.take_out();
         self.closing.get_or_insert(Closing {
@@ -164,7 +164,7 @@ impl Core {
     fn leave(&mut self, why: ConnectError) {
         self.is_left.get_or_insert(why);
         self.close();
-        let waiting = self.target.iter_mut().flat_map(Target::take_waiting);
+        let waiting = self.reconnect.iter_mut().flat_map(Reconnect::take_waiting);
         self.woken.extend(waiting);
     }
 }

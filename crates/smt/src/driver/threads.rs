@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Threads that wait drive their endpoint.
 //!
-//! 1. [`Hub::block_on`] looks whether what a thread waits for is there.
+//! 1. [`Driver::block_on`] looks whether what a thread waits for is there.
 //! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks again. Others follow:
 //!    they sleep until they are woken, by what they wait for or because nobody leads.
 //! 3. A thread that has what it waited for hands over to a follower.
@@ -14,8 +14,8 @@ use std::time::Duration;
 use smt_carrier::ReceiveError;
 use smt_proto::Time;
 
-use super::{Hub, Receiver};
-use crate::core::Core;
+use super::{Driver, Receiver};
+use crate::endpoint_state::EndpointState;
 use crate::sync::{
     AtomicBool, MutexGuard, Ordering, PoisonError, thread, thread::Thread, thread_local,
 };
@@ -32,7 +32,7 @@ pub(super) struct Lead {
     pub(super) until: Time,
 }
 
-impl Hub {
+impl Driver {
     /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
     pub(super) fn tell_caretaker(&self, due: Time) {
         let mut lead = self.lock_lead();
@@ -45,24 +45,27 @@ impl Hub {
     fn look_by(&self, lead: &mut Lead, due: Time) {
         if due < lead.until {
             lead.until = due;
-            self.caretaker.get().into_iter().for_each(Thread::unpark);
+            self.background_thread
+                .get()
+                .into_iter()
+                .for_each(Thread::unpark);
         }
     }
 
     /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.
     pub(crate) fn block_on<T>(
         &self,
-        mut poll: impl FnMut(&mut Core, Time, &Waker) -> Poll<T>,
+        mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
     ) -> T {
         // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
         let mut now = self.now();
         THREAD_WAKER.with(|(thread, waker)| {
             loop {
                 thread.forget_wakeups();
-                let poll = |core: &mut Core, now| poll(core, now, waker);
-                let look = |core: &Core, now, polled| match polled {
+                let poll = |state: &mut EndpointState, now| poll(state, now, waker);
+                let look = |state: &EndpointState, now, polled| match polled {
                     Poll::Ready(result) => Ok(result),
-                    Poll::Pending => Err(core.idle_time(now)),
+                    Poll::Pending => Err(state.idle_time(now)),
                 };
                 let idle = match self.change_at(now, poll, look) {
                     Ok(result) => {
@@ -76,7 +79,7 @@ impl Hub {
                     thread::yield_now();
                     continue;
                 }
-                if self.driver.is_some() {
+                if self.background.is_some() {
                     // A task drives, and wakes this thread.
                     thread::park_timeout(WAIT_MAX);
                     now = self.now();
@@ -213,15 +216,15 @@ thread_local! {
 
 /// The lead, given back also if the carrier panics: else nobody would receive any more.
 pub(super) struct Leading<'a> {
-    hub: &'a Hub,
+    driver: &'a Driver,
     is_over: bool,
 }
 
 impl<'a> Leading<'a> {
     /// Who has taken it.
-    pub(super) fn of(hub: &'a Hub) -> Self {
+    pub(super) fn of(driver: &'a Driver) -> Self {
         Self {
-            hub,
+            driver,
             is_over: false,
         }
     }
@@ -229,7 +232,7 @@ impl<'a> Leading<'a> {
     /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by here.
     fn end(mut self, now: Time) -> bool {
         self.is_over = true;
-        let mut lead = self.hub.lock_lead();
+        let mut lead = self.driver.lock_lead();
         lead.is_taken = false;
         lead.last = now;
         lead.followers.len() >= CROWD
@@ -239,8 +242,8 @@ impl<'a> Leading<'a> {
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.hub.lock_lead().is_taken = false;
-            self.hub.hand_over();
+            self.driver.lock_lead().is_taken = false;
+            self.driver.hand_over();
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::error::OpenError;
 use crate::state_lock::StateLock;
 
 /// What an endpoint begins with.
-pub(crate) struct Durable {
+pub(crate) struct StateFile {
     pub(crate) boot: u32,
     pub(crate) seed: Zeroizing<[u8; 32]>,
     pub(crate) is_durable: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Durable {
     pub(crate) lock: Option<StateLock>,
 }
 
-impl Durable {
+impl StateFile {
     /// Of this run alone.
     pub(crate) fn ephemeral() -> Result<Self, OpenError> {
         let (mut boot, mut seed) = ([0; 4], Zeroizing::new([0; 32]));
@@ -173,21 +173,21 @@ mod tests {
     fn each_run_has_the_next_numbers_and_the_same_key() {
         let path = Path::new("runs");
         let run = || {
-            let run = Durable::next(&path.0).unwrap();
+            let run = StateFile::next(&path.0).unwrap();
             (run.boot, *run.seed)
         };
         let (first, second) = (run(), run());
         assert_eq!((first.0, second.0), (1, 1 + BOOTS));
         assert_eq!(first.1, second.1);
         fs::write(&path.0, "something else").unwrap();
-        assert!(Durable::next(&path.0).is_err());
+        assert!(StateFile::next(&path.0).is_err());
     }
 
     #[test]
     fn a_second_run_beside_the_first_is_refused_and_takes_no_number() {
         let path = Path::new("beside");
-        let first = Durable::next(&path.0).unwrap();
-        let Err(error) = Durable::next(&path.0) else {
+        let first = StateFile::next(&path.0).unwrap();
+        let Err(error) = StateFile::next(&path.0) else {
             panic!("two runs have one file")
         };
         assert!(matches!(error, OpenError::StateFileInUse { .. }), "{error}");
@@ -195,6 +195,6 @@ mod tests {
         let holder = format!("process {} on ", std::process::id());
         assert!(text.contains(&holder), "{text}");
         drop(first);
-        assert_eq!(Durable::next(&path.0).unwrap().boot, 1 + BOOTS);
+        assert_eq!(StateFile::next(&path.0).unwrap().boot, 1 + BOOTS);
     }
 }

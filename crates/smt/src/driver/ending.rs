@@ -3,11 +3,11 @@
 
 use smt_proto::CloseCode;
 
-use super::Hub;
-use crate::core::{Core, SEND_AGAIN};
+use super::Driver;
+use crate::endpoint_state::{EndpointState, SEND_AGAIN};
 use crate::sync::thread;
 
-impl Hub {
+impl Driver {
     /// Closes all sessions and the carrier. Threads that receive have left it when this returns; a task that drives leaves
     /// it when it runs next.
     pub(crate) fn shut_down(&self, code: CloseCode) {
@@ -16,10 +16,10 @@ impl Hub {
         self.release();
     }
 
-    /// Begins to close all sessions: that is over when [`Hub::has_sent_the_rest`], and [`Hub::release`] closes the carrier.
+    /// Begins to close all sessions: that is over when [`Driver::has_sent_the_rest`], and [`Driver::release`] closes the carrier.
     pub(crate) fn begin_shutdown(&self, code: CloseCode) {
         self.answers.close();
-        self.change(|core, now| core.shut_down(now, code));
+        self.change(|state, now| state.shut_down(now, code));
         self.wake_driver();
     }
 
@@ -33,23 +33,23 @@ impl Hub {
     /// Whether what the end of the sessions brings about has left now, or it is too late for it.
     pub(crate) fn has_sent_the_rest(&self) -> bool {
         self.change(|_, _| ());
-        self.look(|core| core.has_closed(self.now()))
+        self.look(|state| state.has_closed(self.now()))
     }
 
     /// What drove it is gone: its runtime has ended, and waiting here for a full socket holds up none of its tasks.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&self) {
         self.answers.close();
-        self.change(|core, now| core.abandon(now));
+        self.change(|state, now| state.abandon(now));
         self.send_the_rest();
         self.release();
-        self.change(|core, _| core.tell_released());
+        self.change(|state, _| state.tell_released());
     }
 
     /// Lets go of what carries.
     pub(crate) fn release(&self) {
         // Whoever receives may want the state meanwhile: one lock after the other.
-        let socket = self.look(Core::release);
+        let socket = self.look(EndpointState::release);
         if !self.process.is_this() {
             // The original has the same socket and goes on receiving; what its leader has locked stays locked here.
             return;

@@ -4,10 +4,10 @@
 use smt_carrier::{ReceiveError, Received, Wait};
 use smt_proto::Time;
 
-use super::{Hub, Receiver};
+use super::{Driver, Receiver};
 use crate::sync::{MutexGuard, PoisonError};
 
-impl Hub {
+impl Driver {
     /// Receives one batch without waiting; whether there was one.
     pub(crate) fn receive_now(&self) -> bool {
         self.receive_one(&mut self.lock_receiver()).is_some()
@@ -47,30 +47,30 @@ impl Hub {
         buffer: &mut [u8],
     ) -> bool {
         let _entered = self.span.enter();
-        let mut core = self.lock();
-        let now = core.advance(now);
+        let mut state = self.lock();
+        let now = state.advance(now);
         let has_come = matches!(received, Ok(Some(_)));
         match received {
             Ok(None) => {}
             Ok(Some(received)) => {
                 for datagram in received.segments(buffer) {
-                    core.endpoint.handle_datagram(now, received.path, datagram);
+                    state.endpoint.handle_datagram(now, received.path, datagram);
                 }
             }
             Err(ReceiveError::Unreachable {
                 remote: Some(remote),
-            }) => core.endpoint.handle_unreachable(now, remote),
+            }) => state.endpoint.handle_unreachable(now, remote),
             Err(error) => tracing::trace!(?error, "receiving failed once"),
         }
-        core.fire_timers(now, has_come);
-        core.tell_all();
-        let has_told = core.has_woken();
-        if self.driver.is_some() && self.turn.untaken() > 0 && !core.is_closed {
+        state.fire_timers(now, has_come);
+        state.tell_all();
+        let has_told = state.has_woken();
+        if self.background.is_some() && self.turn.untaken() > 0 && !state.is_closed {
             // Those who were told run soon, and the leader again after them.
-            core.cork.put_in(now);
+            state.cork.put_in(now);
         }
-        let (core, now) = self.send(core, now);
-        self.give_back(core, now, Self::wake_together);
+        let (state, now) = self.send(state, now);
+        self.give_back(state, now, Self::wake_together);
         self.take_answers();
         has_told
     }

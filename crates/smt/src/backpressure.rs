@@ -11,13 +11,13 @@ use smt_wire::SessionIndex;
 
 /// What waits, by session.
 #[derive(Debug)]
-pub(crate) struct HeldBack<T> {
+pub(crate) struct Backpressure<T> {
     of: HashMap<SessionIndex, VecDeque<T>>,
     /// Each of these sessions once, in the order in which they are looked at.
     turns: VecDeque<SessionIndex>,
 }
 
-impl<T> Default for HeldBack<T> {
+impl<T> Default for Backpressure<T> {
     fn default() -> Self {
         Self {
             of: HashMap::new(),
@@ -26,7 +26,7 @@ impl<T> Default for HeldBack<T> {
     }
 }
 
-impl<T> HeldBack<T> {
+impl<T> Backpressure<T> {
     /// Whether something of this session waits: then what comes after it does so too.
     pub(crate) fn contains(&self, session: SessionIndex) -> bool {
         !self.turns.is_empty() && self.of.contains_key(&session)
@@ -84,37 +84,37 @@ mod tests {
 
     const NOBODY: fn(SessionIndex) -> bool = |_| false;
 
-    fn held_back(requests: impl IntoIterator<Item = (u64, u32)>) -> HeldBack<u32> {
-        let mut held_back = HeldBack::default();
+    fn backpressure(requests: impl IntoIterator<Item = (u64, u32)>) -> Backpressure<u32> {
+        let mut backpressure = Backpressure::default();
         for (session, request) in requests {
-            held_back.push(SessionIndex(session), request);
+            backpressure.push(SessionIndex(session), request);
         }
-        held_back
+        backpressure
     }
 
     #[test]
     fn sessions_take_turns_and_requests_of_one_keep_their_order() {
-        let mut held_back = held_back([(1, 10), (1, 11), (2, 20), (1, 12), (2, 21)]);
-        let order: Vec<_> = std::iter::from_fn(|| held_back.pop(NOBODY)).collect();
+        let mut backpressure = backpressure([(1, 10), (1, 11), (2, 20), (1, 12), (2, 21)]);
+        let order: Vec<_> = std::iter::from_fn(|| backpressure.pop(NOBODY)).collect();
         assert_eq!(order, [10, 20, 11, 21, 12]);
-        assert!(!held_back.contains(SessionIndex(1)));
+        assert!(!backpressure.contains(SessionIndex(1)));
     }
 
     #[test]
     fn who_keeps_too_much_waits_and_others_do_not() {
-        let mut held_back = held_back([(1, 10), (2, 20), (1, 11)]);
+        let mut backpressure = backpressure([(1, 10), (2, 20), (1, 11)]);
         let first = |session| session == SessionIndex(1);
-        assert_eq!(held_back.pop(first), Some(20));
-        assert_eq!(held_back.pop(first), None);
-        assert!(!held_back.is_ready(first) && held_back.contains(SessionIndex(1)));
-        assert!(held_back.is_ready(NOBODY));
+        assert_eq!(backpressure.pop(first), Some(20));
+        assert_eq!(backpressure.pop(first), None);
+        assert!(!backpressure.is_ready(first) && backpressure.contains(SessionIndex(1)));
+        assert!(backpressure.is_ready(NOBODY));
     }
 
     #[test]
     fn of_many_sessions_each_is_looked_at_in_time() {
-        let mut held_back = held_back((0..100).map(|session| (session, session as u32)));
+        let mut backpressure = backpressure((0..100).map(|session| (session, session as u32)));
         let all_but_one = |session| session != SessionIndex(70);
-        let looks = (1..).find(|_| held_back.is_ready(all_but_one));
+        let looks = (1..).find(|_| backpressure.is_ready(all_but_one));
         assert_eq!(looks, Some(71_usize.div_ceil(LOOKS)));
     }
 }

@@ -17,13 +17,13 @@ use bytes::Bytes;
 use smt_proto::{CallError, CallFailure, ConnectId, Execution, Refused, RpcId, Time};
 use smt_wire::SessionIndex;
 
-use crate::core::{CallSlot, Core, OneWaySlot};
+use crate::driver::{Driver, Guard};
+use crate::endpoint_state::{CallSlot, EndpointState, OneWaySlot};
 use crate::error::{Error, ErrorKind, Phase};
-use crate::hub::{Guard, Hub};
 
 /// A message on its way, and whoever waits for its end.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct Operation {
     guard: Arc<Guard>,
     peer: SocketAddr,
     /// `None`: the client's server, by whichever session is live.
@@ -40,7 +40,7 @@ pub(crate) struct Task {
     has_ended: bool,
 }
 
-impl Task {
+impl Operation {
     pub(crate) fn new(
         guard: Arc<Guard>,
         peer: SocketAddr,
@@ -63,8 +63,8 @@ impl Task {
         }
     }
 
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
-        self.guard.hub()
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
+        self.guard.driver()
     }
 
     /// The reply; empty for a one-way message. Only a message that has not begun needs the endpoint's lock.
@@ -77,20 +77,20 @@ impl Task {
         }
         let guard = Arc::clone(&self.guard);
         guard
-            .hub()
-            .change(|core, now| self.poll_in(core, now, waker))
+            .driver()
+            .change(|state, now| self.poll_in(state, now, waker))
     }
 
     /// The same with the endpoint's lock held.
     pub(crate) fn poll_in(
         &mut self,
-        core: &mut Core,
+        state: &mut EndpointState,
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Bytes, Error>> {
         assert!(!self.has_ended, "a message was polled after its end");
         if self.begun.is_none() {
-            let begun = ready!(self.poll_in_time(core, now, waker));
+            let begun = ready!(self.poll_in_time(state, now, waker));
             match begun {
                 Ok(begun) => self.begun = Some(begun),
                 Err(error) => {
@@ -115,14 +115,14 @@ impl Task {
         };
         self.begun = None;
         self.has_ended = true;
-        self.hub().taken();
+        self.driver().taken();
         Poll::Ready(end)
     }
 
     /// Begins, unless the deadline passes before it can.
     fn poll_in_time(
         &mut self,
-        core: &mut Core,
+        state: &mut EndpointState,
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Begun, Error>> {
@@ -131,11 +131,11 @@ impl Task {
         }
         let begun = match self.due {
             Some(due) if due <= now => Poll::Ready(Err(self.too_late())),
-            _ => self.poll_begin(core, now, waker),
+            _ => self.poll_begin(state, now, waker),
         };
         match self.due {
-            Some(due) if begun.is_ready() => core.clear_alarm(due, &mut self.alarm),
-            Some(due) => core.set_alarm(due, &mut self.alarm, waker),
+            Some(due) if begun.is_ready() => state.clear_alarm(due, &mut self.alarm),
+            Some(due) => state.set_alarm(due, &mut self.alarm, waker),
             None => {}
         }
         begun
@@ -143,7 +143,7 @@ impl Task {
 
     fn poll_begin(
         &mut self,
-        core: &mut Core,
+        state: &mut EndpointState,
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Begun, Error>> {
@@ -151,25 +151,27 @@ impl Task {
         let deadline = self.due.map(|due| due.since(now));
         loop {
             let session = match self.session {
-                Some(session) => match core.why_shut_down() {
+                Some(session) => match state.why_shut_down() {
                     Some(why) => {
                         return Poll::Ready(Err(Error::new(Phase::Connect, self.peer, why)));
                     }
                     None => session,
                 },
-                None => ready!(core.poll_session(now, &mut self.attempt, waker))
+                None => ready!(state.poll_session(now, &mut self.attempt, waker))
                     .map_err(|error| Error::new(Phase::Connect, self.peer, error))?,
             };
             let message = (session, &self.body);
             let begun = if self.is_one_way {
-                core.poll_begin_one_way(now, message, deadline, waker)
+                state
+                    .poll_begin_one_way(now, message, deadline, waker)
                     .map_ok(|(rpc, slot)| Begun::OneWay(rpc, slot))
             } else {
-                core.poll_begin_call(now, message, deadline, waker)
+                state
+                    .poll_begin_call(now, message, deadline, waker)
                     .map_ok(|(rpc, slot)| Begun::Call(rpc, slot))
             };
             match ready!(begun) {
-                Err(Refused::UsedUp) if self.session.is_none() => core.retire_session(session),
+                Err(Refused::UsedUp) if self.session.is_none() => state.retire_session(session),
                 begun => {
                     let phase = self.phase();
                     return Poll::Ready(
@@ -203,18 +205,18 @@ impl Task {
     }
 }
 
-impl Drop for Task {
+impl Drop for Operation {
     fn drop(&mut self) {
         if let (Some(due), Some(_)) = (self.due, self.alarm) {
-            let hub = self.guard.hub();
-            hub.look(|core| core.clear_alarm(due, &mut self.alarm));
+            let driver = self.guard.driver();
+            driver.look(|state| state.clear_alarm(due, &mut self.alarm));
         }
         let Some(begun) = self.begun.take() else {
             return;
         };
-        self.guard.hub().change(|core, now| match begun {
-            Begun::Call(rpc, _) => core.forget_call(now, rpc),
-            Begun::OneWay(rpc, _) => core.forget_one_way(now, rpc),
+        self.guard.driver().change(|state, now| match begun {
+            Begun::Call(rpc, _) => state.forget_call(now, rpc),
+            Begun::OneWay(rpc, _) => state.forget_one_way(now, rpc),
         });
     }
 }

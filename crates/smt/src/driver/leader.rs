@@ -2,7 +2,7 @@
 //! The leader of tasks: it looks for what has come, and sends what has gathered.
 //!
 //! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
-//! (`asynchronous::leading`), the driver for a look or while it spins (`driver`).
+//! (`asynchronous::leading`), the driver for a look or while it spins (`background`).
 //!
 //! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and the driver has set a
 //! timer** ([`LED_MAX`]). The watch is off while a leader looks, since each datagram would wake a worker for nothing.
@@ -12,7 +12,7 @@ use std::time::Duration;
 use smt_proto::Time;
 
 use super::watch::Watch;
-use super::{Hub, Receiver};
+use super::{Driver, Receiver};
 use crate::sync::{MutexGuard, TryLockError, thread};
 
 /// The state of looking, from one leader to the next.
@@ -30,36 +30,36 @@ pub(super) struct Looks {
     /// Looks in a row that have found nothing.
     in_vain: u32,
     /// Changes that had gathered at the last look, and when they began to.
-    gathered: usize,
-    gathering_since: Option<Time>,
+    corked: usize,
+    corked_since: Option<Time>,
 }
 
 impl Looks {
     pub(super) fn new() -> Self {
         Self {
             watch: None,
-            led_by: LedBy::Driver,
+            led_by: LedBy::BackgroundDriver,
             last: Time::default(),
             told: 0,
             slept: None,
             in_vain: 0,
-            gathered: 0,
-            gathering_since: None,
+            corked: 0,
+            corked_since: None,
         }
     }
 
     /// Whether what has gathered leaves now. A future waits until no more comes between two looks, since workers are busy
     /// meanwhile; but not for long. The task that drives looks when they have run.
-    fn sends(&mut self, now: Time, gathered: usize, by: LedBy) -> bool {
-        if by == LedBy::Future && gathered != self.gathered {
-            self.gathered = gathered;
-            let since = *self.gathering_since.get_or_insert(now);
-            if now.since(since) < GATHERED_MAX {
+    fn sends(&mut self, now: Time, corked: usize, by: LedBy) -> bool {
+        if by == LedBy::Future && corked != self.corked {
+            self.corked = corked;
+            let since = *self.corked_since.get_or_insert(now);
+            if now.since(since) < CORKED_MAX {
                 return false;
             }
         }
-        self.gathered = 0;
-        self.gathering_since = None;
+        self.corked = 0;
+        self.corked_since = None;
         true
     }
 
@@ -83,19 +83,19 @@ impl Looks {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LedBy {
     /// The task or the thread that drives.
-    Driver,
+    BackgroundDriver,
     /// A future that `block_on` polls.
     Future,
 }
 
 /// The lead of an endpoint. Giving it up leaves the watch as it is.
 pub(crate) struct Leader<'a> {
-    hub: &'a Hub,
+    driver: &'a Driver,
     by: LedBy,
     receiver: MutexGuard<'a, Receiver>,
 }
 
-impl Hub {
+impl Driver {
     /// The lead, unless somebody has it.
     pub(crate) fn try_lead(&self, by: LedBy) -> Option<Leader<'_>> {
         let receiver = match self.receiver.try_lock() {
@@ -104,7 +104,7 @@ impl Hub {
             Err(TryLockError::WouldBlock) => return None,
         };
         Some(Leader {
-            hub: self,
+            driver: self,
             by,
             receiver,
         })
@@ -120,16 +120,21 @@ impl Leader<'_> {
     /// One look: sends what has gathered, takes in what has come, and now and then does what is due. Whether something
     /// has come.
     pub(crate) fn look(&mut self) -> bool {
-        let turn = &self.hub.turn;
+        let turn = &self.driver.turn;
         self.receiver.looks.led_by = self.by;
-        let gathered = turn.gathered();
-        if gathered > 0 && self.receiver.looks.sends(self.hub.now(), gathered, self.by) {
-            self.hub.send_gathered();
+        let corked = turn.corked();
+        if corked > 0
+            && self
+                .receiver
+                .looks
+                .sends(self.driver.now(), corked, self.by)
+        {
+            self.driver.send_corked();
         }
         let (mut batches, mut bytes) = (0, 0);
         while batches < BATCHES_PER_LOOK
             && bytes < BYTES_PER_LOOK
-            && let Some(length) = self.hub.receive_one(&mut self.receiver)
+            && let Some(length) = self.driver.receive_one(&mut self.receiver)
         {
             batches += 1;
             bytes += length;
@@ -142,7 +147,7 @@ impl Leader<'_> {
         }
         looks.in_vain = looks.in_vain.wrapping_add(1);
         if looks.in_vain.is_multiple_of(LOOKS_PER_TIMER) {
-            self.hub.fire_timers();
+            self.driver.fire_timers();
         }
         false
     }
@@ -150,17 +155,17 @@ impl Leader<'_> {
     /// Looks in this thread until something comes, for as long as that may be spun for. Whether something has come.
     pub(crate) fn spin(&mut self) -> bool {
         if self.look() {
-            self.receiver.looks.last = self.hub.now();
+            self.receiver.looks.last = self.driver.now();
             return true;
         }
-        let began = self.hub.now();
+        let began = self.driver.now();
         if !self.begin(began) {
             return false;
         }
         loop {
             thread::yield_now();
             let has_come = self.look();
-            let now = self.hub.now();
+            let now = self.driver.now();
             if has_come {
                 self.come(began, now);
                 return true;
@@ -177,7 +182,7 @@ impl Leader<'_> {
         if self.receiver.carrier.is_none() || !self.receiver.spin.begin(now) {
             return false;
         }
-        if !self.hub.put_cork_in() {
+        if !self.driver.put_cork_in() {
             return false;
         }
         let looks = &mut self.receiver.looks;
@@ -187,7 +192,7 @@ impl Leader<'_> {
             looks.turn_watch(false);
             if self.by == LedBy::Future {
                 // The task that drives may sleep for long, and is to look after whoever leads.
-                self.hub.wake_driver();
+                self.driver.wake_driver();
             }
         }
         true
@@ -211,8 +216,8 @@ impl Leader<'_> {
 
     /// Ceases to look: what has gathered leaves, and then the runtime watches.
     pub(crate) fn stop(&mut self) {
-        self.receiver.looks.slept = Some(self.hub.now());
-        self.hub.take_cork_out();
+        self.receiver.looks.slept = Some(self.driver.now());
+        self.driver.take_cork_out();
         // Last: what has come meanwhile is told of now.
         self.receiver.looks.turn_watch(true);
     }
@@ -228,7 +233,7 @@ impl Leader<'_> {
     /// Tells that the sleep is over that followed the last look; `has_come`: because something has come.
     pub(crate) fn wake(&mut self, has_come: bool) {
         if let Some(slept) = self.receiver.looks.slept.take() {
-            let waited = self.hub.now().since(slept);
+            let waited = self.driver.now().since(slept);
             self.receiver.spin.slept(waited, has_come);
         }
     }
@@ -238,7 +243,7 @@ impl Leader<'_> {
         let looks = &self.receiver.looks;
         looks.led_by == LedBy::Future
             && !looks.is_watched()
-            && self.hub.now().since(looks.last) < LED_MAX
+            && self.driver.now().since(looks.last) < LED_MAX
     }
 
     /// Whether so many were told last that a sleep costs each of them less than looking does.
@@ -247,35 +252,35 @@ impl Leader<'_> {
     }
 }
 
-impl Hub {
+impl Driver {
     /// Sends what has gathered; what comes after it gathers again.
-    fn send_gathered(&self) {
-        self.turn.clear_gathered();
-        self.change(|core, now| core.cork.expire(now));
+    fn send_corked(&self) {
+        self.turn.clear_corked();
+        self.change(|state, now| state.cork.expire(now));
     }
 
     /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
     fn put_cork_in(&self) -> bool {
-        self.look(|core| {
-            if core.is_closed {
+        self.look(|state| {
+            if state.is_closed {
                 return false;
             }
-            let now = core.advance(self.now());
-            core.cork.put_in(now);
+            let now = state.advance(self.now());
+            state.cork.put_in(now);
             true
         })
     }
 
     /// Each change sends for itself from now on.
     fn take_cork_out(&self) {
-        self.turn.clear_gathered();
-        self.change(|core, _| core.cork.take_out());
+        self.turn.clear_corked();
+        self.change(|state, _| state.cork.take_out());
     }
 
     /// Does what is due, if something is.
     fn fire_timers(&self) {
         let is_due = |idle: Duration| idle.is_zero();
-        let idle = self.look(|core| core.idle_time(self.now()));
+        let idle = self.look(|state| state.idle_time(self.now()));
         if idle.is_some_and(is_due) {
             self.fire_due();
         }
@@ -283,7 +288,7 @@ impl Hub {
 
     /// Does what is due, and sends what the carrier had no room for.
     pub(crate) fn fire_due(&self) {
-        self.change(|core, now| core.fire_timers(now, false));
+        self.change(|state, now| state.fire_timers(now, false));
     }
 
     /// Whether a future that `block_on` polls may lead.
@@ -313,7 +318,7 @@ impl Hub {
 
     /// Whether requests were taken that are not answered yet.
     pub(crate) fn has_handlers(&self) -> bool {
-        self.look(|core| core.has_unanswered())
+        self.look(|state| state.has_unanswered())
     }
 }
 
@@ -328,7 +333,7 @@ const BYTES_PER_LOOK: usize = 256 << 10;
 /// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's lock.
 const LOOKS_PER_TIMER: u32 = 8;
 /// Messages that have gathered leave after this time although more are added.
-const GATHERED_MAX: Duration = Duration::from_micros(50);
+const CORKED_MAX: Duration = Duration::from_micros(50);
 
 #[cfg(test)]
 mod tests {
@@ -350,13 +355,16 @@ mod tests {
     #[test]
     fn future_waits_no_longer_than_its_bound() {
         let mut looks = Looks::new();
-        let mut sends = |gathered: u64| looks.sends(at(gathered), gathered as usize, LedBy::Future);
-        assert_eq!((1..100).find(|gathered| sends(*gathered)).unwrap(), 51);
+        let mut sends = |corked: u64| looks.sends(at(corked), corked as usize, LedBy::Future);
+        assert_eq!((1..100).find(|corked| sends(*corked)).unwrap(), 51);
     }
 
     #[test]
     fn driver_sends_what_has_gathered_with_each_look() {
         let mut looks = Looks::new();
-        assert!(looks.sends(at(0), 1, LedBy::Driver) && looks.sends(at(0), 9, LedBy::Driver));
+        assert!(
+            looks.sends(at(0), 1, LedBy::BackgroundDriver)
+                && looks.sends(at(0), 9, LedBy::BackgroundDriver)
+        );
     }
 }

@@ -13,7 +13,7 @@ use smt_wire::SessionIndex;
 
 /// A client's server.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct Reconnect {
     path: Path,
     server_name: String,
     deadline: Duration,
@@ -26,7 +26,7 @@ pub(crate) struct Target {
     waiting: Vec<Waker>,
 }
 
-impl Target {
+impl Reconnect {
     pub(crate) fn new(
         path: Path,
         server_name: String,

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 /// The time in which commands gather.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gathering(Duration);
+pub(super) struct BatchWindow(Duration);
 
-impl Default for Gathering {
+impl Default for BatchWindow {
     fn default() -> Self {
         Self(LEAST)
     }
 }
 
-impl Gathering {
+impl BatchWindow {
     /// After what had gathered before took so long to be sent.
     pub(super) fn after(sending: Duration) -> Self {
         Self((sending * 4).clamp(LEAST, MOST))
@@ -39,8 +39,8 @@ mod tests {
     #[test]
     fn sending_takes_a_fifth_of_the_time_within_bounds() {
         let times = [1, 20, 100, 10_000].map(|sending| {
-            let gathering = Gathering::after(Duration::from_micros(sending));
-            gathering.time().as_micros()
+            let batch_window = BatchWindow::after(Duration::from_micros(sending));
+            batch_window.time().as_micros()
         });
         assert_eq!(times, [50, 80, 400, 1_000]);
     }

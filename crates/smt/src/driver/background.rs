@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
-use super::Hub;
+use super::Driver;
 use super::leader::{LED_MAX, Leader, LedBy};
 use crate::sync::thread;
 
@@ -54,16 +54,16 @@ pub(crate) enum Spinning<T> {
 }
 
 /// The driver of one endpoint. Fields are dropped in their order: whoever is told that nobody drives may bind the address.
-pub(crate) struct Driver<R> {
+pub(crate) struct BackgroundDriver<R> {
     runtime: R,
     /// When it began to spin by yielding.
     spinning_since: Option<Time>,
-    hub: Driven,
+    driver: Driven,
 }
 
 /// An endpoint that is driven. Its runtime may end before the endpoint, or have no timers: then nobody would ever wake
 /// those who wait.
-struct Driven(Arc<Hub>);
+struct Driven(Arc<Driver>);
 
 impl Drop for Driven {
     fn drop(&mut self) {
@@ -94,31 +94,31 @@ enum Wakeup {
 /// Nothing is left to be driven.
 struct Over;
 
-impl<R: Runtime> Driver<R> {
-    pub(crate) fn new(hub: Arc<Hub>, runtime: R) -> Self {
+impl<R: Runtime> BackgroundDriver<R> {
+    pub(crate) fn new(driver: Arc<Driver>, runtime: R) -> Self {
         Self {
             runtime,
             spinning_since: None,
-            hub: Driven(hub),
+            driver: Driven(driver),
         }
     }
 
     /// Drives until the endpoint's last handle is gone, or the runtime shuts down.
     pub(crate) async fn drive(mut self) {
-        let hub = Arc::clone(&self.hub.0);
+        let driver = Arc::clone(&self.driver.0);
         // A runtime without timers cannot drive, and is to say so before anything depends on it.
         self.runtime.set_alarm(IDLE_MAX);
         loop {
-            let outcome = self.look(&hub);
+            let outcome = self.look(&driver);
             let ended = match outcome {
-                Outcome::Came => self.await_turn(&hub).await,
+                Outcome::Came => self.await_turn(&driver).await,
                 Outcome::Again => {
                     thread::yield_now();
                     self.runtime.yield_now().await;
                     Ok(())
                 }
-                Outcome::Led => self.sleep(&hub, LED_MAX).await,
-                Outcome::Quiet => self.sleep(&hub, IDLE_MAX).await,
+                Outcome::Led => self.sleep(&driver, LED_MAX).await,
+                Outcome::Quiet => self.sleep(&driver, IDLE_MAX).await,
             };
             if ended.is_err() {
                 return;
@@ -126,8 +126,8 @@ impl<R: Runtime> Driver<R> {
         }
     }
 
-    fn look(&mut self, hub: &Hub) -> Outcome {
-        let Some(mut leader) = hub.try_lead(LedBy::Driver) else {
+    fn look(&mut self, driver: &Driver) -> Outcome {
+        let Some(mut leader) = driver.try_lead(LedBy::BackgroundDriver) else {
             return Outcome::Led;
         };
         if leader.is_led_by_future() {
@@ -137,7 +137,7 @@ impl<R: Runtime> Driver<R> {
             Spinning::InPlace(_spinner) => leader.spin(),
             Spinning::Never => leader.look(),
             Spinning::ByYields => {
-                return spin_by_yields(&mut self.spinning_since, leader, hub.now());
+                return spin_by_yields(&mut self.spinning_since, leader, driver.now());
             }
         };
         if has_come {
@@ -148,20 +148,20 @@ impl<R: Runtime> Driver<R> {
     }
 
     /// Sleeps until those who were told have taken what they were told.
-    async fn await_turn(&mut self, hub: &Hub) -> Result<(), Over> {
+    async fn await_turn(&mut self, driver: &Driver) -> Result<(), Over> {
         // One alone runs before this driver does.
-        if hub.untaken() > 1 && hub.await_turn() {
-            let until = hub.now() + LED_MAX;
-            while hub.is_turn_awaited() {
-                let left = until.since(hub.now());
+        if driver.untaken() > 1 && driver.await_turn() {
+            let until = driver.now() + LED_MAX;
+            while driver.is_turn_awaited() {
+                let left = until.since(driver.now());
                 if left.is_zero() {
-                    hub.give_up_turn();
+                    driver.give_up_turn();
                 } else {
                     // The alarm may have been set to go off sooner.
-                    self.next(hub, Await::Turn, left).await?;
+                    self.next(driver, Await::Turn, left).await?;
                 }
             }
-            if !hub.has_handlers() {
+            if !driver.has_handlers() {
                 return Ok(());
             }
         }
@@ -174,24 +174,24 @@ impl<R: Runtime> Driver<R> {
     ///
     /// # Errors
     /// The endpoint has ended, or the runtime shuts down.
-    async fn sleep(&mut self, hub: &Hub, longest: Duration) -> Result<(), Over> {
-        let idle = hub.look(|core| {
-            let now = hub.now();
-            (!core.is_over(now)).then(|| core.sleep(now, longest))
+    async fn sleep(&mut self, driver: &Driver, longest: Duration) -> Result<(), Over> {
+        let idle = driver.look(|state| {
+            let now = driver.now();
+            (!state.is_over(now)).then(|| state.sleep(now, longest))
         });
         let idle = idle.ok_or(Over)?;
-        let wakeup = self.next(hub, Await::Anything, idle).await?;
+        let wakeup = self.next(driver, Await::Anything, idle).await?;
         if wakeup == Wakeup::Elapsed {
-            hub.fire_due();
+            driver.fire_due();
         }
-        if let Some(mut leader) = hub.try_lead(LedBy::Driver) {
+        if let Some(mut leader) = driver.try_lead(LedBy::BackgroundDriver) {
             leader.wake(wakeup == Wakeup::Readable);
         }
         Ok(())
     }
 
     /// The next of what is awaited, for this time at most.
-    async fn next(&mut self, hub: &Hub, what: Await, time: Duration) -> Result<Wakeup, Over> {
+    async fn next(&mut self, driver: &Driver, what: Await, time: Duration) -> Result<Wakeup, Over> {
         let runtime = &mut self.runtime;
         runtime.set_alarm(time);
         poll_fn(|context| {
@@ -200,7 +200,7 @@ impl<R: Runtime> Driver<R> {
             {
                 return Poll::Ready(readable.map(|()| Wakeup::Readable).map_err(|_| Over));
             }
-            if hub.poll_raised(context).is_ready() {
+            if driver.poll_raised(context).is_ready() {
                 return Poll::Ready(Ok(Wakeup::Raised));
             }
             let elapsed = runtime.poll_alarm(context);

@@ -7,29 +7,29 @@ use bytes::Bytes;
 use smt_proto::{RpcId, Time};
 use smt_wire::SessionIndex;
 
-use super::Core;
+use super::EndpointState;
 use crate::accept_queue::{MORE_BYTES_MAX, MORE_MAX};
-use crate::message::Arrival;
+use crate::message::Incoming;
 
-impl Core {
+impl EndpointState {
     /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's place.
     pub(crate) fn poll_accept(
         &mut self,
         ticket: &mut Option<u64>,
         waker: &Waker,
-    ) -> Poll<Option<Arrival>> {
+    ) -> Poll<Option<Incoming>> {
         // From now on somebody takes what comes.
         self.endpoint.set_untaken_max(usize::MAX);
-        let arrival = self.accepted.pop().or_else(|| self.take_arrival());
+        let incoming = self.accepted.pop().or_else(|| self.take_arrival());
         self.note_untaken();
-        if arrival.is_some() || self.is_closed {
+        if incoming.is_some() || self.is_closed {
             ticket
                 .take()
                 .into_iter()
-                .for_each(|ticket| self.arrivals.leave(ticket));
-            return Poll::Ready(arrival);
+                .for_each(|ticket| self.incoming_queue.leave(ticket));
+            return Poll::Ready(incoming);
         }
-        self.arrivals.wait(ticket, waker);
+        self.incoming_queue.wait(ticket, waker);
         Poll::Pending
     }
 
@@ -38,7 +38,7 @@ impl Core {
         &mut self,
         ticket: &mut Option<u64>,
         waker: &Waker,
-    ) -> Poll<Option<Arrival>> {
+    ) -> Poll<Option<Incoming>> {
         let accepted = self.poll_accept(ticket, waker);
         if !matches!(accepted, Poll::Ready(Some(_))) {
             return accepted;
@@ -47,28 +47,29 @@ impl Core {
             if self.accepted.bytes() >= MORE_BYTES_MAX {
                 break;
             }
-            let Some(arrival) = self.take_arrival() else {
+            let Some(incoming) = self.take_arrival() else {
                 break;
             };
-            self.accepted.push(arrival);
+            self.accepted.push(incoming);
         }
         self.note_untaken();
         accepted
     }
 
     /// Takes the first message that need not wait.
-    fn take_arrival(&mut self) -> Option<Arrival> {
+    fn take_arrival(&mut self) -> Option<Incoming> {
         // A caller that has given up meanwhile is not served any more.
         let endpoint = &self.endpoint;
-        let is_wanted = |arrival: &Arrival| arrival.is_one_way || endpoint.is_wanted(arrival.rpc);
+        let is_wanted =
+            |incoming: &Incoming| incoming.is_one_way || endpoint.is_wanted(incoming.rpc);
         let keeps_too_much = |session| endpoint.keeps_too_much(session);
-        let waiting = self.arrivals.len();
-        let arrival = self.arrivals.pop(is_wanted, keeps_too_much);
-        let taken = waiting - self.arrivals.len();
-        let is_request = arrival.as_ref().is_some_and(|one| !one.is_one_way);
+        let waiting = self.incoming_queue.len();
+        let incoming = self.incoming_queue.pop(is_wanted, keeps_too_much);
+        let taken = waiting - self.incoming_queue.len();
+        let is_request = incoming.as_ref().is_some_and(|one| !one.is_one_way);
         self.unanswered += usize::from(is_request);
         self.ends_turn |= self.turn.take(taken);
-        arrival
+        incoming
     }
 
     /// A reply to a session is kept. If that makes too many, requests that were taken together wait after all.
@@ -77,26 +78,27 @@ impl Core {
             return;
         }
         let endpoint = &self.endpoint;
-        let waits =
-            |arrival: &Arrival| !arrival.is_one_way && endpoint.keeps_too_much(arrival.rpc.session);
-        for arrival in self.accepted.take_if(waits) {
+        let waits = |incoming: &Incoming| {
+            !incoming.is_one_way && endpoint.keeps_too_much(incoming.rpc.session)
+        };
+        for incoming in self.accepted.take_if(waits) {
             self.unanswered = self.unanswered.saturating_sub(1);
-            self.arrivals.hold_back(arrival);
+            self.incoming_queue.hold_back(incoming);
         }
     }
 
     fn note_untaken(&mut self) {
-        let bytes = self.arrivals.bytes() + self.accepted.bytes();
+        let bytes = self.incoming_queue.bytes() + self.accepted.bytes();
         self.endpoint.set_untaken(bytes);
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
     #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
-        self.arrivals.leave(ticket);
+        self.incoming_queue.leave(ticket);
         let acceptor = match self.accepted.is_empty() {
-            true => self.arrivals.next_for_waiting(),
-            false => self.arrivals.next_acceptor(),
+            true => self.incoming_queue.next_for_waiting(),
+            false => self.incoming_queue.next_acceptor(),
         };
         self.woken.extend(acceptor);
     }
@@ -111,7 +113,7 @@ impl Core {
         let Some(peer) = self.peer(rpc.session) else {
             return;
         };
-        let acceptor = self.arrivals.push(Arrival {
+        let acceptor = self.incoming_queue.push(Incoming {
             rpc,
             body,
             deadline,

@@ -5,17 +5,17 @@ use bytes::Bytes;
 use smt_proto::RpcId;
 use smt_wire::AbortCode;
 
-use super::Hub;
+use super::Driver;
 use crate::answer_queue::Answer;
-use crate::core::Core;
+use crate::endpoint_state::EndpointState;
 use crate::error::ErrorKind;
 #[cfg(feature = "tokio")]
-use crate::message::Arrival;
+use crate::message::Incoming;
 
-impl Hub {
+impl Driver {
     /// A message that another acceptor has taken for this one.
     #[cfg(feature = "tokio")]
-    pub(crate) fn accept_queued(&self) -> Option<Arrival> {
+    pub(crate) fn accept_queued(&self) -> Option<Incoming> {
         self.accepted.pop()
     }
 
@@ -24,9 +24,9 @@ impl Hub {
     pub(crate) fn reply(&self, rpc: RpcId, body: Bytes, limit: u32) -> Result<(), ErrorKind> {
         let is_too_large = body.len() > limit as usize;
         let reply = Answer::Reply(rpc, body);
-        match self.driver.is_some() && !is_too_large {
+        match self.background.is_some() && !is_too_large {
             true => self.answer_or_queue(reply),
-            false => self.change(|core, now| core.answer(now, reply)),
+            false => self.change(|state, now| state.answer(now, reply)),
         }
     }
 
@@ -34,39 +34,39 @@ impl Hub {
     pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
         let abort = Answer::Abort(rpc, code);
         // The caller has no use for an error.
-        let _ = match self.driver {
+        let _ = match self.background {
             Some(_) => self.answer_or_queue(abort),
-            None => self.change(|core, now| core.answer(now, abort)),
+            None => self.change(|state, now| state.answer(now, abort)),
         };
     }
 
     fn answer_or_queue(&self, answer: Answer) -> Result<(), ErrorKind> {
-        let Some(core) = self.try_lock() else {
+        let Some(state) = self.try_lock() else {
             return match self.answers.push(answer) {
                 Ok(()) => {
                     self.take_answers();
                     Ok(())
                 }
                 // The endpoint is shut down, and says so.
-                Err(answer) => self.change(|core, now| core.answer(now, answer)),
+                Err(answer) => self.change(|state, now| state.answer(now, answer)),
             };
         };
-        let answer = |core: &mut Core, now| core.answer(now, answer);
-        self.change_in(core, self.now(), answer, |_, _, outcome| outcome)
+        let answer = |state: &mut EndpointState, now| state.answer(now, answer);
+        self.change_in(state, self.now(), answer, |_, _, outcome| outcome)
     }
 
     /// Takes answers that were left while the lock was taken, unless it is taken again: then its holder finds them.
     pub(super) fn take_answers(&self) {
-        if self.driver.is_none() {
+        if self.background.is_none() {
             return;
         }
         while !self.answers.is_empty() {
-            let Some(mut core) = self.try_lock() else {
+            let Some(mut state) = self.try_lock() else {
                 return;
             };
-            let now = core.advance(self.now());
-            let (core, now) = self.send(core, now);
-            self.give_back(core, now, Self::wake);
+            let now = state.advance(self.now());
+            let (state, now) = self.send(state, now);
+            self.give_back(state, now, Self::wake);
         }
     }
 }

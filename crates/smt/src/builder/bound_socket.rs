@@ -11,13 +11,13 @@ use smt_wire::Shard;
 use crate::error::OpenError;
 
 /// A place for one endpoint.
-pub(crate) struct Seat {
+pub(crate) struct BoundSocket {
     pub(super) shard: Shard,
     pub(super) carrier: Arc<dyn Carrier>,
     pub(super) udp: Option<Arc<UdpCarrier>>,
 }
 
-impl Seat {
+impl BoundSocket {
     /// The only one, over a socket.
     pub(super) fn socket(udp: UdpCarrier) -> Self {
         Self::shard_of(Shard::default(), udp)
@@ -48,7 +48,7 @@ impl Seat {
         count: u16,
     ) -> Result<Vec<Self>, OpenError> {
         let carriers = bound(options, address, count)?;
-        Ok(seats(carriers))
+        Ok(sockets(carriers))
     }
 
     /// Those of a client's shards. Each has a socket of its own: the kernel sorts by port.
@@ -57,7 +57,7 @@ impl Seat {
         remote: SocketAddr,
         count: u16,
     ) -> Result<Vec<Self>, OpenError> {
-        Ok(seats(connected(options, remote, count)?))
+        Ok(sockets(connected(options, remote, count)?))
     }
 }
 
@@ -86,11 +86,11 @@ pub(crate) fn connected(
     Ok(carriers.collect::<Result<_, _>>()?)
 }
 
-fn seats(carriers: Vec<UdpCarrier>) -> Vec<Seat> {
+fn sockets(carriers: Vec<UdpCarrier>) -> Vec<BoundSocket> {
     let count = carriers.len() as u16;
     let carriers = (0..count).zip(carriers);
     carriers
-        .map(|(number, udp)| Seat::shard_of(Shard::new(number, count), udp))
+        .map(|(number, udp)| BoundSocket::shard_of(Shard::new(number, count), udp))
         .collect()
 }
 

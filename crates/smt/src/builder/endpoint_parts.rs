@@ -15,12 +15,12 @@ use smt_wire::Shard;
 
 use super::Builder;
 use crate::clock::Clock;
-use crate::durable::{BOOTS, Durable};
 use crate::error::OpenError;
+use crate::state_file::{BOOTS, StateFile};
 use crate::state_lock::StateLock;
 
 /// What endpoints are made from.
-pub(crate) struct Basis {
+pub(crate) struct EndpointParts {
     config: Config,
     provider: Arc<dyn KeyExchangeProvider>,
     mac: Arc<dyn TokenMac>,
@@ -33,7 +33,7 @@ pub(crate) struct Basis {
 
 impl Builder {
     /// Takes the next boot number: once for all shards.
-    pub(crate) fn basis(&self, accept: bool) -> Result<Basis, OpenError> {
+    pub(crate) fn endpoint_parts(&self, accept: bool) -> Result<EndpointParts, OpenError> {
         let mut config = self.config.clone();
         config.accept = accept;
         config.version = if self.is_plaintext() {
@@ -45,26 +45,26 @@ impl Builder {
         self.check_credentials(accept)?;
         let provider = self.provider(accept)?;
         // Last: what is refused takes no boot number.
-        let durable = match &self.state_file {
-            Some(path) => Durable::next(path)?,
-            None => Durable::ephemeral()?,
+        let state_file = match &self.state_file {
+            Some(path) => StateFile::next(path)?,
+            None => StateFile::ephemeral()?,
         };
-        config.boot = durable.boot;
+        config.boot = state_file.boot;
         config.boots = BOOTS;
-        config.durable_boot = durable.is_durable;
-        Ok(Basis {
+        config.durable_boot = state_file.is_durable;
+        Ok(EndpointParts {
             config,
             provider,
-            mac: Arc::new(HmacTokens::new(*durable.seed)),
+            mac: Arc::new(HmacTokens::new(*state_file.seed)),
             key_log: self.key_log.clone(),
             clock: Clock::new(),
             has_dscp: self.has_dscp,
-            state_lock: durable.lock.map(Arc::new),
+            state_lock: state_file.lock.map(Arc::new),
         })
     }
 }
 
-impl Basis {
+impl EndpointParts {
     /// One shard's endpoint; the carrier is asked how much it can hold.
     pub(crate) fn endpoint(&self, shard: Shard, udp: Option<&UdpCarrier>) -> Endpoint {
         let mut config = self.config.clone();
@@ -127,7 +127,7 @@ mod tests {
 
     /// The choice that is refused.
     fn refused(change: impl FnOnce(&mut Config)) -> String {
-        let Err(error) = Builder::new().configure(change).basis(true) else {
+        let Err(error) = Builder::new().configure(change).endpoint_parts(true) else {
             panic!("it was accepted")
         };
         error.to_string()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The state behind an endpoint's lock: the protocol, and whoever waits for it.
 //!
-//! Every change ends with [`Core::tell_all`]: events fill the slots of those who wait, and their wakers are collected
-//! ([`Core::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
-//! waking, which are done without the lock (`hub`).
+//! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and their wakers are collected
+//! ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
+//! waking, which are done without the lock (`driver`).
 
 mod accepting;
 mod ending;
@@ -27,14 +27,14 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::Answer;
-use crate::arrivals::Arrivals;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::error::ErrorKind;
+use crate::incoming_queue::IncomingQueue;
 use crate::message::Peer;
 use crate::outbox::{Batch, Outbox};
+use crate::reconnect::Reconnect;
 use crate::state_lock::StateLock;
-use crate::target::Target;
 use crate::turn::Turn;
 
 #[cfg(feature = "tokio")]
@@ -43,7 +43,7 @@ pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
 
 /// What an endpoint's lock protects.
-pub(crate) struct Core {
+pub(crate) struct EndpointState {
     pub(crate) endpoint: Endpoint,
     outbox: Outbox,
     /// The carrier, if it is a socket; then what it has counted.
@@ -57,13 +57,13 @@ pub(crate) struct Core {
     /// Requests that were taken and are not answered yet.
     unanswered: usize,
     /// A client's server.
-    pub(crate) target: Option<Target>,
+    pub(crate) reconnect: Option<Reconnect>,
     /// Keeps others from the state file.
     pub(crate) state_lock: Option<Arc<StateLock>>,
     peers: HashMap<SessionIndex, Arc<Peer>>,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
-    arrivals: Arrivals,
+    incoming_queue: IncomingQueue,
     /// Those that were taken together; tasks take them without the lock.
     accepted: Arc<AcceptQueue>,
     /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
@@ -87,7 +87,7 @@ pub(crate) struct Core {
     changed: Time,
 }
 
-impl Core {
+impl EndpointState {
     pub(crate) fn new(
         endpoint: Endpoint,
         carrier: Arc<dyn Carrier>,
@@ -104,11 +104,11 @@ impl Core {
             calls: Completions::new(),
             one_ways: Completions::new(),
             unanswered: 0,
-            target: None,
+            reconnect: None,
             state_lock: None,
             peers: HashMap::new(),
             admission: Vec::new(),
-            arrivals: Arrivals::default(),
+            incoming_queue: IncomingQueue::default(),
             accepted: Arc::new(AcceptQueue::new()),
             alarms: BTreeMap::new(),
             next_ticket: 0,
@@ -142,14 +142,14 @@ impl Core {
     }
 
     /// Tells what has happened to those who wait for it: their slots are filled, and their wakers wait for
-    /// [`Core::take_woken`].
+    /// [`EndpointState::take_woken`].
     pub(crate) fn tell_all(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
         }
         let endpoint = &self.endpoint;
         let acceptor = self
-            .arrivals
+            .incoming_queue
             .next_for_held_back(|session| endpoint.keeps_too_much(session));
         self.woken.extend(acceptor);
         if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
@@ -193,7 +193,7 @@ impl Core {
     }
 
     /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them back with
-    /// [`Core::put_back`].
+    /// [`EndpointState::put_back`].
     pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
             return Some(batch);
@@ -221,11 +221,11 @@ impl Core {
         if let Some(why) = self.why_left() {
             return Poll::Ready(Err(why));
         }
-        let target = self
-            .target
+        let reconnect = self
+            .reconnect
             .as_mut()
             .expect("only clients ask, and they have a target from the beginning");
-        match target.poll_session(now, &mut self.endpoint, attempt, waker) {
+        match reconnect.poll_session(now, &mut self.endpoint, attempt, waker) {
             Some(result) => Poll::Ready(result),
             None => Poll::Pending,
         }
@@ -320,8 +320,8 @@ impl Core {
 
     /// A client's session has no more ids: the next one is used from now on.
     pub(crate) fn retire_session(&mut self, session: SessionIndex) {
-        if let Some(target) = &mut self.target {
-            target.retire(session);
+        if let Some(reconnect) = &mut self.reconnect {
+            reconnect.retire(session);
         }
     }
 
@@ -391,8 +391,8 @@ impl Core {
     }
 
     fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
-        if let Some(target) = &mut self.target {
-            let waiting = target.finish(connect, result);
+        if let Some(reconnect) = &mut self.reconnect {
+            let waiting = reconnect.finish(connect, result);
             self.woken.extend(waiting);
         }
     }
