@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use shuttle::scheduler::{Operation, PctScheduler, RandomScheduler, Schedule, Scheduler, TaskId};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, MaxSteps, Runner};
 
 /// Tries a model by orders in which any thread may run at any step, and by those that need few changes of thread.
