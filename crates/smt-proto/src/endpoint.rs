@@ -5,15 +5,17 @@
 //! command; then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`]; then wait until
 //! [`Endpoint::poll_timeout`] or the next datagram.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 mod commands;
 mod displace;
 mod receive;
 mod timing;
 mod transmit;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
-use std::sync::Arc;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use core::net::SocketAddr;
 
 use smt_carrier::Path;
 use smt_record::{AeadProvider, KeyLog};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How things end (SPEC §11). Each error says whose fault it was and what to do.
 
-use std::time::Duration;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use thiserror::Error;
 
@@ -16,8 +18,8 @@ pub enum Execution {
     MayHaveRun,
 }
 
-impl std::fmt::Display for Execution {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Execution {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::DidNotRun => "the request did not run",
             Self::MayHaveRun => "the request may have run",
@@ -142,8 +144,8 @@ impl CloseCode {
     }
 }
 
-impl std::fmt::Display for CloseCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for CloseCode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Done => f.write_str("done"),
             Self::Idle => f.write_str("idle"),
@@ -194,8 +196,8 @@ impl Unavailability {
 }
 
 /// What the server says, and what to do.
-impl std::fmt::Display for Unavailability {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Unavailability {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::ShuttingDown => f.write_str("the server is shutting down")?,
             Self::Full => f.write_str("the server has as many sessions as it takes")?,

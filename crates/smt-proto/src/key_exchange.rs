@@ -5,9 +5,9 @@
 //! A [`KeyExchange`] turns the peer's flights into its own and, in the end, into session secrets.
 //! What is not here: TLS, certificates and randomness; they live in `smt-handshake`.
 
-use std::boxed::Box;
-use std::string::String;
-use std::vec::Vec;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use smt_record::{SessionSecrets, Suite};
 

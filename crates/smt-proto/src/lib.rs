@@ -16,7 +16,13 @@
 //! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers; `trimmed_queue` is
 //! what the network has trimmed on the way.
 
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+#[macro_use]
+extern crate std;
 
 mod collections;
 mod config;

@@ -12,6 +12,7 @@
 //!
 //! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
 
+use alloc::vec::Vec;
 mod cancel;
 mod commands;
 mod hibernate;
@@ -23,7 +24,7 @@ mod timers;
 
 pub(crate) use commands::CallKind;
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 
 use smt_carrier::Path;
 use smt_record::{ControlWindow, IdAllocator, IdWindow, OpenKeys, SealKeys, Side};

@@ -4,7 +4,8 @@
 //! Addresses are told apart by a hash that others cannot compute, into so few places that nothing has to be forgotten. Two
 //! that meet in a place share what is for one.
 
-use std::net::IpAddr;
+use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::collections::id_map::Salt;
 use crate::collections::token_bucket::TokenBucket;

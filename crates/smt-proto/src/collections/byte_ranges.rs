@@ -3,6 +3,7 @@
 //!
 //! Sorted and disjoint; neighbours are merged. Its size is bounded by the caller's use: at most one range
 //! per packet of what it describes.
+use alloc::vec::Vec;
 
 /// A half-open range of offsets in a record stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -80,12 +81,12 @@ impl ByteRanges {
 
     /// The parts of `0..length` that are not in the set.
     pub(crate) fn gaps(&self, length: u32) -> impl Iterator<Item = ByteRange> + '_ {
-        let starts = std::iter::once(0).chain(self.0.iter().map(|range| range.end));
+        let starts = core::iter::once(0).chain(self.0.iter().map(|range| range.end));
         let ends = self
             .0
             .iter()
             .map(|range| range.start)
-            .chain(std::iter::once(length));
+            .chain(core::iter::once(length));
         starts
             .zip(ends)
             .map(|(start, end)| ByteRange { start, end })

@@ -7,7 +7,7 @@
 
 mod index;
 
-use std::vec::Vec;
+use alloc::vec::Vec;
 
 use index::Index;
 
@@ -134,7 +134,7 @@ impl<T> IdMap<T> {
     /// Takes all entries out, in the same order.
     pub(crate) fn drain(&mut self) -> Vec<(u64, T)> {
         self.index.shrink_to_fit();
-        std::mem::take(&mut self.entries)
+        core::mem::take(&mut self.entries)
     }
 
     /// Gives all room back that is not needed now.

@@ -20,5 +20,5 @@ pub(crate) fn steps_of<T>(what: impl FnOnce() -> T) -> (u64, T) {
 
 #[cfg(test)]
 thread_local! {
-    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    static STEPS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }

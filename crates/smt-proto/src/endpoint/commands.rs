@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the application asks of an endpoint.
 
-use std::time::Duration;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use bytes::Bytes;
 use smt_carrier::Path;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Room for a client's session where as many are live as may be (SPEC §10): a session of those who have most is closed.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::ops::Bound;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use core::ops::Bound;
 
 use smt_record::Side;
 use smt_wire::SessionIndex;

@@ -4,8 +4,9 @@
 //! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on, and
 //! answers at most with something smaller, at a bounded rate.
 
-use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
 
 use smt_carrier::Path;
 use smt_wire::{

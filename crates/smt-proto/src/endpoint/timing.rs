@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Timers of an endpoint, and the books that every change ends with.
 
+use alloc::boxed::Box;
 use smt_record::Side;
 use smt_wire::SessionIndex;
 
@@ -63,7 +64,7 @@ impl Endpoint {
         if due == session.timer {
             return;
         }
-        let before = std::mem::replace(&mut session.timer, due);
+        let before = core::mem::replace(&mut session.timer, due);
         self.move_timer(Sender::Session(index), before, due);
     }
 
@@ -215,6 +216,7 @@ mod tests {
     use crate::key_exchange::{
         Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose, TokenMac,
     };
+    use std::prelude::v1::{Box, Vec};
 
     /// Begins, and hears nothing ever.
     struct Unheard;

@@ -113,7 +113,7 @@ impl Endpoint {
         if self.is_pull_due(now) && self.policy.may_pull(now) {
             self.shared.grants.wake();
         }
-        let unscheduled_arrived = std::mem::take(&mut self.shared.unscheduled_arrived);
+        let unscheduled_arrived = core::mem::take(&mut self.shared.unscheduled_arrived);
         if unscheduled_arrived > 0 {
             self.policy.came_unscheduled(now, unscheduled_arrived);
         }

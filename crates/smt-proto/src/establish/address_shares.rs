@@ -2,8 +2,8 @@
 //! How many each address and each address prefix has of something that there is little of, and where there is most
 //! (SPEC §10). Not here: what is given up there, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Counts by address and by prefix.
 #[derive(Debug, Default)]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parameters of a session: what this side offers or answers, and what both agreed (SPEC §6.3).
 
+use alloc::vec;
+use alloc::vec::Vec;
 use smt_record::{IdLayout, IndexBits, Padding, Side};
 use smt_wire::{Geometry, InnerHeader, Params, ParamsError, SessionIndex, Suites};
 
@@ -169,7 +171,7 @@ fn own_params<'a>(
     registered: Option<&'a (Vec<u8>, [u8; 32])>,
 ) -> Params<'a> {
     Params {
-        versions: std::slice::from_ref(&config.version),
+        versions: core::slice::from_ref(&config.version),
         key_exchange: provider.kind(),
         index,
         suites: Suites::from(suites),
@@ -208,6 +210,7 @@ mod tests {
     use super::*;
     use crate::key_exchange::{HandshakeFailure, KeyExchange};
     use smt_record::Suite;
+    use std::prelude::v1::*;
 
     /// Is asked for its kind and suite alone.
     struct Provider(smt_wire::KeyExchange);

@@ -8,7 +8,12 @@
 //! ```
 //! All timers of the handshake are here: the client alone repeats.
 
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use smt_carrier::Path;
 use smt_record::Side;
@@ -447,7 +452,7 @@ impl Attempt {
     }
 }
 
-fn malformed(error: &dyn std::fmt::Display) -> HandshakeFailure {
+fn malformed(error: &dyn core::fmt::Display) -> HandshakeFailure {
     HandshakeFailure {
         fault: Fault::Peer,
         kind: FailureKind::Malformed,

@@ -3,6 +3,8 @@
 //!
 //! Nothing here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use smt_wire::{COOKIE_MAX, FlightBody, Handshake, SessionIndex};
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
@@ -46,7 +48,7 @@ impl FlightAssembly {
             end: end as u32,
         });
         self.filled.is_whole(packet.flight_length).then(|| {
-            let mut body = std::mem::take(&mut self.bytes);
+            let mut body = core::mem::take(&mut self.bytes);
             body.truncate(length);
             body
         })

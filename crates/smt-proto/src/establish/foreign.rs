@@ -3,8 +3,8 @@
 //!
 //! Anybody can send such, at any rate: each costs one look-up, however many connects there are.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use alloc::collections::BTreeMap;
+use core::net::SocketAddr;
 
 use crate::time::Time;
 

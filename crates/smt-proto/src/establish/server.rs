@@ -5,6 +5,8 @@
 //! kept for an address that has not been validated while many handshakes are in progress, and at most three
 //! times the bytes received are sent to one; cookies are `endpoint`'s.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use smt_carrier::Path;
 use smt_record::Side;
 use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
@@ -284,7 +286,7 @@ impl Accept {
 }
 
 /// What a client's handshake failed by is told nobody but the log: it learns an alert at most, which sends its user there.
-fn or_logged<T, E: std::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
+fn or_logged<T, E: core::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
     result
         .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))
         .ok()

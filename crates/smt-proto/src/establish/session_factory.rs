@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables are hashed with.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use smt_record::{
     AeadProvider, AwsLc, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
@@ -92,6 +92,7 @@ mod tests {
     use crate::key_exchange::{HandshakeFailure, KeyExchange};
     use smt_record::Suite;
     use smt_wire::SessionIndex;
+    use std::prelude::v1::*;
 
     /// Is never asked.
     struct NoExchange;

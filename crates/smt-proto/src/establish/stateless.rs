@@ -3,9 +3,11 @@
 //!
 //! Each is smaller than what caused it and rate-limited; none is ever sent in answer to one of them.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
 
 use smt_carrier::Path;
 use smt_wire::{Cookie, Reset, SessionIndex, Unavailable, VersionAnswer};
@@ -121,7 +123,7 @@ impl Stateless {
     /// Tells which version this endpoint speaks, if that is not longer than the question.
     pub(crate) fn version(&mut self, now: Time, path: Path, question_len: usize) {
         let answer = VersionAnswer {
-            versions: std::slice::from_ref(&self.version),
+            versions: core::slice::from_ref(&self.version),
         };
         if answer.packet_len() > question_len || !self.versions.take(now) {
             return;

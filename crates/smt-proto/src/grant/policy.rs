@@ -10,6 +10,7 @@ use crate::event::RpcId;
 use crate::grant::ndp::pull::PullOrder;
 use crate::limits::OVERCOMMIT;
 use crate::time::Time;
+use alloc::vec::Vec;
 
 /// A message that needs grants. Offsets count in its record stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -4,13 +4,14 @@
 //! [`GrantScheduler`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
 //! which a [`GrantPolicy`] is shown them; the policy decides.
 
+use alloc::vec::Vec;
 mod by_session;
 mod memory_pressure;
 mod pull_queue;
 mod usage;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::time::Duration;
 
 use by_session::BySession;
 use memory_pressure::MemoryPressure;
@@ -282,11 +283,11 @@ impl GrantScheduler {
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
         let is_idle = self.by_left.is_empty() && self.pulling().is_none();
-        if !std::mem::take(&mut self.is_dirty) || is_idle {
+        if !core::mem::take(&mut self.is_dirty) || is_idle {
             return decisions;
         }
         self.is_dirty = is_full;
-        let mut shown = std::mem::take(&mut self.shown);
+        let mut shown = core::mem::take(&mut self.shown);
         shown.clear();
         let budget = GrantBudget {
             limit,

@@ -5,7 +5,8 @@
 //!
 //! Not here: which messages need grants, and how much all of them hold (`grants`).
 
-use std::ops::RangeInclusive;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted};
 use crate::limits::{GRANT_WINDOW_MIN, OLDEST_SHARE, OVERCOMMIT};
@@ -66,7 +67,7 @@ impl GrantPolicy for ShortestRemainingFirst {
             let class = class.filter(move |message| message.is_sender_limited == is_limited);
             class.take(most)
         };
-        let mut places = std::mem::take(&mut self.places);
+        let mut places = core::mem::take(&mut self.places);
         places.clear();
         // While nobody else wants grants, messages that their senders limit share the budget like others: on a path with a
         // long round trip they can use more than a least window.

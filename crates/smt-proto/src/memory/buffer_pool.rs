@@ -8,14 +8,20 @@
 //! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the kind that takes most
 //!    room, those beyond the bound go.
 //!
+//! No thread waits for the lock: a buffer that finds it taken is allocated, or freed, as if there were no pool.
+//!
 //! What a buffer held before is still in it. Nobody sees it: a body is delivered when all of its records have opened,
 //! and they cover all of it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use spin::mutex::SpinMutex;
 
 /// Spare buffers. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct BufferPool(Arc<Mutex<FreeLists>>);
+pub(crate) struct BufferPool(Arc<SpinMutex<FreeLists>>);
 
 /// A buffer that comes back when it is dropped.
 #[derive(Debug)]
@@ -35,7 +41,7 @@ struct FreeLists {
 impl BufferPool {
     /// None yet, and never more than so many bytes.
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(Mutex::new(FreeLists {
+        Self(Arc::new(SpinMutex::new(FreeLists {
             by_class: Vec::new(),
             bytes: 0,
             bytes_max,
@@ -45,18 +51,14 @@ impl BufferPool {
     /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any that will do, else a
     /// new one.
     pub(crate) fn take(&self, least: usize, most: usize) -> Buffer {
-        let mut free_lists = self.free_lists();
-        let recycled = free_lists.take(most).or_else(|| free_lists.take(least));
-        drop(free_lists);
+        let recycled = self.0.try_lock().and_then(|mut free_lists| {
+            let recycled = free_lists.take(most);
+            recycled.or_else(|| free_lists.take(least))
+        });
         Buffer {
             bytes: recycled.unwrap_or_else(|| vec![0; Class::of(least).size()]),
             buffer_pool: self.clone(),
         }
-    }
-
-    fn free_lists(&self) -> MutexGuard<'_, FreeLists> {
-        // Whoever panicked did so elsewhere: nothing here does between two changes that belong together.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,8 +112,10 @@ impl AsRef<[u8]> for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.buffer_pool.free_lists().put(bytes);
+        let bytes = core::mem::take(&mut self.bytes);
+        if let Some(mut free_lists) = self.buffer_pool.0.try_lock() {
+            free_lists.put(bytes);
+        }
     }
 }
 
@@ -167,10 +171,10 @@ mod tests {
         buffer.bytes_mut()[0] = 7;
         let size = buffer.bytes().len();
         drop(buffer);
-        assert_eq!(buffer_pool.free_lists().bytes, size);
+        assert_eq!(buffer_pool.0.lock().bytes, size);
         let again = buffer_pool.take(6_000, 9_000);
         assert_eq!((again.bytes()[0], again.bytes().len()), (7, size));
-        assert_eq!(buffer_pool.free_lists().bytes, 0);
+        assert_eq!(buffer_pool.0.lock().bytes, 0);
     }
 
     #[test]
@@ -198,16 +202,16 @@ mod tests {
         let buffer_pool = BufferPool::new(100_000);
         let small: Vec<Buffer> = (0..20).map(|_| buffer_pool.take(5_000, 5_000)).collect();
         drop(small);
-        assert!(buffer_pool.free_lists().bytes > 90_000);
+        assert!(buffer_pool.0.lock().bytes > 90_000);
         drop(buffer_pool.take(40_000, 40_000));
-        let free_lists = buffer_pool.free_lists();
+        let free_lists = buffer_pool.0.lock();
         assert!(free_lists.bytes <= 100_000);
         let of = |bytes| free_lists.by_class[Class::of(bytes).0].len();
         assert_eq!((of(40_000), of(5_000)), (1, 11));
         drop(free_lists);
         drop(buffer_pool.take(200_000, 200_000));
         assert!(
-            buffer_pool.free_lists().take(200_000).is_none(),
+            buffer_pool.0.lock().take(200_000).is_none(),
             "larger than the bound"
         );
     }

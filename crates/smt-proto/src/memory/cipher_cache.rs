@@ -8,7 +8,7 @@
 //!
 //! Not here: sessions that nobody uses (`session::rest`).
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use smt_wire::SessionIndex;
 
@@ -65,6 +65,7 @@ const TRANSIENTS_MAX: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     fn entered<const N: usize>(
         cipher_cache: &mut CipherCache,

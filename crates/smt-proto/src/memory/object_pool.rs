@@ -3,7 +3,9 @@
 //!
 //! What is dropped instead of given back is freed as usual: nothing depends on it.
 
-use std::ops::{Deref, DerefMut};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
 /// A value of a [`ObjectPool`].
 #[derive(Debug)]

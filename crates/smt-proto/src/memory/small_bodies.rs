@@ -36,6 +36,7 @@ const BLOCK: usize = 4 * 1_024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     #[test]
     fn a_block_is_used_again_when_all_of_it_is_dropped() {

@@ -6,6 +6,7 @@
 //!
 //! Not here: bodies of one record, which are in a block with others (`bodies`).
 
+use alloc::vec::Vec;
 use bytes::Bytes;
 
 use crate::memory::buffer_pool::{Buffer, BufferPool};

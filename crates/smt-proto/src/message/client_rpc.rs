@@ -8,7 +8,9 @@
 //!   cancelling ── VOIDED, SEEN, SEEN_AND_GONE ──▶ (gone)
 //! ```
 
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use smt_wire::{Kind, MessageId};
 

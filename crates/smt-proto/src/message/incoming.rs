@@ -9,6 +9,8 @@
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use smt_record::{IndexBits, OpenKeys, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};

@@ -9,7 +9,7 @@
 //! get further than that: they leave as members of a bundle. So a waiting message is small, and what a message needs
 //! that leaves alone is made when it does.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use bytes::Bytes;
 use smt_record::{FrozenMessage, IndexBits, OutgoingId};
@@ -77,7 +77,7 @@ impl Outgoing {
         transmitting_pool: &mut ObjectPool<Transmitting>,
         header: impl FnOnce(u32, u32) -> InnerHeader,
     ) {
-        match std::mem::replace(&mut self.state, State::Empty) {
+        match core::mem::replace(&mut self.state, State::Empty) {
             State::Waiting { right, body } => {
                 let header = header(body.len() as u32, self.padded);
                 let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)

@@ -6,6 +6,7 @@
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::collections::step_count;
+use alloc::vec::Vec;
 
 /// A record of which parts have come, under one claimed epoch.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl PartialRecord {
     /// is about as long.
     pub(crate) fn new(length: usize, recycled: &mut Vec<u8>) -> Self {
         let mut bytes = match (length..=2 * length).contains(&recycled.capacity()) {
-            true => std::mem::take(recycled),
+            true => core::mem::take(recycled),
             false => Vec::new(),
         };
         bytes.clear();
@@ -50,7 +51,7 @@ impl PartialRecord {
     pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
         self.filled
             .is_whole(self.length as u32)
-            .then(|| std::mem::take(&mut self.bytes))
+            .then(|| core::mem::take(&mut self.bytes))
     }
 
     /// Writes a part: over what was there if that has failed, else only where nothing was.

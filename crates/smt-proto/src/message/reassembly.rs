@@ -3,8 +3,10 @@
 //!
 //! Who forges packets makes many: what is asked of all of them is kept up to date, not summed up.
 
-use std::collections::BTreeMap;
-use std::ops::{Range as Span, RangeInclusive};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::{Range as Span, RangeInclusive};
 
 use crate::collections::byte_ranges::ByteRange;
 use crate::message::partial_record::PartialRecord;

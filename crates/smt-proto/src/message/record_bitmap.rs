@@ -4,7 +4,8 @@
 //! One bit each, looked at 64 at a time: a question about a message of 131,072 records of which one is missing
 //! must not cost a look at each of them.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::collections::step_count;
 
@@ -52,7 +53,7 @@ impl RecordBitmap {
     /// The runs of records below `end` that are not in the set.
     pub(crate) fn missing(&self, end: u32) -> impl Iterator<Item = Range<u32>> + '_ {
         let mut from = self.prefix;
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let start = self.find(false, from..end);
             from = self.find(true, start..end);
             (start < from).then_some(start..from)

@@ -6,7 +6,8 @@
 //! the message takes its packets out; those that contradict it are dropped there. What nobody took for
 //! [`REORDERED_LIFE`] goes: its message has ended, or it was forged.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use smt_wire::{DataHeader, MessageId};
 

@@ -8,6 +8,7 @@
 //!       └─ one-way, whole ──▶ (gone; its id is marked delivered)
 //! ```
 
+use alloc::boxed::Box;
 use smt_record::OutgoingId;
 use smt_wire::{AbortCode, MessageId};
 
@@ -29,13 +30,13 @@ pub(crate) struct ServerRpc {
 impl ServerRpc {
     /// Takes the state of what is about to go, or to have another.
     pub(crate) fn take_state(&mut self) -> ServerRpcState {
-        std::mem::replace(&mut self.state, ServerRpcState::Aborted(AbortCode::Dropped))
+        core::mem::replace(&mut self.state, ServerRpcState::Aborted(AbortCode::Dropped))
     }
 
     /// When the caller gives up, by the field of its inner header (SPEC §5.2).
     pub(crate) fn deadline_of(now: Time, deadline_us: u32) -> Option<Time> {
         (deadline_us != 0 && deadline_us != u32::MAX)
-            .then(|| now + std::time::Duration::from_micros(u64::from(deadline_us)))
+            .then(|| now + core::time::Duration::from_micros(u64::from(deadline_us)))
     }
 }
 

@@ -5,7 +5,7 @@
 //! same intervals, the same few would get through each time. A wait is therefore up to a quarter longer than its name
 //! says, by a hash of what only its session, or its attempt, has: the core has no randomness.
 
-use std::time::Duration;
+use core::time::Duration;
 
 /// Which part of a quarter is added to a wait, of 65,536.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ use crate::limits::{
     RESEND_INTERVAL,
 };
 use crate::time::Time;
+use alloc::vec::Vec;
 
 /// The datagram size of one session, and the search for a larger one.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A question that is repeated until it is answered, at growing intervals (SPEC §9.3).
 
-use std::num::NonZeroU32;
-use std::time::Duration;
+use core::num::NonZeroU32;
+use core::time::Duration;
 
 use crate::recovery::rto::RtoEstimator;
 use crate::time::Time;
@@ -126,7 +126,7 @@ impl RetryTimer {
         let twice = self.interval_us.saturating_add(self.interval_us.get());
         self.interval_us = twice.min(micros(longest));
         self.due = now + Duration::from_micros(self.interval_us.get().into());
-        std::mem::take(&mut self.is_first_probe)
+        core::mem::take(&mut self.is_first_probe)
     }
 }
 
@@ -139,6 +139,7 @@ fn micros(interval: Duration) -> NonZeroU32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     const LEAST: Duration = Duration::from_millis(5);
 

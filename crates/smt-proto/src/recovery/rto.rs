@@ -12,7 +12,7 @@
 //! deviations, as TCP has it (RFC 6298 §2), of one reply a round trip. One that a scheduler has held up is forgotten after
 //! some thirty others.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;

@@ -4,7 +4,8 @@
 //! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record is sealed into the same
 //! bytes: a pass over all that is sent, for nothing (docs/PERF.md).
 
-use std::ops::{Deref, DerefMut};
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
 /// The bytes that [`crate::Endpoint::poll_transmit`] has written. Keep it from one call to the next.
 #[derive(Clone, Debug, Default)]

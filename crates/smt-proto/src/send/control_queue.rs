@@ -4,7 +4,9 @@
 //! Entries of one kind share packets. Every list is bounded; what does not fit is dropped, since whoever
 //! needs it asks again. Stripes: all ids of a packet have one stripe, so a list is taken stripe by stripe.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use smt_wire::{Ack, Body, Grant, LIST_MAX, List, MessageId, PacketType, Resend};
 

@@ -4,8 +4,8 @@
 //! Most become ready in the order in which they leave: short ones of like length, one after the other. Those stand in
 //! line, at no cost; the others are in a heap, and whoever of both is first leaves first.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Reverse;
 
 use smt_wire::MessageId;
 
@@ -27,7 +27,7 @@ impl MessageQueue {
             Some(last) if *last > waiting => {
                 // Alone in line a long one would keep all short ones out.
                 let other = match self.line.len() {
-                    1 => std::mem::replace(&mut self.line[0], waiting),
+                    1 => core::mem::replace(&mut self.line[0], waiting),
                     _ => waiting,
                 };
                 self.others.push(Reverse(other));
@@ -77,6 +77,7 @@ impl MessageQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     fn popped(queue: &mut MessageQueue) -> Vec<(u32, u64)> {
         let pops = std::iter::from_fn(|| queue.pop());

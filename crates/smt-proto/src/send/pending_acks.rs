@@ -4,7 +4,7 @@
 //! Ids are dense, so 64 neighbours share a base and a bit each. An acknowledgement is sent once: if it is
 //! lost, the peer asks with NEED_ACK.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use smt_wire::{Ack, MessageId};
 
@@ -56,6 +56,7 @@ const SEARCHED: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     #[test]
     fn neighbours_share_a_block_and_come_back_as_ids() {

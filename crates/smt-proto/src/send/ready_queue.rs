@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who may send next: the one with the fewest bytes left, over all sessions (SPEC §9.1).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use alloc::collections::{BTreeSet, BinaryHeap};
+use core::cmp::Reverse;
 
 /// Senders in the order of their ranks; of equals the one that has waited longest comes first.
 ///
@@ -80,6 +80,7 @@ const REMOVED_KEPT: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     #[test]
     fn the_smallest_rank_comes_first_and_equals_take_turns() {

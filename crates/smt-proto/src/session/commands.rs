@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the application asks of a session.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use alloc::collections::BTreeSet;
+use core::time::Duration;
 
 use bytes::Bytes;
 use smt_record::{AllocationError, OutgoingId, Side};
@@ -172,7 +172,7 @@ impl Session {
             retry,
             is_bundle: false,
         };
-        let Call::Live(live) = std::mem::replace(entry, cancelling) else {
+        let Call::Live(live) = core::mem::replace(entry, cancelling) else {
             return false;
         };
         self.control.id(PacketType::Cancel, id);
@@ -238,7 +238,7 @@ impl Session {
         }
         shared
             .memory
-            .leave_replies(std::mem::take(&mut self.kept_replies));
+            .leave_replies(core::mem::take(&mut self.kept_replies));
         shared.reordered_memory -= self.reordered.bytes();
         self.reordered = crate::message::reordered::ReorderedPackets::default();
         self.sendable.clear();

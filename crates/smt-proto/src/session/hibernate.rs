@@ -21,7 +21,7 @@ impl Session {
     pub(crate) fn drop_ciphers(&mut self, shared: &mut Shared) {
         shared
             .cipher_cache
-            .leave(std::mem::take(&mut self.cipher_slot));
+            .leave(core::mem::take(&mut self.cipher_slot));
         self.seal.drop_ciphers();
         self.open.drop_ciphers();
     }
@@ -34,7 +34,7 @@ impl Session {
 
     /// Something has come, whoever sent it: keys may have been made again for it.
     pub(super) fn wake(&mut self, now: Time) {
-        if std::mem::take(&mut self.is_hibernating) {
+        if core::mem::take(&mut self.is_hibernating) {
             self.set_due(now + HIBERNATE_AFTER);
         }
     }
@@ -57,7 +57,7 @@ impl Session {
         self.is_hibernating = true;
         shared
             .cipher_cache
-            .leave(std::mem::take(&mut self.cipher_slot));
+            .leave(core::mem::take(&mut self.cipher_slot));
         self.seal.hibernate();
         self.open.hibernate();
         self.calls.shrink_to_fit();

@@ -8,6 +8,7 @@
 //!   e+2 allowed              ◀── EPOCH_ACK{e}
 //! ```
 
+use alloc::vec::Vec;
 use smt_wire::{Body, MessageId, PacketType};
 
 use super::Session;
@@ -38,7 +39,7 @@ impl Session {
 
     /// Messages that waited for keys go on.
     fn unpark(&mut self) {
-        for id in std::mem::take(&mut self.parked) {
+        for id in core::mem::take(&mut self.parked) {
             self.queue_sendable(id);
         }
     }

@@ -4,7 +4,9 @@
 //! One pass looks at every live message, does what is due, and finds the next moment that anything is.
 //! It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all while nothing waits.
 
-use std::time::Duration;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use smt_wire::{Body, MessageId, PacketType};
 

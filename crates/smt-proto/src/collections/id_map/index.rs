@@ -4,6 +4,8 @@
 //! A slot holds an entry's place and one, zero is free. The number itself is read in the entry, which whoever looks it
 //! up reads next. At most half of the slots are taken, and an entry that leaves closes its gap: a search ends at the
 //! first free slot, mostly the first or second.
+use alloc::boxed::Box;
+use alloc::vec;
 
 /// What nobody else knows. Whoever did could choose numbers that are all searched for from the same slots.
 #[derive(Clone, Copy)]
@@ -147,8 +149,8 @@ impl Index {
     }
 }
 
-impl std::fmt::Debug for Salt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Salt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Salt(..)")
     }
 }
@@ -156,6 +158,7 @@ impl std::fmt::Debug for Salt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     fn index_of(entries: &[(u64, ())], salt: u32) -> Index {
         let mut index = Index::new(Salt(salt));

@@ -11,6 +11,7 @@ use crate::grant::ndp::pacer::Pacer;
 use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
 use crate::time::Time;
+use alloc::vec::Vec;
 
 /// NDP's policy.
 #[derive(Debug)]

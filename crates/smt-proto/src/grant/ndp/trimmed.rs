@@ -9,8 +9,8 @@
 //! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
 //! claim (`session/trimmed`).
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use alloc::collections::BTreeMap;
+use core::time::Duration;
 
 use smt_wire::{DataHeader, MessageId};
 
@@ -208,6 +208,7 @@ impl Trimmed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::prelude::v1::*;
 
     const INTERVAL: Duration = Duration::from_millis(5);
     const NOW: Time = Time::from_nanos(1_000_000_000);

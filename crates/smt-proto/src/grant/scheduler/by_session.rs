@@ -5,7 +5,8 @@
 //! Each session's messages stand in the order of their bytes left, and the sessions in that of their first ones: of so
 //! many messages as there are places, none is in a later session. A look costs the same however many messages wait.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use smt_wire::SessionIndex;
 

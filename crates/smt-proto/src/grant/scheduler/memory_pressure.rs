@@ -8,8 +8,8 @@
 //!
 //! Not here: what the message is granted (`grant_policy`).
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use alloc::collections::BTreeMap;
+use core::time::Duration;
 
 use smt_wire::SessionIndex;
 

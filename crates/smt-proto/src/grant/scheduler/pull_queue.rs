@@ -3,7 +3,7 @@
 //!
 //! Not here: when one of them gets something, and how much (`pull`).
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 
 use super::Entry;
 use crate::event::RpcId;

@@ -2,6 +2,7 @@
 //! Record 0 of a message, opened from the packet that brought it (SPEC §5.4). Most messages are whole with it: they are a
 //! header and a body at once, and never become an [`Incoming`].
 
+use alloc::boxed::Box;
 use bytes::Bytes;
 use smt_record::open_first;
 use smt_wire::{Geometry, InnerHeader, RECORD_OVERHEAD};

@@ -4,7 +4,8 @@
 //! Of a record that has not opened, the parts that wait to be assembled are not asked for again. Forged parts may be
 //! many, so a question looks at a few records.
 
-use std::ops::Range as Span;
+use alloc::vec::Vec;
+use core::ops::Range as Span;
 
 use super::{Incoming, stream_end};
 use crate::collections::byte_ranges::ByteRange;

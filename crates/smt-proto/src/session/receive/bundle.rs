@@ -3,7 +3,7 @@
 //!
 //! All members are looked at before the first is taken; then each is judged alone, by its id and by what waits for it.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use bytes::Bytes;
 use smt_record::IdParts;

@@ -6,6 +6,8 @@
 //! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
 //! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
@@ -210,7 +212,7 @@ impl Session {
     pub(crate) fn account_served(&mut self, shared: &mut Shared) {
         // Bounded by `limits::SERVED_MAX`.
         let served = self.served.len() as u32;
-        let before = std::mem::replace(&mut self.served_accounted, served);
+        let before = core::mem::replace(&mut self.served_accounted, served);
         shared
             .memory
             .change_served(before as usize, served as usize);

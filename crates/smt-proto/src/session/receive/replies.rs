@@ -4,6 +4,7 @@
 //! The first record that opens acknowledges the request; the whole reply ends the call, and its
 //! acknowledgement waits for a message to ride in.
 
+use alloc::boxed::Box;
 use bytes::Bytes;
 use smt_wire::{Data, Kind, MessageId};
 

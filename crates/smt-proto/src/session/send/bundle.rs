@@ -7,6 +7,8 @@
 //! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come alone.
 //! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use smt_record::{OutgoingId, Padding};
 use smt_wire::{
@@ -243,7 +245,7 @@ impl Session {
             retry,
             is_bundle: true,
         };
-        let Call::Live(live) = std::mem::replace(entry, cancelling) else {
+        let Call::Live(live) = core::mem::replace(entry, cancelling) else {
             return;
         };
         self.control.id(PacketType::Cancel, id);

@@ -25,7 +25,7 @@ impl Session {
     /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
     pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         self.update_keys(now, shared);
-        let messages_first = std::mem::take(&mut self.messages_first);
+        let messages_first = core::mem::take(&mut self.messages_first);
         if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
             return;
         }
@@ -39,7 +39,7 @@ impl Session {
 
     /// Writes a datagram of control packets, if any wait.
     fn write_controls(&mut self, shared: &Shared, batch: &mut Batch<'_>) -> bool {
-        if std::mem::take(&mut self.confirm_due) {
+        if core::mem::take(&mut self.confirm_due) {
             self.write_confirm(shared.config.version, batch.bytes);
         } else {
             self.write_control(shared, batch.bytes);
