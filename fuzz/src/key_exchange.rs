@@ -11,8 +11,9 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, KeyEnds, PlaintextProvider, RegisteredKey,
-    RegisteredProvider, ServerTls, ThrowAway, TlsProvider,
+    RegisteredProvider, ServerTls, TlsProvider,
 };
+use smt_pki::ThrowAway;
 use smt_proto::key_exchange::{Finished, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};

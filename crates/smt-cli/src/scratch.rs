@@ -8,8 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use smt::ThrowAway;
-use smt::certificates::{CertificatePlan, IssuedCertificate};
+use smt::pki::{CertificatePlan, IssuedCertificate, ThrowAway};
 
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};

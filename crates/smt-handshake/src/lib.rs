@@ -9,11 +9,12 @@
 //! - [`RegisteredProvider`]: keys that the application negotiated itself ([`RegisteredKey`]).
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
-//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables, [`certificates`] to make
-//! certificates and [`CertificateText`] to read them, and [`ThrowAway`] for a start without files:
+//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables. Certificates are made and read by
+//! the crate `smt-pki`:
 //!
 //! ```
-//! use smt_handshake::{ClientTls, ServerTls, ThrowAway};
+//! use smt_handshake::{ClientTls, ServerTls};
+//! use smt_pki::ThrowAway;
 //!
 //! let authority = ThrowAway::new()?;
 //! let server = ServerTls::new(authority.server(&["localhost"])?).build()?;
@@ -24,8 +25,6 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
-mod certificate_text;
-pub mod certificates;
 mod chain_signatures;
 mod failure;
 mod hmac_tokens;
@@ -38,21 +37,18 @@ mod plaintext;
 mod registered;
 mod registered_key;
 mod sources;
-mod throw_away;
 mod tls;
 mod tls_exchange;
 mod tls_failure;
 mod trust;
 
 pub use algorithms::{Algorithms, Group};
-pub use certificate_text::CertificateText;
 pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
-pub use pem::CredentialError;
+pub use pem::{CredentialError, Pem};
 pub use plaintext::PlaintextProvider;
 pub use registered::RegisteredProvider;
 pub use registered_key::{KeyEnds, RegisteredKey, RegisteredKeyError};
 pub use sources::Sources;
-pub use throw_away::ThrowAway;
 pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};
 pub use trust::Trust;

@@ -107,7 +107,7 @@ impl fmt::Debug for Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throw_away::ThrowAway;
+    use smt_pki::ThrowAway;
 
     mod roots_from_pem {
         use super::*;

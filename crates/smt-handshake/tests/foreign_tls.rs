@@ -12,8 +12,8 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use smt_handshake::certificates::CertificatePlan;
-use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway};
+use smt_handshake::{Algorithms, ClientTls, ServerTls};
+use smt_pki::{CertificatePlan, ThrowAway};
 use smt_proto::key_exchange::{FailureKind, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 
 fn foreign_client(authority: &ThrowAway, alpn: &[&[u8]]) -> ClientConnection {

@@ -5,7 +5,8 @@
 mod harness;
 
 use harness::{NAME, Random, params, providers, run_with};
-use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, ThrowAway, TlsProvider};
+use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, TlsProvider};
+use smt_pki::ThrowAway;
 use smt_proto::key_exchange::{FailureKind, KeyExchangeProvider};
 
 /// Mutual authentication without ML-KEM, so that flights are short.

@@ -13,8 +13,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
-use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, ThrowAway, Trust};
+use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, Trust};
+use smt_pki::{CertificatePlan, IssuedCertificate, ThrowAway};
 use smt_proto::key_exchange::{
     FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider,
 };

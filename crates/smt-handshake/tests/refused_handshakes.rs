@@ -5,12 +5,8 @@
 mod harness;
 
 use harness::{NAME, Outcome, days, providers, run};
-use smt_handshake::certificates::{
-    CertificateAuthority, CertificatePlan, KeyKind, Purpose, Validity,
-};
-use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, Trust,
-};
+use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, Trust};
+use smt_pki::{CertificateAuthority, CertificatePlan, KeyKind, Purpose, ThrowAway, Validity};
 use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Suite;
 

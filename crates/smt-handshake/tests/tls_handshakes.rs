@@ -5,10 +5,10 @@
 mod harness;
 
 use harness::{NAME, params, providers, run};
-use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, TlsProvider, Trust,
+    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
+use smt_pki::{CertificatePlan, IssuedCertificate, ThrowAway};
 use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::Suite;
 

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use smt::blocking::{Client, Server};
-use smt::{Builder, Bytes, CallFailure, ErrorKind, Execution, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Bytes, CallFailure, ErrorKind, Execution};
 
 /// A file in memory that is mapped and can be written to.
 struct Mapped {

@@ -7,9 +7,10 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use smt::Builder;
 use smt::blocking::Server;
+use smt::pki::ThrowAway;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, ThrowAway};
 
 /// An echo, for as long as it is not shut down.
 struct Echo {

@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, ThrowAway};
+use smt::Builder;
+use smt::pki::ThrowAway;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Certificates for this run only. Real ones: `smt keys`, then `Identity::from_pem_files`.

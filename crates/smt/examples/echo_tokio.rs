@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, ThrowAway};
+use smt::Builder;
+use smt::pki::ThrowAway;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -5,8 +5,9 @@ use std::error::Error;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use smt::pki::ThrowAway;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, Bytes, ThrowAway};
+use smt::{Builder, Bytes};
 use smt_io::{Epoll, Token};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smt::blocking::Server;
-use smt::{Builder, Bytes, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Bytes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file: Vec<u8> = (0..FILE_BYTES).map(|at| (at * at / 251) as u8).collect();

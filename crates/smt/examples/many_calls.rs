@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::Instant;
 
-use smt::{Builder, Server, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Server};
 use tokio::task::JoinSet;
 
 #[tokio::main]

@@ -3,7 +3,8 @@
 
 use std::error::Error;
 
-use smt::{Builder, CertificateText, ClientAuth, ThrowAway};
+use smt::pki::{CertificateText, ThrowAway};
+use smt::{Builder, ClientAuth};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = ThrowAway::new()?;

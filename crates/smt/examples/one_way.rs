@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::sync::mpsc;
 
-use smt::{Builder, ThrowAway};
+use smt::Builder;
+use smt::pki::ThrowAway;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = ThrowAway::new()?;

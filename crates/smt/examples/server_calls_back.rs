@@ -3,7 +3,8 @@
 
 use std::error::Error;
 
-use smt::{Builder, Client, Request, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Client, Request};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Instant;
 
 use smt::blocking::{Client, Server};
-use smt::{Builder, Shards, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Shards};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = ThrowAway::new()?;

@@ -5,7 +5,8 @@
 //! cheap to clone and may be used from many threads at once.
 //!
 //! ```
-//! use smt::{Builder, ThrowAway};
+//! use smt::Builder;
+//! use smt::pki::ThrowAway;
 //!
 //! let authority = ThrowAway::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;

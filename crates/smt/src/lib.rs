@@ -8,7 +8,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use smt::{Builder, ThrowAway};
+//! use smt::Builder;
+//! use smt::pki::ThrowAway;
 //!
 //! let authority = ThrowAway::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
@@ -122,10 +123,12 @@ pub use statistics::Statistics;
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, CertificateText, ClientAuth, CredentialError, Group, Identity, KeyEnds,
-    RegisteredKey, RegisteredKeyError, ThrowAway, Trust, certificates,
+    Algorithms, ClientAuth, CredentialError, Group, Identity, KeyEnds, RegisteredKey,
+    RegisteredKeyError, Trust,
 };
 pub use smt_io::UdpOptions;
+#[cfg(feature = "pki")]
+pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
     CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,

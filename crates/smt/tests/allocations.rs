@@ -6,7 +6,8 @@
 
 use std::alloc::System;
 
-use smt::{Builder, Bytes, ThrowAway};
+use smt::pki::ThrowAway;
+use smt::{Builder, Bytes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -7,8 +7,9 @@
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
+use smt::Builder;
+use smt::pki::ThrowAway;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, ThrowAway};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

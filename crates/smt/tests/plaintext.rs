@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use smt::pki::ThrowAway;
 use smt::plaintext::{PlaintextClient, PlaintextServer};
-use smt::{Builder, OpenError, ThrowAway};
+use smt::{Builder, OpenError};
 
 fn echo_plaintext() -> std::net::SocketAddr {
     let server = PlaintextServer::bind_blocking(Builder::new(), "127.0.0.1:0").unwrap();

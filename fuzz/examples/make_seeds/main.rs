@@ -12,9 +12,7 @@ mod captures;
 use std::path::Path;
 
 use serde_json::Value;
-use smt_handshake::certificates::{
-    CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity,
-};
+use smt_pki::{CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity};
 use smt_sim::datacenter::Named;
 
 fn main() {

@@ -8,8 +8,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use smt_handshake::certificates::Validity;
-use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway, TlsProvider};
+use smt_handshake::{Algorithms, ClientTls, ServerTls, TlsProvider};
+use smt_pki::{ThrowAway, Validity};
 use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};

@@ -49,7 +49,8 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_handshake::{ClientAuth, Group, KeyEnds, RegisteredKey, ThrowAway, Trust};
+    use crate::pki::ThrowAway;
+    use smt_handshake::{ClientAuth, Group, KeyEnds, RegisteredKey, Trust};
     use smt_record::Suite;
 
     fn trust() -> Trust {

@@ -6,8 +6,8 @@ use smt_wire::Shard;
 
 use super::timing::PUT_OFF;
 use super::*;
-use crate::ThrowAway;
 use crate::builder::Builder;
+use crate::pki::ThrowAway;
 
 /// The state of a client, and the other end of its network.
 fn state() -> (EndpointState, MemoryCarrier) {

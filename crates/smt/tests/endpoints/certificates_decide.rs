@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use smt::certificates::{CertificatePlan, Validity};
-use smt::{Builder, CertificateText, ClientAuth, OpenError, ThrowAway, blocking};
+use smt::pki::{CertificatePlan, CertificateText, ThrowAway, Validity};
+use smt::{Builder, ClientAuth, OpenError, blocking};
 
 use crate::support::{Credentials, assert_echo, echo, serve};
 

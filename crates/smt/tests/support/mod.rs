@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, Bytes, Request, ThrowAway, blocking};
+use smt::pki::ThrowAway;
+use smt::{Builder, Bytes, Request, blocking};
 
 /// An authority, and builders for those who believe it.
 #[derive(Clone)]

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::{ErrorKind, ThrowAway};
+use crate::ErrorKind;
+use crate::pki::ThrowAway;
 #[cfg(feature = "tokio")]
 use smt_carrier::{ReceiveError, Received, SendError, Transmit, Wait};
 use smt_proto::ConnectError;

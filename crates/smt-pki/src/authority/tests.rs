@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::certificate_text::CertificateText;
+use crate::text::CertificateText;
 
 fn authority() -> CertificateAuthority {
     CertificateAuthority::new("test", Validity::days(30).unwrap(), KeyKind::EcdsaP256).unwrap()

@@ -4,13 +4,13 @@
 //! Flow: 1. [`ThrowAway::new`] makes an authority whose key nothing stores  2. it issues server
 //! and client identities  3. both sides take [`ThrowAway::trust`].
 //! Not for production: the authority dies with the process, so no other process can trust it
-//! unless it is given the certificate. See `certificates.rs` for authorities that are kept.
+//! unless it is given the certificate. See `authority.rs` for authorities that are kept.
 
-use crate::certificates::{
+use smt_handshake::{Identity, Trust};
+
+use crate::authority::{
     CertificateAuthority, CertificatePlan, KeyKind, MakeCertificateError, Validity,
 };
-use crate::identity::Identity;
-use crate::trust::Trust;
 
 /// An authority and what it issues, all in memory.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl ThrowAway {
     /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
     pub fn new() -> Result<Self, MakeCertificateError> {
         // Longer than any leaf, which may not outlive its authority.
-        let validity = Validity::days(2 * crate::certificates::DAYS_DEFAULT)?;
+        let validity = Validity::days(2 * crate::authority::DAYS_DEFAULT)?;
         // A name of its own: else peers of two of them would report a bad signature, which sounds
         // like damage, and not an unknown issuer.
         let mut random = [0; 4];

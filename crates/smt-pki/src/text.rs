@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use smt_handshake::{CredentialError, Pem};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry::{
@@ -17,8 +18,6 @@ use x509_parser::oid_registry::{
 };
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
-
-use crate::pem::{CredentialError, Pem};
 
 /// A certificate's content in words.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -185,7 +184,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificates::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
+    use crate::authority::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
 
     mod from_pem {
         use super::*;

@@ -14,12 +14,12 @@ use rcgen::{
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, SanType,
 };
 use rustls_pki_types::{CertificateDer, DnsName};
+use smt_handshake::{CredentialError, Pem};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use zeroize::Zeroizing;
 
 use crate::limits::{CERTIFICATE_BACKDATE_S, CERTIFICATE_DAYS_MAX};
-use crate::pem::{CredentialError, Pem};
 
 /// Signs certificates: the certificate and private key of a CA.
 pub struct CertificateAuthority {
