@@ -138,11 +138,15 @@ struct Places<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_pki::{CertificatePlan, IssuedCertificate, ThrowAway};
+    use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 
     fn issued() -> IssuedCertificate {
         let plan = CertificatePlan::server(&["a.example"]).unwrap();
-        ThrowAway::new().unwrap().authority().issue(&plan).unwrap()
+        EphemeralCa::new()
+            .unwrap()
+            .authority()
+            .issue(&plan)
+            .unwrap()
     }
 
     mod from_pem {

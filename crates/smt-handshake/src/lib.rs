@@ -14,9 +14,9 @@
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};
-//! use smt_pki::ThrowAway;
+//! use smt_pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = ServerTls::new(authority.server(&["localhost"])?).build()?;
 //! let client = ClientTls::new(authority.trust()?).build()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -107,15 +107,15 @@ impl fmt::Debug for Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_pki::ThrowAway;
+    use smt_pki::EphemeralCa;
 
     mod roots_from_pem {
         use super::*;
 
         #[test]
         fn several_roots_are_all_taken() {
-            let one = ThrowAway::new().unwrap();
-            let other = ThrowAway::new().unwrap();
+            let one = EphemeralCa::new().unwrap();
+            let other = EphemeralCa::new().unwrap();
             let both = [
                 one.authority().certificate_pem(),
                 other.authority().certificate_pem(),

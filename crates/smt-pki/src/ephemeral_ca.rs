@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Certificates that live as long as the process: for tests, examples and a quick start.
 //!
-//! Flow: 1. [`ThrowAway::new`] makes an authority whose key nothing stores  2. it issues server
-//! and client identities  3. both sides take [`ThrowAway::trust`].
+//! Flow: 1. [`EphemeralCa::new`] makes an authority whose key nothing stores  2. it issues server
+//! and client identities  3. both sides take [`EphemeralCa::trust`].
 //! Not for production: the authority dies with the process, so no other process can trust it
 //! unless it is given the certificate. See `authority.rs` for authorities that are kept.
 
 use smt_handshake::{Identity, Trust};
 
-use crate::authority::{
-    CertificateAuthority, CertificatePlan, KeyKind, MakeCertificateError, Validity,
-};
+use crate::authority::CertificateAuthority;
+use crate::error::MakeCertificateError;
+use crate::plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Validity};
 
 /// An authority and what it issues, all in memory.
 #[derive(Debug)]
-pub struct ThrowAway {
+pub struct EphemeralCa {
     authority: CertificateAuthority,
 }
 
-impl ThrowAway {
+impl EphemeralCa {
     /// Makes the authority.
     ///
     /// # Errors
     /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
     pub fn new() -> Result<Self, MakeCertificateError> {
         // Longer than any leaf, which may not outlive its authority.
-        let validity = Validity::days(2 * crate::authority::DAYS_DEFAULT)?;
+        let validity = Validity::days(2 * DAYS_DEFAULT)?;
         // A name of its own: else peers of two of them would report a bad signature, which sounds
         // like damage, and not an unknown issuer.
         let mut random = [0; 4];

@@ -2,14 +2,14 @@
 //! Certificates for SMT: for a private authority of a cluster, for tests and examples.
 //!
 //! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
-//! - [`ThrowAway`] is an authority that lives as long as the process, for a start without files.
+//! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
 //! - [`CertificateText`] is what a certificate says, in words.
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};
-//! use smt_pki::ThrowAway;
+//! use smt_pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = ServerTls::new(authority.server(&["localhost"])?).build()?;
 //! let client = ClientTls::new(authority.trust()?).build()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -21,12 +21,13 @@
 
 mod authority;
 mod ephemeral_ca;
+mod error;
 pub mod limits;
+mod plan;
 mod text;
 
-pub use authority::{
-    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind,
-    MakeCertificateError, Purpose, SubjectName, Validity,
-};
-pub use ephemeral_ca::ThrowAway;
+pub use authority::{CertificateAuthority, IssuedCertificate};
+pub use ephemeral_ca::EphemeralCa;
+pub use error::MakeCertificateError;
+pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
 pub use text::CertificateText;

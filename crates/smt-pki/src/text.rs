@@ -184,7 +184,8 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authority::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
+    use crate::authority::CertificateAuthority;
+    use crate::plan::{CertificatePlan, KeyKind, Validity};
 
     mod from_pem {
         use super::*;

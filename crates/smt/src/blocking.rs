@@ -6,9 +6,9 @@
 //!
 //! ```
 //! use smt::Builder;
-//! use smt::pki::ThrowAway;
+//! use smt::pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;
 //! let address = server.local_address();
 //! std::thread::spawn(move || {

@@ -9,9 +9,9 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
 //! use smt::Builder;
-//! use smt::pki::ThrowAway;
+//! use smt::pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
 //! let address = server.local_address();
 //! tokio::spawn(async move {
