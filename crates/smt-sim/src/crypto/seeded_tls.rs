@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
-use smt_handshake::{ClientAuth, ClientTls, ServerTls, Sources, TlsProvider};
+use smt_handshake::{ClientAuth, ClientTls, EntropySources, ServerTls, TlsProvider};
 use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
@@ -31,7 +31,7 @@ impl SeededTls {
         let client = ClientTls::new(credentials.trust()).with_identity(identity.clone());
         let server =
             ServerTls::new(identity).with_client_auth(ClientAuth::Required(credentials.trust()));
-        let sources = Sources {
+        let sources = EntropySources {
             groups: vec![&SeededX25519],
             random: &SeededRandom,
             time: Arc::new(FixedDate),

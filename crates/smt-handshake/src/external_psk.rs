@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Key exchange by registered keys (SPEC §7.2): secrets that the application negotiated itself.
+//! Key exchange by registered keys (SPEC §7.2), which TLS calls external PSKs: secrets that the application
+//! negotiated itself.
 //!
 //! Flow: 1. both sides register the same key under the same name and suite, for the same two ends
 //! 2. the client names it in its parameters, and both add a fresh random  3. HKDF makes the session's
@@ -7,15 +8,17 @@
 //! any, and none opens at another host than the one meant.
 //! The key seals nothing itself. There is no forward secrecy beyond that of the key.
 
+pub(crate) mod key;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::{Side, Suite};
 
+use self::key::{RegisteredKey, RegisteredKeyError, display_name};
 use crate::failure::{caller, nothing_common, parse_params};
 use crate::params_exchange::{ParamsExchange, SecretSource};
-use crate::registered_key::{RegisteredKey, RegisteredKeyError, display_name};
 
 /// The registered keys of an endpoint: the one it calls with, and those it answers to.
 #[derive(Debug)]

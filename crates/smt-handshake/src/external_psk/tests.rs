@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::registered_key::KeyEnds;
+use crate::external_psk::key::KeyEnds;
 
 fn key(name: &[u8], suite: Suite) -> RegisteredKey {
     key_of("here", name, suite)

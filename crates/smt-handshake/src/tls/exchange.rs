@@ -15,7 +15,7 @@ use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
 use crate::failure::{caller, check_suite, environment, malformed, nothing_common};
 use crate::limits::FLIGHT_LEN_MAX;
 use crate::tls::ALPN;
-use crate::tls_failure;
+use crate::tls::failure;
 
 /// A TLS handshake of either side.
 ///
@@ -145,7 +145,7 @@ impl TlsExchange {
                 if !matches!(error, rustls::Error::AlertReceived(_)) {
                     self.alert = Alert::OfTls;
                 }
-                tls_failure::from_tls(&error, self.side)
+                failure::from_tls(&error, self.side)
             })?;
             if state.plaintext_bytes_to_read() > 0 {
                 return Err(malformed(format!(
@@ -153,7 +153,7 @@ impl TlsExchange {
                 )));
             }
             if state.peer_has_closed() || taken == 0 {
-                return Err(tls_failure::alert_received(
+                return Err(failure::alert_received(
                     AlertDescription::CloseNotify,
                     self.side,
                 ));

@@ -9,8 +9,8 @@ use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Side;
 
-use crate::chain_signatures::ChainSignature;
 use crate::failure::{environment, malformed, nothing_common};
+use crate::tls::chain_signatures::ChainSignature;
 
 /// Translates an error of TLS at `side`.
 pub(crate) fn from_tls(error: &Error, side: Side) -> HandshakeFailure {

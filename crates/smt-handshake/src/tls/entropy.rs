@@ -11,7 +11,7 @@ use rustls::time_provider::TimeProvider;
 
 /// Replacements for the host's randomness and clock in a [`crate::TlsProvider`].
 #[derive(Clone, Debug)]
-pub struct Sources {
+pub struct EntropySources {
     /// Key exchange groups, preferred first; they make the ephemeral keys.
     pub groups: Vec<&'static dyn SupportedKxGroup>,
     /// Hello randoms and everything else that TLS draws.
