@@ -31,7 +31,8 @@
 //! # }
 //! ```
 //!
-//! Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
+//! The certificates are those of `smt::pki`, which the feature `pki` adds: an authority that lives as long as the
+//! process. Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
 //!
 //! # What happens when
 //! | you | here | at the peer |
