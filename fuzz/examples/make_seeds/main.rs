@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use smt_pki::{CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity};
-use smt_sim::datacenter::Named;
+use smt_sim::lab::Named;
 
 fn main() {
     let folder = std::env::args().nth(1).expect("the folder to write to");

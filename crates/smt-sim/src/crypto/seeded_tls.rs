@@ -12,7 +12,7 @@ use smt_record::Suite;
 use super::credentials::{Credentials, DATE};
 use super::seeded_random::{SeededRandom, lend};
 use super::x25519::SeededX25519;
-use crate::packet::HostId;
+use crate::net::packet::HostId;
 use crate::random::Random;
 
 /// TLS 1.3 of one host, client and server, with certificates required on both sides.

@@ -4,7 +4,7 @@
 use smt_proto::Statistics;
 
 use super::player::Player;
-use crate::smt_host::SmtHost;
+use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
 pub(super) struct Events([(&'static str, bool); 9]);
