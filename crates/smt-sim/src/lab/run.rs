@@ -51,7 +51,7 @@ pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Result<Resul
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let link = scenario.topology.edge;
             let mut config = SmtMessenger::config(&scenario.topology);
-            // Of a packet that was cut its receiver knows the beginning: packets are full, and end where the next begins.
+            // A trimmed packet tells where it begins: packets are full, and end where the next begins.
             config.batch_max = link.payload_max;
             let host = |id| {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());

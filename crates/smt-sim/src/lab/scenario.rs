@@ -72,7 +72,7 @@ impl Transport {
     pub fn suits(self, topology: &Topology) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
-            // A packet that finds seven before it is cut: queues of eight, as NDP's.
+            // A packet that finds seven before it is trimmed: queues of eight, as NDP's.
             Self::Ndp(_) => SwitchPolicy {
                 trim_above: Some(7 * wire_len(topology.edge.payload_max)),
                 ..SwitchPolicy::default()

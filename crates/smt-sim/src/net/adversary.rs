@@ -46,7 +46,7 @@ pub enum Move {
     Splice,
     /// Something in a bystander's name: a first flight, a packet of others, or one of a version that nobody speaks.
     Spoof,
-    /// Its header, with a field that may be another, as if a switch had cut it.
+    /// Its header, with a field that may be another, as if a switch had trimmed it.
     Trim,
 }
 

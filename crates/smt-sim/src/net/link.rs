@@ -37,17 +37,17 @@ pub(crate) enum Node {
 /// What a port has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortStatistics {
-    /// PacketPool sent.
+    /// Packets sent.
     pub packets: u64,
     /// Bytes sent, on the wire.
     pub bytes: u64,
-    /// PacketPool that a full buffer refused.
+    /// Packets that a full buffer refused.
     pub dropped: u64,
-    /// PacketPool larger than the link carries.
+    /// Packets larger than the link carries.
     pub too_large: u64,
-    /// PacketPool cut to their first bytes.
+    /// Packets trimmed to their first bytes.
     pub trimmed: u64,
-    /// PacketPool marked.
+    /// Packets marked.
     pub marked: u64,
     /// Longest queue in bytes.
     pub queue_max: u64,

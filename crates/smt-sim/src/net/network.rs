@@ -45,7 +45,7 @@ pub struct Network {
     rule: Option<Box<dyn LinkRule>>,
     taps: Vec<Box<dyn Tap>>,
     passed: Vec<(Packet, u64)>,
-    /// PacketPool that a rule has delayed, by place; free places.
+    /// Packets that a rule has delayed, by place; free places.
     late: Vec<Option<(PacketHandle, Node)>>,
     free: Vec<u32>,
     counts: Counts,
@@ -56,9 +56,9 @@ pub struct Network {
 /// What moved.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// PacketPool over one cable each.
+    /// Packets over one cable each.
     pub hops: u64,
-    /// PacketPool that reached a host.
+    /// Packets that reached a host.
     pub delivered: u64,
 }
 

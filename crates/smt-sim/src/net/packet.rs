@@ -25,7 +25,7 @@ pub struct Packet {
     pub priority: u8,
     /// A switch had a long queue (ECN, "congestion experienced").
     pub is_marked: bool,
-    /// A switch has cut it to its first bytes.
+    /// A switch has trimmed it to its first bytes.
     pub is_trimmed: bool,
     /// What equal-cost paths are chosen by: the same for packets that must stay together.
     pub entropy: u64,

@@ -3,7 +3,7 @@
 
 use crate::net::packet::Packet;
 
-/// PacketPool on their way.
+/// Packets on their way.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
     places: Vec<Option<Packet>>,
@@ -37,7 +37,7 @@ impl PacketPool {
         Some(packet)
     }
 
-    /// The packet of a handle, to look at or change; `None` if it was given away. Whoever makes it shorter or longer
+    /// The packet of a handle, to look at or change; `None` if it was given away. A caller that changes its length
     /// calls [`PacketHandle::of`] afterwards.
     pub(crate) fn get_mut(&mut self, handle: PacketHandle) -> Option<&mut Packet> {
         self.places[handle.place as usize].as_mut()

@@ -20,8 +20,8 @@ pub struct SwitchPolicy {
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
     pub mark_above: Option<u64>,
-    /// A queue longer than this, the highest priority not counted, cuts what enters it to [`TRIMMED_LEN`] bytes at the
-    /// highest priority (NDP). What has that priority already is control and headers, and is not cut.
+    /// A queue longer than this, the highest priority not counted, trims what enters it to [`TRIMMED_LEN`] bytes at the
+    /// highest priority (NDP). What has that priority already is control and headers, and is not trimmed.
     pub trim_above: Option<u64>,
     /// How equal paths are chosen.
     pub spreading: Spreading,
@@ -97,7 +97,7 @@ impl Switch {
         Some(PortId(route.first.0 + choice as u32))
     }
 
-    /// Whether a packet may wait at a port, and what of it: it marks, cuts or refuses it.
+    /// Whether a packet may wait at a port, and what of it: it marks, trims or refuses it.
     pub(crate) fn admit(&mut self, packet: &mut Packet, port: &mut Port) -> Admission {
         let queued = port.queued();
         let is_over = |limit: Option<u64>| limit.is_some_and(|limit| queued > limit);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_control_packets_are_not_cut_and_do_not_count() {
+    fn headers_and_control_packets_are_not_trimmed_and_do_not_count() {
         let mut switch = switch(SwitchPolicy {
             trim_above: Some(1_500),
             ..SwitchPolicy::default()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! HostPairs of hosts, in no order: those whose sessions may end in a case. What happens to one excuses nothing of another.
+//! Pairs of hosts, in no order: those whose sessions may end in a case. What happens to one excuses nothing of another.
 
 use std::collections::BTreeSet;
 
 use crate::net::packet::HostId;
 
-/// HostPairs of hosts.
+/// Pairs of hosts.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostPairs(BTreeSet<(HostId, HostId)>);
 

@@ -56,7 +56,7 @@ struct Message {
     came: Counts,
     /// Hashes of the packets that its sender has sent.
     packets: BTreeSet<u64>,
-    /// Headers of packets cut by a switch that have reached its receiver since.
+    /// Headers of packets trimmed by a switch that have reached its receiver since.
     trimmed: u32,
 }
 
