@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An axis of a plot: from values to places, and where its ticks are.
 
-/// An axis.
+use crate::number;
+
+/// An axis of a [`Plot`](crate::Plot).
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
-    pub(super) label: String,
+pub struct Axis {
+    pub(crate) label: String,
     /// Values and what stands there, ascending.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub(crate) ticks: Vec<(f64, String)>,
     low: f64,
     high: f64,
     is_logarithmic: bool,
@@ -14,7 +16,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// From 0 to at least `most`, which is not negative.
-    pub(super) fn linear(label: &str, most: f64) -> Self {
+    pub fn linear(label: &str, most: f64) -> Self {
         let most = if most > 0.0 { most } else { 1.0 };
         let step = step(most / 5.0);
         let count = (most / step).ceil();
@@ -32,14 +34,15 @@ impl Axis {
         }
     }
 
-    /// From 1, or at most `least` if that is less, to at least `most`, by factors.
-    pub(super) fn logarithmic(label: &str, least: f64, most: f64) -> Self {
-        // Beyond any slowdown there is.
+    /// From at most `least` to at least `most`, by factors: both ends are 1, 2 or 5 times a power
+    /// of ten.
+    pub fn logarithmic(label: &str, least: f64, most: f64) -> Self {
+        // From a thousandth to beyond any rate there is.
         let powers = (-3..=12).map(|exponent| 10_f64.powi(exponent));
         let values: Vec<f64> = powers
             .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * power))
             .collect();
-        let first = values.iter().rposition(|value| *value <= least.min(1.0));
+        let first = values.iter().rposition(|value| *value <= least);
         let values = &values[first.unwrap_or(0)..];
         let last = values.iter().skip(1).position(|value| *value >= most);
         let values = &values[..last.map_or(values.len(), |last| last + 2)];
@@ -49,7 +52,34 @@ impl Axis {
         let told = values.iter().copied().filter(|value| is_told(*value));
         Self {
             label: label.to_owned(),
-            ticks: told.map(|value| (value, format!("{value}"))).collect(),
+            ticks: told.map(|value| (value, tick_name(value))).collect(),
+            low,
+            high,
+            is_logarithmic: true,
+        }
+    }
+
+    /// By factors over these values, with a tick at each of them.
+    pub fn logarithmic_over(label: &str, values: &[f64]) -> Self {
+        let mut told: Vec<f64> = values
+            .iter()
+            .copied()
+            .filter(|value| *value > 0.0)
+            .collect();
+        told.sort_by(f64::total_cmp);
+        told.dedup();
+        let (low, high) = match told[..] {
+            [low, .., high] => (low, high),
+            // Never without a length.
+            [alone] => (alone / 2.0, alone * 2.0),
+            [] => (0.5, 2.0),
+        };
+        Self {
+            label: label.to_owned(),
+            ticks: told
+                .into_iter()
+                .map(|value| (value, number(value)))
+                .collect(),
             low,
             high,
             is_logarithmic: true,
@@ -57,7 +87,7 @@ impl Axis {
     }
 
     /// From 0 to 1, with these ticks.
-    pub(super) fn shares(label: &str, ticks: Vec<(f64, String)>) -> Self {
+    pub fn shares(label: &str, ticks: Vec<(f64, String)>) -> Self {
         Self {
             label: label.to_owned(),
             ticks,
@@ -68,7 +98,7 @@ impl Axis {
     }
 
     /// Where a value is, 0 at the beginning of the axis and 1 at its end; what is beyond is there.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let place = match self.is_logarithmic {
             false => (value - self.low) / (self.high - self.low),
             true => (value / self.low).log10() / (self.high / self.low).log10(),
@@ -77,6 +107,15 @@ impl Axis {
             return 0.0;
         }
         place.clamp(0.0, 1.0)
+    }
+}
+
+/// What stands at a tick of a logarithmic axis, which is a round number.
+fn tick_name(value: f64) -> String {
+    match value {
+        1e6.. => format!("{}M", value / 1e6),
+        1e5.. => format!("{}k", value / 1e3),
+        _ => format!("{value}"),
     }
 }
 
@@ -130,6 +169,24 @@ mod tests {
             ["0.2", "0.5", "1", "2", "5"]
         );
         assert_eq!(Axis::logarithmic("", 0.0, 3.0).low, 0.001);
+    }
+
+    #[test]
+    fn an_axis_over_values_has_a_tick_at_each() {
+        let axis = Axis::logarithmic_over("", &[64.0, 1.0, 64.0, 0.0, 1_024.0]);
+        assert_eq!(names(&axis), ["1", "64", "1024"]);
+        assert_eq!((axis.low, axis.high), (1.0, 1_024.0));
+        let alone = Axis::logarithmic_over("", &[64.0]);
+        assert_eq!((alone.low, alone.high), (32.0, 128.0));
+        assert!(Axis::logarithmic_over("", &[]).ticks.is_empty());
+    }
+
+    #[test]
+    fn large_ticks_have_short_names() {
+        assert_eq!(
+            names(&Axis::logarithmic("", 80_000.0, 3e6)),
+            ["50000", "100k", "200k", "500k", "1M", "2M", "5M"]
+        );
     }
 
     #[test]
