@@ -5,8 +5,8 @@
 //! form is read in the other, and what is said about it is safe to print: no certificate puts a
 //! control character on a terminal. Not here: whom to trust; webpki decides that.
 
-use smt_handshake::certificates::{CertificateAuthority, SubjectName};
-use smt_handshake::{CertificateText, Identity, Trust};
+use smt_handshake::{Identity, Trust};
+use smt_pki::{CertificateAuthority, CertificateText, SubjectName};
 
 /// Checks one file.
 pub fn check(input: &[u8]) {

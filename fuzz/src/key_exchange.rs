@@ -11,8 +11,9 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, KeyEnds, PlaintextProvider, RegisteredKey,
-    RegisteredProvider, ServerTls, ThrowAway, TlsProvider,
+    RegisteredProvider, ServerTls, TlsProvider,
 };
+use smt_pki::EphemeralCa;
 use smt_proto::key_exchange::{Finished, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
@@ -254,7 +255,7 @@ fn flip(bytes: &mut [u8], at: u16, bits: u8) {
 fn tls() -> &'static (TlsProvider, TlsProvider) {
     static PROVIDERS: OnceLock<(TlsProvider, TlsProvider)> = OnceLock::new();
     PROVIDERS.get_or_init(|| {
-        let authority = ThrowAway::new().expect("the system has randomness");
+        let authority = EphemeralCa::new().expect("the system has randomness");
         let trust = authority.trust().expect("it was just made");
         let algorithms = Algorithms {
             groups: vec![Group::X25519],

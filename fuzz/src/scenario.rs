@@ -3,7 +3,7 @@
 //!
 //! What is taken is something that can run.
 
-use smt_sim::datacenter::{Pattern, ScenarioFile, SmtMessenger};
+use smt_sim::lab::{Pattern, ScenarioFile, SmtMessenger};
 
 /// Checks one file.
 pub fn check(input: &[u8]) {

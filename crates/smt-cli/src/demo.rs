@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt demo`: everything at once, on this host, without preparation.
 //!
-//! 1. Throw-away certificates are made in a temporary directory.
+//! 1. Ephemeral certificates are made in a temporary directory.
 //! 2. This program is started once more as a server that demands a client certificate.
 //! 3. This process is the client: it sends messages of several sizes and compares the replies.
 //! 4. A client without a certificate must be refused.
@@ -17,7 +17,7 @@ use smt::{Builder, Group, Identity, KeyLog, KeyLogEntry, Suite, Trust};
 
 use crate::failure::Failure;
 use crate::own_process::OwnProcess;
-use crate::scratch::{Scratch, ThrowAwayFiles};
+use crate::scratch::{EphemeralFiles, Scratch};
 use crate::size::Size;
 use crate::time_span;
 
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {}
 /// Runs the subcommand.
 pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
     let scratch = Scratch::new()?;
-    let files = scratch.throw_away()?;
+    let files = scratch.ephemeral()?;
     say(&format!(
         "certificates  throw-away authority, server and client in {}",
         scratch.path().display()
@@ -77,7 +77,7 @@ pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
     say("\nserver ended, temporary directory removed")
 }
 
-fn start_server(files: &ThrowAwayFiles) -> Result<OwnProcess, Failure> {
+fn start_server(files: &EphemeralFiles) -> Result<OwnProcess, Failure> {
     let mut words = vec![
         "serve".into(),
         "127.0.0.1:0".into(),
@@ -96,7 +96,7 @@ fn start_server(files: &ThrowAwayFiles) -> Result<OwnProcess, Failure> {
 }
 
 /// Offers one key exchange alone, so that a session that is live has used it.
-fn builder(files: &ThrowAwayFiles) -> Result<Builder, Failure> {
+fn builder(files: &EphemeralFiles) -> Result<Builder, Failure> {
     let trust = Trust::roots_from_pem_files(&[&files.authority])?;
     Ok(Builder::new()
         .trust(trust)
@@ -131,7 +131,7 @@ fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
 }
 
 /// What a client without a certificate is told; it is a failure if it is let in.
-fn refusal(files: &ThrowAwayFiles, server: &OwnProcess) -> Result<String, Failure> {
+fn refusal(files: &EphemeralFiles, server: &OwnProcess) -> Result<String, Failure> {
     match builder(files)?.connect_blocking(server.address()) {
         Err(error) => Ok(Failure::from(error).text().to_owned()),
         Ok(_) => Err(Failure::new(

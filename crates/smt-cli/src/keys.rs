@@ -15,9 +15,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use smt::CertificateText;
-use smt::certificates::{
-    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, Validity,
+use smt::pki::{
+    CertificateAuthority, CertificatePlan, CertificateText, DAYS_DEFAULT, IssuedCertificate,
+    KeyKind, Validity,
 };
 use zeroize::Zeroizing;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A directory that lives as long as the value, with throw-away certificates in it.
+//! A directory that lives as long as the value, with ephemeral certificates in it.
 //!
 //! For `demo` and `perf loopback`, whose client and server are processes of their own and so need files.
 
@@ -8,8 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use smt::ThrowAway;
-use smt::certificates::{CertificatePlan, IssuedCertificate};
+use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
@@ -29,7 +28,7 @@ pub(crate) struct Pair {
 
 /// What `demo` and `perf loopback` need to know each other.
 #[derive(Debug)]
-pub(crate) struct ThrowAwayFiles {
+pub(crate) struct EphemeralFiles {
     pub(crate) authority: PathBuf,
     pub(crate) server: Pair,
     pub(crate) client: Pair,
@@ -79,12 +78,12 @@ impl Scratch {
     }
 
     /// Makes an authority, a server called `localhost` and a client, and writes them here.
-    pub(crate) fn throw_away(&self) -> Result<ThrowAwayFiles, Failure> {
-        let authority = ThrowAway::new()?;
+    pub(crate) fn ephemeral(&self) -> Result<EphemeralFiles, Failure> {
+        let authority = EphemeralCa::new()?;
         let authority = authority.authority();
         let server = authority.issue(&CertificatePlan::server(&["localhost"])?)?;
         let client = authority.issue(&CertificatePlan::client("client")?)?;
-        Ok(ThrowAwayFiles {
+        Ok(EphemeralFiles {
             authority: self.write("ca.pem", authority.certificate_pem().as_bytes())?,
             server: self.write_pair("server", &server)?,
             client: self.write_pair("client", &client)?,

@@ -2,7 +2,7 @@
 //! Why an attempt failed, in one line: the failures that are not TLS's own.
 //!
 //! One rule for the fault: the side that refuses blames its peer, and the side that is refused is
-//! told what to change (the caller). For what TLS says see `tls_failure.rs`.
+//! told what to change (the caller). For what TLS says see `tls/failure.rs`.
 
 use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::{Side, Suite};

@@ -3,7 +3,7 @@
 //!
 //! Flow: 1. read chain and key (PEM text, PEM files or DER)  2. parse the key  3. check that it
 //! belongs to the leaf, so that a mixed-up pair is found at start and not by the first peer.
-//! Not here: whom to trust (see `trust.rs`), making certificates (see `certificates.rs`).
+//! Not here: whom to trust (see `trust.rs`), making certificates (see the crate `smt-pki`).
 
 use std::fmt;
 use std::path::Path;
@@ -138,12 +138,15 @@ struct Places<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificates::{CertificatePlan, IssuedCertificate};
-    use crate::throw_away::ThrowAway;
+    use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 
     fn issued() -> IssuedCertificate {
         let plan = CertificatePlan::server(&["a.example"]).unwrap();
-        ThrowAway::new().unwrap().authority().issue(&plan).unwrap()
+        EphemeralCa::new()
+            .unwrap()
+            .authority()
+            .issue(&plan)
+            .unwrap()
     }
 
     mod from_pem {

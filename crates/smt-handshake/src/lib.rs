@@ -6,16 +6,17 @@
 //!
 //! - [`TlsProvider`]: TLS 1.3 by rustls, carried in messages; post-quantum by default. Made from
 //!   a [`ClientTls`], a [`ServerTls`] or both; they are made from an [`Identity`] and a [`Trust`].
-//! - [`RegisteredProvider`]: keys that the application negotiated itself ([`RegisteredKey`]).
+//! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself ([`RegisteredKey`]).
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
-//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables, [`certificates`] to make
-//! certificates and [`CertificateText`] to read them, and [`ThrowAway`] for a start without files:
+//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables. Certificates are made and read by
+//! the crate `smt-pki`:
 //!
 //! ```
-//! use smt_handshake::{ClientTls, ServerTls, ThrowAway};
+//! use smt_handshake::{ClientTls, ServerTls};
+//! use smt_pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = ServerTls::new(authority.server(&["localhost"])?).build()?;
 //! let client = ClientTls::new(authority.trust()?).build()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -23,36 +24,24 @@
 
 #![forbid(unsafe_code)]
 
-mod algorithms;
-mod certificate_text;
-pub mod certificates;
-mod chain_signatures;
+mod external_psk;
 mod failure;
 mod hmac_tokens;
 mod identity;
 pub mod limits;
 mod params_exchange;
 mod pem;
-mod pinned;
 mod plaintext;
-mod registered;
-mod registered_key;
-mod sources;
-mod throw_away;
 mod tls;
-mod tls_exchange;
-mod tls_failure;
 mod trust;
 
-pub use algorithms::{Algorithms, Group};
-pub use certificate_text::CertificateText;
+pub use external_psk::RegisteredProvider;
+pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError};
 pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
-pub use pem::CredentialError;
+pub use pem::{CredentialError, Pem};
 pub use plaintext::PlaintextProvider;
-pub use registered::RegisteredProvider;
-pub use registered_key::{KeyEnds, RegisteredKey, RegisteredKeyError};
-pub use sources::Sources;
-pub use throw_away::ThrowAway;
+pub use tls::algorithms::{Algorithms, Group};
+pub use tls::entropy::EntropySources;
 pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};
 pub use trust::Trust;

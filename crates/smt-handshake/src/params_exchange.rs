@@ -12,8 +12,8 @@ use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, PeerIdent
 use smt_record::{SessionSecrets, Side, parameter_hash};
 use smt_wire::Params;
 
+use crate::external_psk::key::RegisteredKey;
 use crate::failure::{caller, malformed, nothing_common, parse_params};
-use crate::registered_key::RegisteredKey;
 
 /// One attempt without key exchange bytes, of either side.
 pub(crate) struct ParamsExchange {

@@ -16,14 +16,17 @@ use zeroize::Zeroizing;
 use crate::limits::PEM_FILE_LEN_MAX;
 
 /// PEM text together with the name of its place, for messages. Zeroized on drop: it may be a key.
-pub(crate) struct Pem {
+pub struct Pem {
     place: String,
     text: Zeroizing<Vec<u8>>,
 }
 
 impl Pem {
     /// Reads a file.
-    pub(crate) fn read(path: &Path) -> Result<Self, CredentialError> {
+    ///
+    /// # Errors
+    /// [`CredentialError::Unreadable`], or [`CredentialError::TooLarge`].
+    pub fn read(path: &Path) -> Result<Self, CredentialError> {
         let unreadable = |source| CredentialError::Unreadable {
             path: path.to_path_buf(),
             source,
@@ -51,7 +54,7 @@ impl Pem {
     }
 
     /// Takes text that the application holds; `place` names it in messages.
-    pub(crate) fn text(place: &str, text: &[u8]) -> Self {
+    pub fn text(place: &str, text: &[u8]) -> Self {
         Self {
             place: place.to_owned(),
             text: Zeroizing::new(text.to_vec()),
@@ -59,12 +62,15 @@ impl Pem {
     }
 
     /// Where the text came from.
-    pub(crate) fn place(&self) -> &str {
+    pub fn place(&self) -> &str {
         &self.place
     }
 
     /// All certificates, in order; at least one.
-    pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
+    ///
+    /// # Errors
+    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    pub fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
         let certificates = CertificateDer::pem_slice_iter(&self.text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| self.not_pem(&error))?;
@@ -75,7 +81,10 @@ impl Pem {
     }
 
     /// The first private key.
-    pub(crate) fn private_key(&self) -> Result<PrivateKeyDer<'static>, CredentialError> {
+    ///
+    /// # Errors
+    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    pub fn private_key(&self) -> Result<PrivateKeyDer<'static>, CredentialError> {
         match PrivateKeyDer::pem_slice_iter(&self.text).next() {
             Some(Ok(key)) => Ok(key),
             Some(Err(error)) => Err(self.not_pem(&error)),

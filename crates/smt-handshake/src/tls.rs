@@ -2,9 +2,16 @@
 //! TLS 1.3 as the key exchange of an endpoint (SPEC §6.1): configuration.
 //!
 //! Flow: 1. a client says whom it trusts, a server who it is  2. [`TlsProvider`] checks all of it
-//! once and holds it  3. each attempt gets an exchange of its own (see `tls_exchange.rs`).
+//! once and holds it  3. each attempt gets an exchange of its own (see `tls/exchange.rs`).
 //! TLS 1.3 only, ALPN `smt/1`, no tickets, no resumption, no early data: a session that ends is
 //! followed by a full handshake.
+
+pub(crate) mod algorithms;
+mod chain_signatures;
+pub(crate) mod entropy;
+mod exchange;
+mod failure;
+mod pinned;
 
 use std::sync::Arc;
 
@@ -19,13 +26,13 @@ use rustls_pki_types::ServerName;
 use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
-use crate::algorithms::Algorithms;
-use crate::chain_signatures::{ClientChains, ServerChains};
+use self::algorithms::Algorithms;
+use self::chain_signatures::{ClientChains, ServerChains};
+use self::entropy::EntropySources;
+use self::exchange::TlsExchange;
+use self::pinned::PinnedVerifier;
 use crate::failure::{caller, environment};
 use crate::identity::Identity;
-use crate::pinned::PinnedVerifier;
-use crate::sources::Sources;
-use crate::tls_exchange::TlsExchange;
 use crate::trust::{Anchors, Trust};
 
 /// How an endpoint is a TLS client: whom it trusts, and who it is if servers ask.
@@ -195,7 +202,7 @@ impl TlsProvider {
         client: Option<ClientTls>,
         server: Option<ServerTls>,
         suites: &[Suite],
-        sources: Sources,
+        sources: EntropySources,
     ) -> Result<Self, TlsConfigError> {
         if suites.is_empty() || sources.groups.is_empty() {
             return Err(TlsConfigError::NoAlgorithm);

@@ -3,7 +3,7 @@
 //!
 //! Flow: 1. read certificates (PEM text, PEM files or DER)  2. as *roots* they vouch for every
 //! chain that ends in them; as *pinned* each is accepted itself and nothing else is.
-//! Not here: the checks themselves (webpki for roots, `pinned.rs` for pinned certificates).
+//! Not here: the checks themselves (webpki for roots, `tls/pinned.rs` for pinned certificates).
 
 use std::fmt;
 use std::path::Path;
@@ -107,15 +107,15 @@ impl fmt::Debug for Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throw_away::ThrowAway;
+    use smt_pki::EphemeralCa;
 
     mod roots_from_pem {
         use super::*;
 
         #[test]
         fn several_roots_are_all_taken() {
-            let one = ThrowAway::new().unwrap();
-            let other = ThrowAway::new().unwrap();
+            let one = EphemeralCa::new().unwrap();
+            let other = EphemeralCa::new().unwrap();
             let both = [
                 one.authority().certificate_pem(),
                 other.authority().certificate_pem(),

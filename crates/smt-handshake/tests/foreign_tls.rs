@@ -12,11 +12,11 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use smt_handshake::certificates::CertificatePlan;
-use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway};
+use smt_handshake::{Algorithms, ClientTls, ServerTls};
+use smt_pki::{CertificatePlan, EphemeralCa};
 use smt_proto::key_exchange::{FailureKind, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 
-fn foreign_client(authority: &ThrowAway, alpn: &[&[u8]]) -> ClientConnection {
+fn foreign_client(authority: &EphemeralCa, alpn: &[&[u8]]) -> ClientConnection {
     let pem = authority.authority().certificate_pem();
     let mut roots = RootCertStore::empty();
     roots
@@ -31,7 +31,7 @@ fn foreign_client(authority: &ThrowAway, alpn: &[&[u8]]) -> ClientConnection {
     ClientConnection::new(Arc::new(config), ServerName::try_from(NAME).unwrap()).unwrap()
 }
 
-fn foreign_server(authority: &ThrowAway, alpn: &[&[u8]]) -> ServerConnection {
+fn foreign_server(authority: &EphemeralCa, alpn: &[&[u8]]) -> ServerConnection {
     let pair = authority
         .authority()
         .issue(&CertificatePlan::server(&[NAME]).unwrap())
@@ -54,7 +54,7 @@ mod server {
 
     #[test]
     fn refuses_another_protocol_and_none_by_the_same_alert() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let identity = authority.server(&[NAME]).unwrap();
         let provider = ServerTls::new(identity).build().unwrap();
         let (any_client, _) = providers(&Algorithms::default(), &Algorithms::default());
@@ -87,7 +87,7 @@ mod client {
 
     /// Our client's view of a foreign server's flight 2.
     fn meet(alpn: &[&[u8]], data: &[u8]) -> (Box<dyn KeyExchange>, Result<(), HandshakeFailure>) {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let provider = ClientTls::new(authority.trust().unwrap()).build().unwrap();
         let mut client = provider.client(NAME).unwrap();
         client.sent_params(&params(1, &provider, None));

@@ -5,12 +5,13 @@
 mod harness;
 
 use harness::{NAME, Random, params, providers, run_with};
-use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, ThrowAway, TlsProvider};
+use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, TlsProvider};
+use smt_pki::EphemeralCa;
 use smt_proto::key_exchange::{FailureKind, KeyExchangeProvider};
 
 /// Mutual authentication without ML-KEM, so that flights are short.
 fn mutual() -> (TlsProvider, TlsProvider) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let trust = authority.trust().unwrap();
     let algorithms = Algorithms {
         groups: vec![Group::X25519],

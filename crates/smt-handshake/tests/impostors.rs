@@ -13,8 +13,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
-use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, ThrowAway, Trust};
+use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, Trust};
+use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 use smt_proto::key_exchange::{
     FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider,
 };
@@ -22,14 +22,14 @@ use smt_record::Suite;
 
 /// One authority's certificates: the victim's, and another whose key the impostor has.
 struct Certificates {
-    authority: ThrowAway,
+    authority: EphemeralCa,
     victim: IssuedCertificate,
     own: IssuedCertificate,
 }
 
 impl Certificates {
     fn of(plan: &CertificatePlan) -> Self {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let issue = || authority.authority().issue(plan).unwrap();
         Self {
             victim: issue(),

@@ -5,12 +5,8 @@
 mod harness;
 
 use harness::{NAME, Outcome, days, providers, run};
-use smt_handshake::certificates::{
-    CertificateAuthority, CertificatePlan, KeyKind, Purpose, Validity,
-};
-use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, Trust,
-};
+use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, Trust};
+use smt_pki::{CertificateAuthority, CertificatePlan, EphemeralCa, KeyKind, Purpose, Validity};
 use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Suite;
 
@@ -319,7 +315,7 @@ mod credentials {
 
     #[test]
     fn a_wrong_file_is_named_with_what_it_holds() {
-        let pair = ThrowAway::new().unwrap();
+        let pair = EphemeralCa::new().unwrap();
         let issued = pair
             .authority()
             .issue(&CertificatePlan::server(&[NAME]).unwrap())

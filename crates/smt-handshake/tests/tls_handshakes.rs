@@ -5,10 +5,10 @@
 mod harness;
 
 use harness::{NAME, params, providers, run};
-use smt_handshake::certificates::{CertificatePlan, IssuedCertificate};
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, ThrowAway, TlsProvider, Trust,
+    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
+use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::Suite;
 
@@ -138,7 +138,7 @@ mod handshake {
 mod client_certificates {
     use super::*;
 
-    fn server(authority: &ThrowAway, auth: ClientAuth) -> TlsProvider {
+    fn server(authority: &EphemeralCa, auth: ClientAuth) -> TlsProvider {
         let identity = authority.server(&[NAME]).unwrap();
         ServerTls::new(identity)
             .with_client_auth(auth)
@@ -148,7 +148,7 @@ mod client_certificates {
 
     #[test]
     fn each_side_learns_the_others_chain() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let trust = authority.trust().unwrap();
         let identity = authority.client("c").unwrap();
         let leaf: Vec<u8> = identity.certificates().next().unwrap().to_vec();
@@ -170,7 +170,7 @@ mod client_certificates {
 
     #[test]
     fn an_optional_one_may_be_missing() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let trust = authority.trust().unwrap();
         let client = ClientTls::new(trust.clone()).build().unwrap();
         let (_, at_server) = run(&client, &server(&authority, ClientAuth::Optional(trust))).both();
@@ -179,7 +179,7 @@ mod client_certificates {
 
     #[test]
     fn an_optional_pinned_one_may_be_missing() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let pinned = authority.authority().certificate_pem();
         let pinned = Trust::pinned_from_pem(pinned.as_bytes()).unwrap();
         let client = ClientTls::new(authority.trust().unwrap()).build().unwrap();
@@ -191,7 +191,7 @@ mod client_certificates {
 
     #[test]
     fn one_that_was_not_asked_for_is_not_shown() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let client = ClientTls::new(authority.trust().unwrap())
             .with_identity(authority.client("c").unwrap());
         let server = server(&authority, ClientAuth::None);
@@ -201,7 +201,7 @@ mod client_certificates {
 
     #[test]
     fn pinned_certificates_work_in_both_directions_without_names() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let issue = |plan| authority.authority().issue(&plan).unwrap();
         let server_pair = issue(CertificatePlan::server(&["other.example"]).unwrap());
         let client_pair = issue(CertificatePlan::client("c").unwrap());
@@ -220,7 +220,7 @@ mod client_certificates {
 
     #[test]
     fn one_endpoint_is_client_and_server() {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let trust = authority.trust().unwrap();
         let client = ClientTls::new(trust.clone()).with_identity(authority.client("c").unwrap());
         let server = ServerTls::new(authority.server(&[NAME]).unwrap())

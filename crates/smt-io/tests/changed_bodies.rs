@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use smt::blocking::{Client, Server};
-use smt::{Builder, Bytes, CallFailure, ErrorKind, Execution, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Bytes, CallFailure, ErrorKind, Execution};
 
 /// A file in memory that is mapped and can be written to.
 struct Mapped {
@@ -142,7 +143,7 @@ fn forward(front: &UdpSocket, back: &UdpSocket, loses: &AtomicBool, lost: &Atomi
 
 /// A server, and a client of it over a way.
 fn pair() -> (Arc<Server>, Client, Way) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let server = Builder::new().identity(authority.server(&["localhost"]).unwrap());
     let server = Arc::new(server.bind_blocking("127.0.0.1:0").unwrap());
     let way = Way::to(server.local_address());

@@ -7,20 +7,21 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use smt::Builder;
 use smt::blocking::Server;
+use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, ThrowAway};
 
 /// An echo, for as long as it is not shut down.
 struct Echo {
-    authority: ThrowAway,
+    authority: EphemeralCa,
     server: std::sync::Arc<Server>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Echo {
     fn new() -> Self {
-        let authority = ThrowAway::new().unwrap();
+        let authority = EphemeralCa::new().unwrap();
         let identity = authority.server(&["localhost"]).unwrap();
         let server = Builder::new().identity(identity);
         let server = std::sync::Arc::new(server.bind_blocking("127.0.0.1:0").unwrap());

@@ -11,7 +11,7 @@ use std::env::args;
 use std::process::ExitCode;
 
 use peak_alloc::PeakAlloc;
-use smt_sim::hostile::{Case, Meter, play};
+use smt_sim::swarm::hostile::{Case, Meter, play};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

@@ -3,17 +3,21 @@
 //!
 //! 1. [`Case::new`] draws everything from the seed.
 //! 2. [`run`] plays it: faults, then healing, then a last round in which every call must be answered, then quiet.
-//! 3. Whoever wants to look on, with the keys or without, does so by [`run_observed`].
+//! 3. [`run_observed`] lets others look on, with the keys or without.
 //! 4. The [`Verdict`] has what the checkers found, what was reached, and a hash of every packet.
 
 mod case;
+pub mod check;
 mod coverage;
 mod events;
 mod host_maker;
+mod host_pairs;
+pub mod hostile;
 mod player;
 mod run;
 mod trace;
 
 pub use case::{Action, Case, HostFault, HostFaultKind, Planned, Pulls};
 pub use coverage::Coverage;
+pub use host_pairs::HostPairs;
 pub use run::{Observers, Verdict, run, run_observed};

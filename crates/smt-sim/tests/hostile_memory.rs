@@ -3,7 +3,7 @@
 //! counts the allocations of the whole process; `examples/memory_search.rs` searches further.
 
 use peak_alloc::PeakAlloc;
-use smt_sim::hostile::{Case, Meter, play};
+use smt_sim::swarm::hostile::{Case, Meter, play};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

@@ -4,11 +4,12 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, ThrowAway};
+use smt::Builder;
+use smt::pki::EphemeralCa;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Certificates for this run only. Real ones: `smt keys`, then `Identity::from_pem_files`.
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
 
     let server = Builder::new()

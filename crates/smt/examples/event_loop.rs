@@ -5,12 +5,13 @@ use std::error::Error;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, Bytes, ThrowAway};
+use smt::{Builder, Bytes};
 use smt_io::{Epoll, Token};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let builder = Builder::new().identity(identity);
     let mut server = builder.bind_polled("127.0.0.1:0")?;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smt::blocking::Server;
-use smt::{Builder, Bytes, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Bytes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file: Vec<u8> = (0..FILE_BYTES).map(|at| (at * at / 251) as u8).collect();
     let path = std::env::temp_dir().join(format!("smt-large-file-{}", std::process::id()));
     std::fs::write(&path, &file)?;
 
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let builder = Builder::new().identity(identity);
     let server = builder.bind_blocking("127.0.0.1:0")?;

@@ -4,12 +4,13 @@
 use std::error::Error;
 use std::time::Instant;
 
-use smt::{Builder, Server, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Server};
 use tokio::task::JoinSet;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let server = Builder::new()
         .identity(identity)

@@ -3,10 +3,11 @@
 
 use std::error::Error;
 
-use smt::{Builder, CertificateText, ClientAuth, ThrowAway};
+use smt::pki::{CertificateText, EphemeralCa};
+use smt::{Builder, ClientAuth};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let server = Builder::new()
         .identity(authority.server(&["localhost"])?)
         .client_auth(ClientAuth::Required(authority.trust()?))
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         String::from_utf8_lossy(&known.call("who am I?").wait()?)
     );
 
-    let stranger = ThrowAway::new()?.client("billing")?;
+    let stranger = EphemeralCa::new()?.client("billing")?;
     for (who, builder) in [
         ("nobody", client()?),
         ("a stranger", client()?.identity(stranger)),

@@ -4,10 +4,11 @@
 use std::error::Error;
 use std::sync::mpsc;
 
-use smt::{Builder, ThrowAway};
+use smt::Builder;
+use smt::pki::EphemeralCa;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let server = Builder::new()
         .identity(identity)

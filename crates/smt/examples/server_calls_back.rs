@@ -3,11 +3,12 @@
 
 use std::error::Error;
 
-use smt::{Builder, Client, Request, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Client, Request};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let server = Builder::new()
         .identity(identity)

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::Instant;
 
 use smt::blocking::{Client, Server};
-use smt::{Builder, Shards, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Shards};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let authority = ThrowAway::new()?;
+    let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
     let server = Builder::new().identity(identity);
     let server = server.bind_shards_blocking("127.0.0.1:0", SHARDS)?;

@@ -5,9 +5,10 @@
 //! cheap to clone and may be used from many threads at once.
 //!
 //! ```
-//! use smt::{Builder, ThrowAway};
+//! use smt::Builder;
+//! use smt::pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;
 //! let address = server.local_address();
 //! std::thread::spawn(move || {

@@ -8,9 +8,10 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use smt::{Builder, ThrowAway};
+//! use smt::Builder;
+//! use smt::pki::EphemeralCa;
 //!
-//! let authority = ThrowAway::new()?;
+//! let authority = EphemeralCa::new()?;
 //! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
 //! let address = server.local_address();
 //! tokio::spawn(async move {
@@ -30,7 +31,8 @@
 //! # }
 //! ```
 //!
-//! Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
+//! The certificates are those of `smt::pki`, which the feature `pki` adds: an authority that lives as long as the
+//! process. Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
 //!
 //! # What happens when
 //! | you | here | at the peer |
@@ -122,10 +124,12 @@ pub use statistics::Statistics;
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, CertificateText, ClientAuth, CredentialError, Group, Identity, KeyEnds,
-    RegisteredKey, RegisteredKeyError, ThrowAway, Trust, certificates,
+    Algorithms, ClientAuth, CredentialError, Group, Identity, KeyEnds, RegisteredKey,
+    RegisteredKeyError, Trust,
 };
 pub use smt_io::UdpOptions;
+#[cfg(feature = "pki")]
+pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
     CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,

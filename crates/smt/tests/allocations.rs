@@ -6,7 +6,8 @@
 
 use std::alloc::System;
 
-use smt::{Builder, Bytes, ThrowAway};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Bytes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -14,7 +15,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[test]
 fn a_small_rpc_costs_no_allocations_and_one_system_call_per_direction() {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
     let server = Builder::new()
         .identity(identity)

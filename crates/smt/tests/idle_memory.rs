@@ -7,8 +7,9 @@
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
+use smt::Builder;
+use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, ThrowAway};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -16,7 +17,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[test]
 fn a_session_that_rests_takes_little() {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
     let mut server = Builder::new()
         .identity(identity)

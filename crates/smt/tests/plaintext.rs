@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use smt::pki::EphemeralCa;
 use smt::plaintext::{PlaintextClient, PlaintextServer};
-use smt::{Builder, OpenError, ThrowAway};
+use smt::{Builder, OpenError};
 
 fn echo_plaintext() -> std::net::SocketAddr {
     let server = PlaintextServer::bind_blocking(Builder::new(), "127.0.0.1:0").unwrap();
@@ -31,7 +32,7 @@ fn plaintext_calls_are_answered() {
 
 #[test]
 fn a_plaintext_client_gets_nothing_from_an_encrypted_server() {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
     let server = Builder::new()
         .identity(identity)
@@ -53,7 +54,7 @@ fn a_plaintext_client_gets_nothing_from_an_encrypted_server() {
 
 #[test]
 fn an_encrypted_client_gets_nothing_from_a_plaintext_server() {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let outcome = Builder::new()
         .trust(authority.trust().unwrap())
         .server_name("localhost")
@@ -70,7 +71,7 @@ fn an_encrypted_client_gets_nothing_from_a_plaintext_server() {
 
 #[test]
 fn no_configuration_makes_an_encrypted_endpoint_speak_plaintext() {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let server = Builder::new()
         .identity(authority.server(&["localhost"]).unwrap())
         .configure(|config| config.version = 0xF1)

@@ -12,10 +12,8 @@ mod captures;
 use std::path::Path;
 
 use serde_json::Value;
-use smt_handshake::certificates::{
-    CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity,
-};
-use smt_sim::datacenter::Named;
+use smt_pki::{CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity};
+use smt_sim::lab::Named;
 
 fn main() {
     let folder = std::env::args().nth(1).expect("the folder to write to");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt perf loopback`: client and server as two processes on this host, with throw-away certificates.
+//! `smt perf loopback`: client and server as two processes on this host, with ephemeral certificates.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::tls_load::Tls;
 use super::{cpu, report};
 use crate::failure::Failure;
 use crate::own_process::OwnProcess;
-use crate::scratch::{Scratch, ThrowAwayFiles};
+use crate::scratch::{EphemeralFiles, Scratch};
 use crate::sockets::SocketArguments;
 
 /// Measure on this host: starts the server itself
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         cpu::pin(CLIENT_CORE)?;
     }
     let scratch = Scratch::new()?;
-    let files = scratch.throw_away()?;
+    let files = scratch.ephemeral()?;
     let server = |concurrency| {
         let api = arguments
             .server_api
@@ -97,7 +97,7 @@ struct TlsPair {
 }
 
 impl TlsPair {
-    fn start(arguments: &Arguments, files: &ThrowAwayFiles) -> Result<Self, Failure> {
+    fn start(arguments: &Arguments, files: &EphemeralFiles) -> Result<Self, Failure> {
         let server = OwnProcess::start(server_arguments(arguments, files, None))?;
         Ok(Self {
             client: Tls::new(server.address(), SERVER_NAME, &files.authority)?,
@@ -109,7 +109,7 @@ impl TlsPair {
 /// `api` is SMT's; without it the server speaks TLS.
 fn server_arguments(
     arguments: &Arguments,
-    files: &ThrowAwayFiles,
+    files: &EphemeralFiles,
     api: Option<Api>,
 ) -> Vec<OsString> {
     let path = |path: &Path| path.as_os_str().to_owned();
@@ -134,7 +134,7 @@ fn server_arguments(
     words
 }
 
-/// What the throw-away certificate says.
+/// What the ephemeral certificate says.
 const SERVER_NAME: &str = "localhost";
 const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use smt_record::Padding;
-use smt_sim::HostId;
+use smt_sim::net::HostId;
 use smt_sim::swarm::{Action, Case};
 
 use super::SCHEMA;

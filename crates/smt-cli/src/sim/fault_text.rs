@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use smt_sim::net::{FaultKind, LinkFault};
 use smt_sim::swarm::{Case, HostFault, HostFaultKind};
-use smt_sim::{FaultKind, LinkFault};
 use smt_wire::PacketType;
 
 use crate::time_span;
@@ -176,7 +176,7 @@ fn packet_type(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_sim::HostId;
+    use smt_sim::net::HostId;
 
     /// A case without faults.
     fn calm() -> Case {

@@ -2,10 +2,8 @@
 //! What came of a scenario, as a JSON object: with it a report can be made, and the run be had again.
 
 use serde::{Deserialize, Serialize};
-use smt_sim::datacenter::{
-    LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow, Transport,
-};
-use smt_sim::{SwitchPolicy, Topology};
+use smt_sim::lab::{LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow, Transport};
+use smt_sim::net::{SwitchPolicy, Topology};
 
 use super::SCHEMA;
 use crate::time_span;

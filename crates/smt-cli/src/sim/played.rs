@@ -114,8 +114,8 @@ impl Played {
     }
 }
 
-impl From<&smt_sim::check::Failure> for Finding {
-    fn from(failure: &smt_sim::check::Failure) -> Self {
+impl From<&smt_sim::swarm::check::Failure> for Finding {
+    fn from(failure: &smt_sim::swarm::check::Failure) -> Self {
         Self {
             checker: format!("{:?}", failure.checker),
             text: failure.text.clone(),

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 
 use clap::Args;
-use smt_sim::{CAPTURE_BYTES_MAX, Capture, CaptureTap, HostId, Tap, View};
+use smt_sim::net::{CAPTURE_BYTES_MAX, Capture, CaptureTap, HostId, Tap, View};
 
 use crate::failure::{Doing, Failure};
 use crate::size::Size;

@@ -2,13 +2,11 @@
 //! `smt sim report`: results of scenarios as one page, side by side.
 //!
 //! 1. Results are read, from files that `smt sim run --results` has written.
-//! 2. Each becomes a column of plots (`figures`), drawn as SVG (`plot`, `axis`); all plots of a row have one scale.
-//! 3. The page (`page`) contains all of it: it needs no network, no script, and is as dark as its reader wants it.
+//! 2. Each becomes a column of plots (`figures`); all plots of a row have one scale.
+//! 3. The page (`page`) contains all of it, drawn and written by `smt-report`.
 
-mod axis;
 mod figures;
 mod page;
-mod plot;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

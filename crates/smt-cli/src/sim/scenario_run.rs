@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use smt_sim::datacenter::{Named, Scenario, ScenarioFile, Standing, Transport, Watch, run_watched};
+use smt_sim::lab::{Named, Scenario, ScenarioFile, Standing, Transport, Watch, run_watched};
 
 use super::outcome::Outcome;
 use super::outcome_text;

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use clap::Args;
-use smt_sim::datacenter::{Named, ScenarioFile};
+use smt_sim::lab::{Named, ScenarioFile};
 
 use crate::failure::{Doing, Failure};
 

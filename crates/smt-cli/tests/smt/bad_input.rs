@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use smt::certificates::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
+use smt::pki::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
 
 use crate::program::{Files, Serving, command, smt};
 

@@ -254,7 +254,7 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
 
 /// Figures that only some runs have: what was asked for again, and by whom.
 #[test]
-fn what_was_cut_is_asked_for_by_pulls_and_told() {
+fn what_was_trimmed_is_asked_for_by_pulls_and_told() {
     let files = Files::empty();
     let shown = smt(&["sim", "run", "incast-ndp", "--show"]);
     let small = shown.text().replace("senders = 100 ", "senders = 20 ");
@@ -281,7 +281,7 @@ fn what_was_cut_is_asked_for_by_pulls_and_told() {
 fn those_who_lost_packets_together_do_not_repeat_them_together() {
     let files = Files::empty();
     let shown = smt(&["sim", "run", "incast-ndp", "--show"]);
-    let path = files.write("cut.toml", shown.text().replace("\"auto\"", "10_766"));
+    let path = files.write("trimmed.toml", shown.text().replace("\"auto\"", "10_766"));
     let figures = &outcome(&[&path, "--transport", "smt"])["figures"];
     assert_eq!(figures["asked_by_trimmed"], 0);
     assert!(figures["asked_by_timer"].as_u64().unwrap() > 100);

@@ -8,8 +8,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use smt_handshake::certificates::Validity;
-use smt_handshake::{Algorithms, ClientTls, ServerTls, ThrowAway, TlsProvider};
+use smt_handshake::{Algorithms, ClientTls, ServerTls, TlsProvider};
+use smt_pki::{EphemeralCa, Validity};
 use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
@@ -183,7 +183,7 @@ pub fn params(
 
 /// A client and a server that know each other, without client certificates.
 pub fn providers(client: &Algorithms, server: &Algorithms) -> (TlsProvider, TlsProvider) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let client_tls = ClientTls::new(authority.trust().unwrap());
     let server_tls = ServerTls::new(authority.server(&[NAME]).unwrap());
     (

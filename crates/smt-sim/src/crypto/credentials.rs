@@ -9,7 +9,7 @@ use rcgen::{
 };
 use smt_handshake::{Identity, Trust};
 
-use crate::packet::HostId;
+use crate::net::packet::HostId;
 
 /// An authority, and a certificate of it for each host.
 pub struct Credentials {

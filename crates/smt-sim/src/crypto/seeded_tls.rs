@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
-use smt_handshake::{ClientAuth, ClientTls, ServerTls, Sources, TlsProvider};
+use smt_handshake::{ClientAuth, ClientTls, EntropySources, ServerTls, TlsProvider};
 use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
 use smt_record::Suite;
 
 use super::credentials::{Credentials, DATE};
 use super::seeded_random::{SeededRandom, lend};
 use super::x25519::SeededX25519;
-use crate::packet::HostId;
+use crate::net::packet::HostId;
 use crate::random::Random;
 
 /// TLS 1.3 of one host, client and server, with certificates required on both sides.
@@ -31,7 +31,7 @@ impl SeededTls {
         let client = ClientTls::new(credentials.trust()).with_identity(identity.clone());
         let server =
             ServerTls::new(identity).with_client_auth(ClientAuth::Required(credentials.trust()));
-        let sources = Sources {
+        let sources = EntropySources {
             groups: vec![&SeededX25519],
             random: &SeededRandom,
             time: Arc::new(FixedDate),

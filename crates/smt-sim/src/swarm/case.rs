@@ -12,12 +12,12 @@ use smt_proto::{Config, PullOrder, Time};
 use smt_record::{KeyLimits, Padding, Suite};
 use smt_wire::PacketType;
 
-use crate::check::Sent;
-use crate::fault::{FaultKind, LinkFault};
-use crate::link::Link;
-use crate::packet::{HostId, wire_len};
-use crate::pairs::Pairs;
+use crate::net::fault::{FaultKind, LinkFault};
+use crate::net::link::Link;
+use crate::net::packet::{HostId, wire_len};
 use crate::random::Random;
+use crate::swarm::check::Sent;
+use crate::swarm::host_pairs::HostPairs;
 use faults::{GRAVE, GRAVE_ALONE};
 
 pub(super) use faults::SMALL_MEMORY_MAX;
@@ -52,7 +52,7 @@ pub struct Case {
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
     pub has_adversary: bool,
     /// Hosts between which a fault is so grave, or the plan so, that sessions may end.
-    pub may_end: Pairs,
+    pub may_end: HostPairs,
 }
 
 /// How a host pulls.
@@ -153,7 +153,7 @@ impl Case {
             trims_above: None,
             pulls: vec![None; hosts as usize],
             has_adversary: false,
-            may_end: Pairs::default(),
+            may_end: HostPairs::default(),
         };
         case.draw_plan(&mut random);
         let mut kinds = FaultKind::ALL.to_vec();

@@ -7,8 +7,8 @@ use smt_record::Padding;
 use smt_wire::PacketType;
 
 use super::events::Events;
-use crate::adversary::Move;
-use crate::fault::{FaultKind, Strikes};
+use crate::net::adversary::Move;
+use crate::net::fault::{FaultKind, Strikes};
 
 /// Names of what was reached, with the number of runs that did.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -4,7 +4,7 @@
 use smt_proto::Statistics;
 
 use super::player::Player;
-use crate::smt_host::SmtHost;
+use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
 pub(super) struct Events([(&'static str, bool); 9]);
@@ -19,7 +19,7 @@ impl Events {
         REPLY_TOO_LARGE,
         MEMORY_REFUSAL,
         TRIMMED,
-        CUT_ASKED,
+        TRIMMED_ASKED,
         BUNDLE,
     ];
 
@@ -40,7 +40,7 @@ impl Events {
             (REPLY_TOO_LARGE, sum(|player| player.replies_too_large) > 0),
             (MEMORY_REFUSAL, statistic(|s| s.memory_refusals) > 0),
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
-            (CUT_ASKED, statistic(|s| s.trimmed_asked) > 0),
+            (TRIMMED_ASKED, statistic(|s| s.trimmed_asked) > 0),
             (BUNDLE, statistic(|s| s.bundles_sent) > 0),
         ])
     }
@@ -59,5 +59,5 @@ const TOO_LARGE: &str = "message too long for its receiver";
 const REPLY_TOO_LARGE: &str = "reply too long for its caller";
 const MEMORY_REFUSAL: &str = "memory refusal";
 const TRIMMED: &str = "packet trimmed";
-const CUT_ASKED: &str = "trimmed packet asked for";
+const TRIMMED_ASKED: &str = "trimmed packet asked for";
 const BUNDLE: &str = "bundle";

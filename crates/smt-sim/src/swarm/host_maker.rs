@@ -12,11 +12,11 @@ use smt_record::KeyLog;
 
 use super::case::{Case, Pulls};
 use super::player::{Hosts, Player};
-use crate::check::{CheckedCipher, SealBook};
 use crate::crypto::{Credentials, SeededTls};
-use crate::packet::HostId;
+use crate::net::packet::HostId;
+use crate::net::smt_host::SmtHost;
 use crate::random::Random;
-use crate::smt_host::SmtHost;
+use crate::swarm::check::{CheckedCipher, SealBook};
 
 /// What hosts are made of.
 pub(super) struct HostMaker<'a> {

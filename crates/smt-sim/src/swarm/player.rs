@@ -17,11 +17,11 @@ use smt_proto::{
 use smt_wire::{AbortCode, SessionIndex};
 
 use super::case::Action;
-use crate::check::{Checker, Content, Failure, Outcome, Received, Report};
 use crate::crypto::Credentials;
-use crate::packet::HostId;
+use crate::net::packet::HostId;
+use crate::net::smt_host::Application;
 use crate::random::Random;
-use crate::smt_host::Application;
+use crate::swarm::check::{Checker, Content, Failure, Outcome, Received, Report};
 
 /// The application of a host.
 pub(super) struct Player {

@@ -17,17 +17,17 @@ use super::events::Events;
 use super::host_maker::HostMaker;
 use super::player::Player;
 use super::trace::{Trace, TraceTap};
-use crate::adversary::{Adversary, Spoofed};
-use crate::check::bounds::MemoryBound;
-use crate::check::repetition::{Repetition, RepetitionTap};
-use crate::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
-use crate::fault::{FaultKind, FaultyLinks, Strikes};
-use crate::network::{Network, Tap};
-use crate::packet::HostId;
+use crate::net::adversary::{Adversary, Spoofed};
+use crate::net::fault::{FaultKind, FaultyLinks, Strikes};
+use crate::net::network::{Network, Tap};
+use crate::net::packet::HostId;
+use crate::net::smt_host::SmtHost;
+use crate::net::topology::Topology;
+use crate::net::world::World;
 use crate::random::Random;
-use crate::smt_host::SmtHost;
-use crate::topology::Topology;
-use crate::world::World;
+use crate::swarm::check::bounds::MemoryBound;
+use crate::swarm::check::repetition::{Repetition, RepetitionTap};
+use crate::swarm::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
 
 /// What came of a case.
 #[derive(Clone, Debug)]

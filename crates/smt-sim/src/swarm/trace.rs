@@ -10,8 +10,8 @@ use smt_proto::Time;
 use smt_wire::SessionIndex;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::network::Tap;
-use crate::packet::{HostId, Packet, packets_of};
+use crate::net::network::Tap;
+use crate::net::packet::{HostId, Packet, packets_of};
 
 /// What is known of all packets.
 pub(super) struct Trace {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use smt_sim::HostId;
+use smt_sim::net::HostId;
 
 use crate::support::hoard::{Alive, Hoard};
 use crate::support::visitor::{Plan, Visitor};

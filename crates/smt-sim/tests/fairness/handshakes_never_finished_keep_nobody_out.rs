@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use smt_sim::World;
+use smt_sim::net::World;
 
 use crate::support::flood::Flood;
 use crate::support::hoard::{Alive, Hoard};

@@ -49,15 +49,16 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_handshake::{ClientAuth, Group, KeyEnds, RegisteredKey, ThrowAway, Trust};
+    use crate::pki::EphemeralCa;
+    use smt_handshake::{ClientAuth, Group, KeyEnds, RegisteredKey, Trust};
     use smt_record::Suite;
 
     fn trust() -> Trust {
-        ThrowAway::new().unwrap().trust().unwrap()
+        EphemeralCa::new().unwrap().trust().unwrap()
     }
 
     fn server() -> Builder {
-        Builder::new().identity(ThrowAway::new().unwrap().server(&["a"]).unwrap())
+        Builder::new().identity(EphemeralCa::new().unwrap().server(&["a"]).unwrap())
     }
 
     fn key() -> RegisteredKey {
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn options_of_tls_beside_a_registered_key_are_refused_on_both_sides() {
         let with_key = || Builder::new().registered_key(key());
-        let identity = ThrowAway::new().unwrap().server(&["a"]).unwrap();
+        let identity = EphemeralCa::new().unwrap().server(&["a"]).unwrap();
         let options = [
             with_key().identity(identity),
             with_key().trust(trust()),

@@ -6,12 +6,12 @@ use smt_wire::Shard;
 
 use super::timing::PUT_OFF;
 use super::*;
-use crate::ThrowAway;
 use crate::builder::Builder;
+use crate::pki::EphemeralCa;
 
 /// The state of a client, and the other end of its network.
 fn state() -> (EndpointState, MemoryCarrier) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let builder = Builder::new().trust(authority.trust().unwrap());
     let endpoint = builder
         .endpoint_parts(false)

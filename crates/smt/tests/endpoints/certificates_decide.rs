@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use smt::certificates::{CertificatePlan, Validity};
-use smt::{Builder, CertificateText, ClientAuth, OpenError, ThrowAway, blocking};
+use smt::pki::{CertificatePlan, CertificateText, EphemeralCa, Validity};
+use smt::{Builder, ClientAuth, OpenError, blocking};
 
 use crate::support::{Credentials, assert_echo, echo, serve};
 
@@ -97,7 +97,7 @@ fn a_client_without_a_certificate_is_let_in_if_it_is_optional() {
 fn a_client_of_another_authority_is_refused() {
     let credentials = Credentials::new();
     let trust = credentials.authority().trust().unwrap();
-    let stranger = ThrowAway::new().unwrap().client("mallory").unwrap();
+    let stranger = EphemeralCa::new().unwrap().client("mallory").unwrap();
     for auth in [
         ClientAuth::Required(trust.clone()),
         ClientAuth::Optional(trust),

@@ -13,18 +13,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, Bytes, Request, ThrowAway, blocking};
+use smt::pki::EphemeralCa;
+use smt::{Builder, Bytes, Request, blocking};
 
 /// An authority, and builders for those who believe it.
 #[derive(Clone)]
-pub(crate) struct Credentials(Arc<ThrowAway>);
+pub(crate) struct Credentials(Arc<EphemeralCa>);
 
 impl Credentials {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(ThrowAway::new().unwrap()))
+        Self(Arc::new(EphemeralCa::new().unwrap()))
     }
 
-    pub(crate) fn authority(&self) -> &ThrowAway {
+    pub(crate) fn authority(&self) -> &EphemeralCa {
         &self.0
     }
 

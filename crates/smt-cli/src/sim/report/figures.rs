@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The plots of a report: what is drawn of each outcome, and the scale that all of a row share.
 
-use super::axis::Axis;
-use super::plot::{Line, Plot};
+use smt_report::{Axis, Line, Plot};
+
 use crate::sim::outcome::{Outcome, Row, SampleTold};
 
-/// A row of plots, one for each outcome.
-pub(super) struct Figure {
+/// Plots side by side, one for each outcome.
+pub(super) struct PlotRow {
     pub(super) title: &'static str,
     /// How to read it.
     pub(super) caption: &'static str,
     pub(super) plots: Vec<Plot>,
 }
 
-impl Figure {
+impl PlotRow {
     /// All rows of a page.
     pub(super) fn all(outcomes: &[Outcome]) -> [Self; 3] {
         [slowdown(outcomes), queues(outcomes), goodput(outcomes)]
@@ -21,7 +21,7 @@ impl Figure {
 }
 
 /// Steps over the messages from the shortest to the longest, as in the Homa papers.
-fn slowdown(outcomes: &[Outcome]) -> Figure {
+fn slowdown(outcomes: &[Outcome]) -> PlotRow {
     let worst = |outcome: &Outcome| most(outcome.curve.iter().map(|row| row.p99));
     // What is sent on a stream that knows its path can be faster than what was sent first, alone.
     let medians = outcomes.iter().flat_map(|outcome| &outcome.curve);
@@ -35,11 +35,11 @@ fn slowdown(outcomes: &[Outcome]) -> Figure {
         ),
         y: y.clone(),
         lines: vec![
-            steps("p99", &outcome.curve, |row| row.p99),
-            steps("p50", &outcome.curve, |row| row.p50),
+            steps(0, "p99", &outcome.curve, |row| row.p99),
+            steps(1, "p50", &outcome.curve, |row| row.p50),
         ],
     };
-    Figure {
+    PlotRow {
         title: "Slowdown by message size",
         caption: "Time of a message over that of the same message alone; the 99th percentile and the median. From left to \
                   right all messages by size: each takes the same room.",
@@ -47,7 +47,7 @@ fn slowdown(outcomes: &[Outcome]) -> Figure {
     }
 }
 
-fn queues(outcomes: &[Outcome]) -> Figure {
+fn queues(outcomes: &[Outcome]) -> PlotRow {
     let longest =
         |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queue_longest_bytes));
     let total = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queued_bytes));
@@ -56,8 +56,9 @@ fn queues(outcomes: &[Outcome]) -> Figure {
         .map(|outcome| longest(outcome).max(total(outcome)));
     let y = Axis::linear("KB", most(highest));
     let plot = |outcome: &Outcome| {
-        let line = |name: &str, of: fn(&SampleTold) -> u64| Line {
+        let line = |color, name: &str, of: fn(&SampleTold) -> u64| Line {
             name: name.to_owned(),
+            color,
             points: outcome
                 .samples
                 .iter()
@@ -69,12 +70,12 @@ fn queues(outcomes: &[Outcome]) -> Figure {
             x: time(outcome),
             y: y.clone(),
             lines: vec![
-                line("longest", |sample| sample.queue_longest_bytes),
-                line("all", |sample| sample.queued_bytes),
+                line(0, "longest", |sample| sample.queue_longest_bytes),
+                line(1, "all", |sample| sample.queued_bytes),
             ],
         }
     };
-    Figure {
+    PlotRow {
         title: "Queues over time",
         caption: "The longest queue that any port of a switch has had since the sample before, and the bytes in all queues of \
                   all switches at that time.",
@@ -82,7 +83,7 @@ fn queues(outcomes: &[Outcome]) -> Figure {
     }
 }
 
-fn goodput(outcomes: &[Outcome]) -> Figure {
+fn goodput(outcomes: &[Outcome]) -> PlotRow {
     let link = |outcome: &Outcome| outcome.link_bits_per_s as f64 / 1e9;
     let y = Axis::linear("Gb/s", most(outcomes.iter().map(link)));
     let plot = |outcome: &Outcome| Plot {
@@ -90,11 +91,11 @@ fn goodput(outcomes: &[Outcome]) -> Figure {
         x: time(outcome),
         y: y.clone(),
         lines: vec![
-            rates("messages", outcome, |sample| sample.arrived_bytes),
-            rates("links", outcome, |sample| sample.carried_bytes),
+            rates(0, "messages", outcome, |sample| sample.arrived_bytes),
+            rates(1, "links", outcome, |sample| sample.carried_bytes),
         ],
     };
-    Figure {
+    PlotRow {
         title: "Goodput over time",
         caption: "What arrives at a host on average, or at the receiver of an incast: payload of messages, and all that \
                   its link carries. A message counts when its last byte is there, so there are peaks; they are cut at \
@@ -104,7 +105,7 @@ fn goodput(outcomes: &[Outcome]) -> Figure {
 }
 
 /// Times in milliseconds and Gb/s of a host.
-fn rates(name: &str, outcome: &Outcome, of: fn(&SampleTold) -> u64) -> Line {
+fn rates(color: usize, name: &str, outcome: &Outcome, of: fn(&SampleTold) -> u64) -> Line {
     // All messages of an incast go to one host, and are of like size.
     let (hosts, together) = match outcome.rounds.is_empty() {
         true => (outcome.hosts.max(1), SAMPLES_TOGETHER),
@@ -123,12 +124,13 @@ fn rates(name: &str, outcome: &Outcome, of: fn(&SampleTold) -> u64) -> Line {
     };
     Line {
         name: name.to_owned(),
+        color,
         points: outcome.samples.chunks(together).map(rate).collect(),
     }
 }
 
 /// A level for each row, as wide as the row has messages.
-fn steps(name: &str, rows: &[Row], of: fn(&Row) -> f64) -> Line {
+fn steps(color: usize, name: &str, rows: &[Row], of: fn(&Row) -> f64) -> Line {
     let total: u64 = rows.iter().map(|row| row.messages).sum();
     let mut before = 0;
     let mut points = Vec::new();
@@ -140,6 +142,7 @@ fn steps(name: &str, rows: &[Row], of: fn(&Row) -> f64) -> Line {
     }
     Line {
         name: name.to_owned(),
+        color,
         points,
     }
 }
@@ -186,6 +189,8 @@ fn kilobytes(bytes: u64) -> f64 {
     bytes as f64 / 1e3
 }
 
+/// Lines of a plot, each with a colour of its own.
+pub(super) const COLORS: usize = 2;
 /// Long messages arrive all at once: a tenth of the samples shows more.
 const SAMPLES_TOGETHER: usize = 10;
 
@@ -205,12 +210,12 @@ mod tests {
 
     #[test]
     fn a_row_is_as_wide_as_it_has_messages() {
-        let line = steps("", &[row(1, 30, 2.0), row(9, 10, 5.0)], |row| row.p99);
+        let line = steps(0, "", &[row(1, 30, 2.0), row(9, 10, 5.0)], |row| row.p99);
         assert_eq!(
             line.points,
             [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]
         );
-        assert!(steps("", &[], |row| row.p99).points.is_empty());
+        assert!(steps(0, "", &[], |row| row.p99).points.is_empty());
     }
 
     #[test]

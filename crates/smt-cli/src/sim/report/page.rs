@@ -1,94 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The page around the plots: a column for each outcome, then tables of figures and parameters.
 
-use super::figures::Figure;
+use smt_report::{Figure, Page, Plot, Table};
+
+use super::figures::{COLORS, PlotRow};
 use crate::sim::outcome::{Outcome, Row};
 use crate::sim::outcome_text;
 
 /// All of it.
 pub(super) fn html(outcomes: &[Outcome]) -> String {
-    let mut body: String = outcomes.iter().map(warnings).collect();
-    for figure in Figure::all(outcomes) {
-        body.push_str(&section(&figure, outcomes));
-    }
-    body.push_str(&format!(
-        "<h2>Figures</h2>\n{}",
-        table(outcomes, &figures(outcomes))
-    ));
-    body.push_str(&format!(
-        "<h2>Parameters</h2>\n{}",
-        table(outcomes, &parameters(outcomes))
-    ));
     let titles: Vec<String> = outcomes.iter().map(Outcome::title).collect();
-    let title = escaped(&titles.join("; "));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>SMT simulation: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>SMT simulation</h1>\n{body}</body>\n</html>\n"
-    )
-}
-
-/// So that text is text.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            letter => out.push(letter),
+    let title = format!("SMT simulation: {}", titles.join("; "));
+    let mut page = Page::new(&title, "SMT simulation", COLORS);
+    for outcome in outcomes {
+        // Before everything that must not be believed, or not for what it was asked to be.
+        for why in [&outcome.percentiles_invalid, &outcome.load_missed]
+            .into_iter()
+            .flatten()
+        {
+            page.add_warning(&format!("{}: {why}", outcome.title()));
         }
     }
-    out
-}
-
-/// Before everything that must not be believed, or not for what it was asked to be.
-fn warnings(outcome: &Outcome) -> String {
-    let why = [&outcome.percentiles_invalid, &outcome.load_missed];
-    let told = why.into_iter().flatten().map(|why| {
-        let text = format!("{}: {why}", outcome.title());
-        format!("<p><strong>{}</strong></p>\n", escaped(&text))
-    });
-    told.collect()
-}
-
-fn section(figure: &Figure, outcomes: &[Outcome]) -> String {
-    let mut section = format!(
-        "<h2>{}</h2>\n<p>{}</p>\n<div class=\"row\">\n",
-        figure.title, figure.caption
-    );
-    for (plot, outcome) in figure.plots.iter().zip(outcomes) {
-        section.push_str(&format!(
-            "<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n",
-            escaped(&outcome.title()),
-            plot.svg()
-        ));
+    for row in PlotRow::all(outcomes) {
+        let figure = |(plot, title): (&Plot, &String)| Figure {
+            caption: Some(title.clone()),
+            svg: plot.svg(),
+        };
+        let figures: Vec<Figure> = row.plots.iter().zip(&titles).map(figure).collect();
+        page.add_figures(row.title, Some(row.caption), &figures);
     }
-    section + "</div>\n"
+    for (heading, rows) in [
+        ("Figures", figures(outcomes)),
+        ("Parameters", parameters(outcomes)),
+    ] {
+        let table = Table {
+            corner: String::new(),
+            columns: titles.clone(),
+            rows,
+        };
+        page.add_table(heading, &table);
+    }
+    page.html()
 }
 
 /// Names and a value for each outcome.
 type Lines = Vec<(String, Vec<String>)>;
-
-fn table(outcomes: &[Outcome], lines: &Lines) -> String {
-    let cells = |tag: &str, values: &mut dyn Iterator<Item = &String>| {
-        let cell = |value: &String| format!("<{tag}>{}</{tag}>", escaped(value));
-        values.map(cell).collect::<String>()
-    };
-    let titles: Vec<String> = outcomes.iter().map(Outcome::title).collect();
-    let mut table = format!(
-        "<div class=\"table\"><table>\n<tr><td></td>{}</tr>\n",
-        cells("th", &mut titles.iter())
-    );
-    for (name, values) in lines {
-        let (name, values) = (escaped(name), cells("td", &mut values.iter()));
-        table.push_str(&format!("<tr><th>{name}</th>{values}</tr>\n"));
-    }
-    table + "</table></div>\n"
-}
 
 fn figures(outcomes: &[Outcome]) -> Lines {
     let line = |name: &str, of: &dyn Fn(&Outcome) -> String| {
@@ -188,32 +144,4 @@ fn parameters(outcomes: &[Outcome]) -> Lines {
     lines.push(line("command", |outcome| &outcome.command));
     lines.push(line("version", |outcome| &outcome.version));
     lines
-}
-
-/// Dark text on light ground, or the other way round, as the reader's system is set. The two colours differ in
-/// lightness too, for those who do not see red.
-const STYLE: &str = "\
-:root { color-scheme: light dark; --ground: #fff; --text: #222; --faint: #ddd; --c0: #c0392b; --c1: #1f77b4; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #16181c; --text: #ddd; --faint: #383c44; --c0: #ff8a75; --c1: #6fb7ff; }
-}
-body { margin: 1.5rem; background: var(--ground); color: var(--text); font: 15px/1.4 system-ui, sans-serif; }
-h1, h2 { font-weight: 600; } h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-p { max-width: 60rem; }
-.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); gap: 1rem; max-width: 110rem; }
-figure { margin: 0; max-width: 44rem; } figcaption { font-weight: 600; margin-bottom: .3rem; }
-svg { width: 100%; height: auto; } svg text { fill: var(--text); font-size: 11px; }
-svg path { fill: none; } .grid { stroke: var(--faint); } .frame { stroke: var(--text); }
-.line { stroke-width: 1.6; stroke-linejoin: round; } .c0 { stroke: var(--c0); } .c1 { stroke: var(--c1); }
-.table { overflow-x: auto; } table { border-collapse: collapse; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--faint); }
-td { max-width: 28rem; overflow-wrap: anywhere; }
-";
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn text_stays_text() {
-        assert_eq!(super::escaped("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
-    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use smt_proto::Time;
 
 use super::{Case, HostFault, HostFaultKind};
-use crate::fault::{FaultKind, LinkFault};
-use crate::packet::HostId;
+use crate::net::fault::{FaultKind, LinkFault};
+use crate::net::packet::HostId;
 use crate::random::Random;
 use smt_wire::PacketType;
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use smt_proto::Config;
 
 use super::{Action, Case, Planned, SMALL_MEMORY_MAX};
-use crate::check::{Content, Sent};
-use crate::packet::HostId;
+use crate::net::packet::HostId;
 use crate::random::Random;
+use crate::swarm::check::{Content, Sent};
 
 impl Case {
     pub(super) fn draw_plan(&mut self, random: &mut Random) {

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::Run;
-use crate::check::bounds::{self, QUIET};
-use crate::packet::HostId;
-use crate::world::Host;
+use crate::net::packet::HostId;
+use crate::net::world::Host;
+use crate::swarm::check::bounds::{self, QUIET};
 
 impl Run<'_> {
     /// Without messages nothing is held, and nothing happens.

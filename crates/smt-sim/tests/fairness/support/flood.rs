@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::Time;
-use smt_sim::{Burst, Host, HostId, Packet};
+use smt_sim::net::{Burst, Host, HostId, Packet};
 use smt_wire::{Handshake, SessionIndex};
 
 use super::SERVER;

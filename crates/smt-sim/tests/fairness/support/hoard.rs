@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{Config, Time};
-use smt_sim::{Burst, Host, HostId, Machine, Packet, SmtHost};
+use smt_sim::net::{Burst, Host, HostId, Machine, Packet, SmtHost};
 use smt_wire::{Body, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};
 
 use super::hoarder::Hoarder;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::{Endpoint, Event, OneWayOutcome, RpcId, Time};
-use smt_sim::{Application, SmtHost};
+use smt_sim::net::{Application, SmtHost};
 use smt_wire::SessionIndex;
 
 use super::SERVER;

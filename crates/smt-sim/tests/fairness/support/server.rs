@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use smt_proto::{Endpoint, Event, Time};
-use smt_sim::Application;
+use smt_sim::net::Application;
 
 pub(crate) struct Server;
 

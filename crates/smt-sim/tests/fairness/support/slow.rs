@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use smt_proto::Time;
-use smt_sim::{HostId, LinkRule, Packet};
+use smt_sim::net::{HostId, LinkRule, Packet};
 use smt_wire::{MessageId, SessionIndex};
 
 pub(crate) struct Slow {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::{CloseCode, ConnectId, Endpoint, Event, RpcId, SessionEnd, Time};
-use smt_sim::Application;
+use smt_sim::net::Application;
 use smt_wire::SessionIndex;
 
 use super::SERVER;

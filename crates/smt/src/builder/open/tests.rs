@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::*;
-use crate::{ErrorKind, ThrowAway};
+use crate::ErrorKind;
+use crate::pki::EphemeralCa;
 #[cfg(feature = "tokio")]
 use smt_carrier::{ReceiveError, Received, SendError, Transmit, Wait};
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
 fn server() -> (blocking::Server, impl Fn() -> Builder) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["server"]).unwrap();
     let server = Builder::new().identity(identity);
     let client = move || {
@@ -159,7 +160,7 @@ type Caller = std::thread::JoinHandle<Result<bytes::Bytes, crate::Error>>;
 /// A server of tasks over such a socket, a request that it has, and its caller.
 #[cfg(feature = "tokio")]
 async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
-    let authority = ThrowAway::new().unwrap();
+    let authority = EphemeralCa::new().unwrap();
     let builder = Builder::new().identity(authority.server(&["server"]).unwrap());
     let udp = builder.udp.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let mut bound_socket = BoundSocket::socket(udp);

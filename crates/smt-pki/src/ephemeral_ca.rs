@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Certificates that live as long as the process: for tests, examples and a quick start.
+//!
+//! Flow: 1. [`EphemeralCa::new`] makes an authority whose key nothing stores  2. it issues server
+//! and client identities  3. both sides take [`EphemeralCa::trust`].
+//! Not for production: the authority dies with the process, so no other process can trust it
+//! unless it is given the certificate. See `authority.rs` for authorities that are kept.
+
+use smt_handshake::{Identity, Trust};
+
+use crate::authority::CertificateAuthority;
+use crate::error::MakeCertificateError;
+use crate::plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Validity};
+
+/// An authority and what it issues, all in memory.
+#[derive(Debug)]
+pub struct EphemeralCa {
+    authority: CertificateAuthority,
+}
+
+impl EphemeralCa {
+    /// Makes the authority.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
+    pub fn new() -> Result<Self, MakeCertificateError> {
+        // Longer than any leaf, which may not outlive its authority.
+        let validity = Validity::days(2 * DAYS_DEFAULT)?;
+        // A name of its own: else peers of two of them would report a bad signature, which sounds
+        // like damage, and not an unknown issuer.
+        let mut random = [0; 4];
+        aws_lc_rs::rand::fill(&mut random).map_err(|_| rcgen::Error::RingUnspecified)?;
+        let name = format!("throw-away authority {:08x}", u32::from_be_bytes(random));
+        let authority = CertificateAuthority::new(&name, validity, KeyKind::default())?;
+        Ok(Self { authority })
+    }
+
+    /// An identity for a server that clients call by these names (DNS, IP addresses or URIs).
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] if there is no name, or one is none.
+    pub fn server(&self, names: &[&str]) -> Result<Identity, MakeCertificateError> {
+        self.identity(&CertificatePlan::server(names)?)
+    }
+
+    /// An identity for a client with this name as subject.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
+    pub fn client(&self, common_name: &str) -> Result<Identity, MakeCertificateError> {
+        self.identity(&CertificatePlan::client(common_name)?)
+    }
+
+    /// An identity as planned.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] as [`CertificateAuthority::issue`].
+    pub fn identity(&self, plan: &CertificatePlan) -> Result<Identity, MakeCertificateError> {
+        let issued = self.authority.issue(plan)?;
+        let identity =
+            Identity::from_pem(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes())?;
+        Ok(identity)
+    }
+
+    /// Trust in this authority, for the peers of what it issues.
+    ///
+    /// # Errors
+    /// None in practice: the certificate was made here.
+    pub fn trust(&self) -> Result<Trust, MakeCertificateError> {
+        Ok(Trust::roots_from_pem(
+            self.authority.certificate_pem().as_bytes(),
+        )?)
+    }
+
+    /// The authority itself, to issue PEM or to write its certificate to a file.
+    pub fn authority(&self) -> &CertificateAuthority {
+        &self.authority
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Certificates for SMT: for a private authority of a cluster, for tests and examples.
+//!
+//! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
+//! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
+//! - [`CertificateText`] is what a certificate says, in words.
+//!
+//! ```
+//! use smt_handshake::{ClientTls, ServerTls};
+//! use smt_pki::EphemeralCa;
+//!
+//! let authority = EphemeralCa::new()?;
+//! let server = ServerTls::new(authority.server(&["localhost"])?).build()?;
+//! let client = ClientTls::new(authority.trust()?).build()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not here: whom an endpoint trusts and what it proves to be (`smt-handshake`).
+
+#![forbid(unsafe_code)]
+
+mod authority;
+mod ephemeral_ca;
+mod error;
+pub mod limits;
+mod plan;
+mod text;
+
+pub use authority::{CertificateAuthority, IssuedCertificate};
+pub use ephemeral_ca::EphemeralCa;
+pub use error::MakeCertificateError;
+pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
+pub use text::CertificateText;

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a certificate says, in words, for people who look for the reason of a refusal.
+//!
+//! Flow: 1. take a certificate in DER, or all of a PEM text  2. read subject, names, dates,
+//! issuer, key and fingerprint  3. `Display` prints them, one per line.
+//! Not here: any judgement whether it is to be trusted.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use smt_handshake::{CredentialError, Pem};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::oid_registry::{
+    OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_NIST_EC_P521,
+    OID_PKCS1_RSAENCRYPTION, OID_SIG_ED25519,
+};
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::SubjectPublicKeyInfo;
+
+/// A certificate's content in words.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CertificateText {
+    /// Subject, e.g. `CN=a.example`.
+    pub subject: String,
+    /// Issuer, e.g. `CN=cluster authority`.
+    pub issuer: String,
+    /// Subject alternative names: DNS names, IP addresses and URIs as such, others with their
+    /// kind.
+    pub names: Vec<String>,
+    /// First moment of validity, UTC.
+    pub not_before: String,
+    /// Last moment of validity, UTC.
+    pub not_after: String,
+    /// The same in Unix seconds, to compare with a clock.
+    pub not_after_s: i64,
+    /// Whether it may sign others.
+    pub is_authority: bool,
+    /// What it may be used for, e.g. `server, client`; `any` if it does not say.
+    pub purposes: String,
+    /// Kind of the public key, e.g. `ECDSA P-256`.
+    pub key_kind: String,
+    /// SHA-256 of the DER, lower-case hex.
+    pub fingerprint: String,
+}
+
+impl CertificateText {
+    /// All certificates of a PEM text, in order; at least one.
+    ///
+    /// # Errors
+    /// [`CredentialError`] says what was found instead, or what cannot be parsed.
+    pub fn from_pem(pem: &[u8]) -> Result<Vec<Self>, CredentialError> {
+        let certificates = Pem::text("the given text", pem).certificates()?;
+        certificates
+            .iter()
+            .map(|certificate| Self::from_der(certificate))
+            .collect()
+    }
+
+    /// A certificate in DER.
+    ///
+    /// # Errors
+    /// [`CredentialError::BadCertificate`] if it is none.
+    pub fn from_der(der: &[u8]) -> Result<Self, CredentialError> {
+        let (_, certificate) =
+            X509Certificate::from_der(der).map_err(|error| CredentialError::BadCertificate {
+                place: "the given bytes".to_owned(),
+                reason: error.to_string(),
+            })?;
+        let validity = certificate.validity();
+        Ok(Self {
+            // Control characters never reach a terminal.
+            subject: certificate.subject().to_string().escape_debug().to_string(),
+            issuer: certificate.issuer().to_string().escape_debug().to_string(),
+            names: names(&certificate),
+            not_before: validity.not_before.to_string(),
+            not_after: validity.not_after.to_string(),
+            not_after_s: validity.not_after.timestamp(),
+            is_authority: certificate.is_ca(),
+            purposes: purposes(&certificate),
+            key_kind: key_kind(certificate.public_key()),
+            fingerprint: hex(digest(&SHA256, der).as_ref()),
+        })
+    }
+}
+
+impl fmt::Display for CertificateText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = if self.names.is_empty() {
+            "none".to_owned()
+        } else {
+            self.names.join(", ")
+        };
+        writeln!(f, "subject      {}", self.subject)?;
+        writeln!(f, "names        {names}")?;
+        writeln!(f, "issuer       {}", self.issuer)?;
+        writeln!(f, "not before   {}", self.not_before)?;
+        writeln!(f, "not after    {}", self.not_after)?;
+        writeln!(
+            f,
+            "authority    {}",
+            if self.is_authority { "yes" } else { "no" }
+        )?;
+        writeln!(f, "purposes     {}", self.purposes)?;
+        writeln!(f, "key          {}", self.key_kind)?;
+        write!(f, "fingerprint  sha256 {}", self.fingerprint)
+    }
+}
+
+fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = certificate.subject_alternative_name() else {
+        return Vec::new();
+    };
+    extension.value.general_names.iter().map(name).collect()
+}
+
+fn name(name: &GeneralName<'_>) -> String {
+    match name {
+        GeneralName::DNSName(text) | GeneralName::URI(text) => text.escape_debug().to_string(),
+        GeneralName::IPAddress(bytes) => ip(bytes).unwrap_or_else(|| name.to_string()),
+        other => other.to_string().escape_debug().to_string(),
+    }
+}
+
+fn ip(bytes: &[u8]) -> Option<String> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    let v6 = <[u8; 16]>::try_from(bytes).map(IpAddr::from);
+    v4.or(v6).ok().map(|address| address.to_string())
+}
+
+fn purposes(certificate: &X509Certificate<'_>) -> String {
+    let Ok(Some(extension)) = certificate.extended_key_usage() else {
+        return "any".to_owned();
+    };
+    let usage = extension.value;
+    let known = [
+        (usage.any, "any"),
+        (usage.server_auth, "server"),
+        (usage.client_auth, "client"),
+    ];
+    let words: Vec<&str> = known
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, word)| *word)
+        .collect();
+    if words.is_empty() {
+        "neither server nor client".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
+    let algorithm = &key.algorithm.algorithm;
+    if *algorithm == OID_SIG_ED25519 {
+        return "Ed25519".to_owned();
+    }
+    if *algorithm == OID_PKCS1_RSAENCRYPTION {
+        let bits = key.parsed().map_or(0, |key| key.key_size());
+        return format!("RSA {bits}");
+    }
+    if *algorithm != OID_KEY_TYPE_EC_PUBLIC_KEY {
+        return algorithm.to_id_string();
+    }
+    let curve = key
+        .algorithm
+        .parameters
+        .as_ref()
+        .and_then(|any| any.as_oid().ok());
+    match curve {
+        Some(curve) if curve == OID_EC_P256 => "ECDSA P-256".to_owned(),
+        Some(curve) if curve == OID_NIST_EC_P384 => "ECDSA P-384".to_owned(),
+        Some(curve) if curve == OID_NIST_EC_P521 => "ECDSA P-521".to_owned(),
+        Some(curve) => format!("ECDSA {}", curve.to_id_string()),
+        None => "ECDSA".to_owned(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::CertificateAuthority;
+    use crate::plan::{CertificatePlan, KeyKind, Validity};
+
+    mod from_pem {
+        use super::*;
+
+        #[test]
+        fn all_of_a_chain_is_described() {
+            let validity = Validity::days(400).unwrap();
+            let authority = CertificateAuthority::new("root", validity, KeyKind::Ed25519).unwrap();
+            let leaf = authority
+                .issue(&CertificatePlan::server(&["a.example"]).unwrap())
+                .unwrap();
+            let chain = leaf.certificate_pem + authority.certificate_pem();
+            let [leaf, root] = &CertificateText::from_pem(chain.as_bytes()).unwrap()[..] else {
+                panic!("two certificates")
+            };
+            assert_eq!(
+                (leaf.subject.as_str(), leaf.issuer.as_str()),
+                ("CN=a.example", "CN=root")
+            );
+            assert_eq!(
+                (leaf.is_authority, leaf.purposes.as_str()),
+                (false, "server")
+            );
+            assert_eq!((root.is_authority, root.purposes.as_str()), (true, "any"));
+            assert_eq!(root.key_kind, "Ed25519");
+            assert!(root.not_after_s > leaf.not_after_s);
+            assert_ne!(root.fingerprint, leaf.fingerprint);
+            assert_eq!(root.fingerprint.len(), 64);
+        }
+    }
+
+    mod from_der {
+        use super::*;
+
+        #[test]
+        fn garbage_is_refused() {
+            for bytes in [&[][..], &[0x30], &[0x30, 0x03, 1, 2, 3], &[0xFF; 300]] {
+                assert!(CertificateText::from_der(bytes).is_err());
+            }
+        }
+    }
+
+    mod display {
+        use super::*;
+
+        #[test]
+        fn one_line_for_each_field() {
+            let validity = Validity::days(2).unwrap();
+            let authority =
+                CertificateAuthority::new("root", validity, KeyKind::EcdsaP256).unwrap();
+            let texts = CertificateText::from_pem(authority.certificate_pem().as_bytes()).unwrap();
+            let text = texts[0].to_string();
+            assert_eq!(text.lines().count(), 9);
+            assert!(text.contains("key          ECDSA P-256\n"), "{text}");
+            assert!(text.contains("names        none\n"), "{text}");
+        }
+
+        #[test]
+        fn control_characters_of_names_reach_no_terminal() {
+            let validity = Validity::days(2).unwrap();
+            let named = "ro\u{1B}[31mot\n";
+            let authority = CertificateAuthority::new(named, validity, KeyKind::Ed25519).unwrap();
+            let texts = CertificateText::from_pem(authority.certificate_pem().as_bytes()).unwrap();
+            let text = texts[0].to_string();
+            assert!(text.contains("CN=ro\\u{1b}[31mot\\n\n"), "{text:?}");
+            assert!(!text.contains('\u{1B}') && text.lines().count() == 9);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reports: what was measured or simulated, as one page for readers.
+//!
+//! 1. A [`Plot`] has two [`Axis`]es and [`Line`]s; [`Bars`] compare values; both become SVG.
+//! 2. A [`Table`] has texts, in HTML or Markdown.
+//! 3. A [`Page`] holds all of it in one HTML file, which needs no network and no script.
+//!
+//! Not here: what is measured, and which of it is shown.
+
+#![forbid(unsafe_code)]
+
+mod axis;
+mod bars;
+mod page;
+mod plot;
+mod svg;
+mod table;
+
+pub use axis::Axis;
+pub use bars::{Bar, Bars};
+pub use page::{Figure, Page};
+pub use plot::{Line, Plot};
+pub use table::{Table, number};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A host that speaks SMT: a production endpoint, a clock of its own, and an application.
+
+use bytes::Bytes;
+use smt_carrier::{Path, Transmit};
+use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
+use smt_wire::DataHeader;
+
+use crate::net::chunk::Chunk;
+use crate::net::clock::Clock;
+use crate::net::packet::{HostId, Packet};
+use crate::net::socket::Socket;
+use crate::net::world::{Burst, Host};
+use crate::random::mix;
+
+/// What uses the endpoint. All times are those of the host's clock.
+pub trait Application {
+    /// Takes what the endpoint has to tell.
+    fn handle(&mut self, now: Time, event: Event, endpoint: &mut Endpoint);
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Time, endpoint: &mut Endpoint);
+    /// When that is.
+    fn next_timeout(&self) -> Option<Time>;
+}
+
+/// A host.
+pub struct SmtHost<A> {
+    id: HostId,
+    /// The code under test.
+    pub endpoint: Endpoint,
+    /// What uses it.
+    pub application: A,
+    /// The host's clock.
+    pub clock: Clock,
+    /// A host that is down takes nothing and does nothing.
+    pub is_up: bool,
+    /// What stands between the endpoint and the cable.
+    pub socket: Socket,
+    buffer: TransmitBuffer,
+    chunk: Chunk,
+}
+
+impl<A: Application> SmtHost<A> {
+    /// A host that is up.
+    pub fn new(id: HostId, endpoint: Endpoint, application: A) -> Self {
+        Self {
+            id,
+            endpoint,
+            application,
+            clock: Clock::default(),
+            is_up: true,
+            socket: Socket::default(),
+            buffer: TransmitBuffer::default(),
+            chunk: Chunk::default(),
+        }
+    }
+
+    /// Its number, and which socket.
+    pub fn id(&self) -> HostId {
+        self.id
+    }
+
+    fn take_events(&mut self, now: Time) {
+        while let Some(event) = self.endpoint.poll_event() {
+            self.application.handle(now, event, &mut self.endpoint);
+        }
+    }
+}
+
+impl<A: Application> Host for SmtHost<A> {
+    fn receive(&mut self, now: Time, packet: &Packet) {
+        if !self.is_up || packet.to != self.id {
+            return;
+        }
+        let now = self.clock.at(now);
+        let path = Path::between(packet.from.address(), self.id.address().ip());
+        if packet.is_trimmed {
+            self.endpoint.handle_trimmed(now, path, &packet.bytes);
+        } else {
+            self.endpoint.handle_datagram(now, path, &packet.bytes);
+        }
+        self.take_events(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if !self.is_up {
+            return;
+        }
+        self.socket.handle_timeout(now);
+        let now = self.clock.at(now);
+        if self
+            .endpoint
+            .poll_timeout()
+            .is_some_and(|(due, _)| due <= now)
+        {
+            self.endpoint.handle_timeout(now);
+            self.take_events(now);
+        }
+        if self
+            .application
+            .next_timeout()
+            .is_some_and(|due| due <= now)
+        {
+            self.application.handle_timeout(now, &mut self.endpoint);
+            self.take_events(now);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        if !self.is_up {
+            return None;
+        }
+        let endpoint = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let own = endpoint.into_iter().chain(self.application.next_timeout());
+        let own = own.min().map(|due| self.clock.when(due));
+        own.into_iter().chain(self.socket.next_timeout()).min()
+    }
+
+    fn transmit(&mut self, now: Time) -> Option<Burst> {
+        if !self.is_up {
+            return None;
+        }
+        let (id, local) = (self.id, self.clock.at(now));
+        let (endpoint, chunk) = (&mut self.endpoint, &mut self.chunk);
+        let buffer = &mut self.buffer;
+        self.socket.transmit(now, || {
+            let transmit = endpoint.poll_transmit(local, buffer)?;
+            burst(id, transmit, chunk.copy(buffer))
+        })
+    }
+}
+
+fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
+    let to = HostId::of(transmit.path.remote)?;
+    let entropy = entropy(id, to, &bytes);
+    Some(Burst {
+        from: id,
+        to,
+        bytes,
+        segment_size: transmit.segment_size,
+        priority: transmit.priority,
+        entropy,
+    })
+}
+
+/// What a switch would hash to keep a message together: hosts, and the id in the clear header (SPEC §3.3).
+fn entropy(from: HostId, to: HostId, bytes: &[u8]) -> u64 {
+    let pair = u64::from(from.0) << 32 | u64::from(to.0);
+    let id = match bytes.get(ID) {
+        Some(id) if bytes[1] == DATA => id.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)),
+        _ => 0,
+    };
+    mix(pair ^ mix(id))
+}
+
+/// Type and message id in the DATA header (SPEC §3.1, §3.3).
+const DATA: u8 = 0x01;
+const ID: std::ops::Range<usize> = 20..28;
+const _: () = assert!(DataHeader::LEN == 36);

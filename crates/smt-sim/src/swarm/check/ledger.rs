@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The books of all messages: who sent what to whom, what was delivered, how it ended.
+//!
+//! Applications report; the ledger believes only what follows from the messages' bytes and from who the peer
+//! of a session has proved to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use smt_proto::{Execution, OneWayOutcome};
+
+use super::{Checker, Content, Failure};
+use crate::net::packet::HostId;
+use crate::swarm::host_pairs::HostPairs;
+
+/// What an application has done or seen.
+#[derive(Debug)]
+pub enum Report {
+    /// It handed a message to its endpoint.
+    Sent(Sent),
+    /// A message came out of an endpoint.
+    Delivered(Received),
+    /// The receiving application refused the request instead of running it.
+    RefusedByApplication(Received),
+    /// The receiving application ended the request without a reply.
+    DroppedByApplication(Received),
+    /// A message that was sent has ended.
+    Ended {
+        /// Its number.
+        number: u64,
+        /// How.
+        outcome: Outcome,
+        /// Before it was to be given up, by clocks that are right.
+        is_early: bool,
+    },
+    /// A session is live with a peer that has proved to be somebody else than who is at its address.
+    Impostor {
+        /// Who believes it.
+        at: HostId,
+        /// Who is there.
+        expected: HostId,
+        /// What was proved.
+        proved: Option<HostId>,
+    },
+    /// A host has crashed: whatever it waited for will not be reported.
+    Crashed(HostId),
+    /// It saw what must not be.
+    Found(Failure),
+}
+
+/// A message that has come out of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The receiver.
+    pub at: HostId,
+    /// The proven sender.
+    pub from: HostId,
+    /// The message.
+    pub body: Bytes,
+}
+
+/// A message that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// What it is.
+    pub content: Content,
+    /// Who sent it.
+    pub from: HostId,
+    /// To whom.
+    pub to: HostId,
+    /// Without a reply.
+    pub is_one_way: bool,
+    /// With a deadline, or to be given up.
+    pub may_be_given_up: bool,
+}
+
+/// How a message ended for its sender.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A reply came.
+    Replied(Bytes),
+    /// None came.
+    Failed(Execution),
+    /// None came, since its receiver keeps none any longer: it may have run.
+    Forgotten,
+    /// The end of a one-way message.
+    OneWay(OneWayOutcome),
+}
+
+/// All messages of a run.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    messages: BTreeMap<u64, Entry>,
+    /// Messages that do not name themselves, by sender, receiver and bytes.
+    tiny: BTreeMap<(HostId, HostId, Bytes), Tiny>,
+    failures: Vec<Failure>,
+    /// Between these hosts sessions may end. Between others only an application ends a message without success.
+    may_end: HostPairs,
+    /// Hosts that may give up replies of which nothing gets through for long.
+    may_forget: BTreeSet<HostId>,
+    /// How many were delivered, and how many ended well.
+    delivered: u64,
+    succeeded: u64,
+}
+
+/// How many messages of the same bytes, which nobody can tell apart, ...
+#[derive(Clone, Copy, Debug, Default)]
+struct Tiny {
+    sent: u32,
+    delivered: u32,
+    /// ... the receiving application has refused, or dropped.
+    refused: u32,
+    dropped: u32,
+    /// ... ended well.
+    succeeded: u32,
+    /// ... ended as such that did not run and will not.
+    void: u32,
+    /// ... failed although nothing hindered them but perhaps the application.
+    failed: u32,
+}
+
+impl Tiny {
+    /// One more has ended; it may fail if something hinders it.
+    fn end(&mut self, outcome: &Outcome, is_hindered: bool) {
+        match outcome {
+            Outcome::Replied(_) | Outcome::OneWay(OneWayOutcome::Delivered) => self.succeeded += 1,
+            Outcome::Failed(Execution::DidNotRun)
+            | Outcome::OneWay(OneWayOutcome::NotDelivered(_)) => {
+                self.void += 1;
+                self.failed += u32::from(!is_hindered);
+            }
+            Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
+                self.failed += u32::from(!is_hindered);
+            }
+            // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+            Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
+        }
+    }
+
+    /// What cannot be, whichever of them is which.
+    fn problem(&self) -> Option<(Checker, &'static str)> {
+        if self.delivered > self.sent {
+            return Some((Checker::AtMostOnce, "was delivered more often than sent"));
+        }
+        if self.delivered + self.void > self.sent + self.refused {
+            return Some((Checker::AtMostOnce, "ran but was reported as not run"));
+        }
+        if self.succeeded > self.delivered {
+            return Some((Checker::Content, "succeeded though it was not delivered"));
+        }
+        let is_hindered = self.failed <= self.refused + self.dropped;
+        (!is_hindered).then_some((Checker::Liveness, "failed though nothing hindered it"))
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    sent: Sent,
+    delivered: u32,
+    was_refused: bool,
+    was_dropped: bool,
+    /// It ended as one that did not run and will not.
+    is_void: bool,
+    has_ended: bool,
+}
+
+impl Ledger {
+    /// Of a run in which sessions last but between some hosts, and replies are kept but by some.
+    pub fn new(may_end: HostPairs, may_forget: BTreeSet<HostId>) -> Self {
+        Self {
+            may_end,
+            may_forget,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a report.
+    pub fn take(&mut self, report: Report) {
+        match report {
+            Report::Sent(sent) => self.sent(sent),
+            Report::Delivered(received) => self.delivered(received),
+            Report::RefusedByApplication(received) => match self.claimed(&received.body) {
+                Some(entry) => entry.was_refused = true,
+                None => self.tiny(received).refused += 1,
+            },
+            Report::DroppedByApplication(received) => match self.claimed(&received.body) {
+                Some(entry) => entry.was_dropped = true,
+                None => self.tiny(received).dropped += 1,
+            },
+            Report::Found(failure) => self.failures.push(failure),
+            Report::Ended {
+                number,
+                outcome,
+                is_early,
+            } => self.ended(number, &outcome, is_early),
+            Report::Impostor {
+                at,
+                expected,
+                proved,
+            } => {
+                let text = format!("{at:?} has a session with {expected:?}, who proved {proved:?}");
+                self.fail(Checker::Provenance, text);
+            }
+            Report::Crashed(host) => {
+                let of_host = self.messages.values_mut().filter(|e| e.sent.from == host);
+                of_host.for_each(|entry| entry.has_ended = true);
+            }
+        }
+    }
+
+    /// What was found so far.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// Messages delivered, and those of several records (given the largest first record).
+    pub fn delivered_counts(&self, first_record: u32) -> (u64, u64) {
+        let is_long = |entry: &&Entry| entry.sent.content.length > first_record;
+        let several = self.messages.values().filter(is_long);
+        let several = several.filter(|entry| entry.delivered > 0);
+        (self.delivered, several.count() as u64)
+    }
+
+    /// Messages that were replied to, or delivered if they are one-way.
+    pub fn succeeded_count(&self) -> u64 {
+        self.succeeded
+    }
+
+    /// Messages that have not ended.
+    pub fn open_count(&self) -> usize {
+        let open = self.messages.values().filter(|entry| !entry.has_ended);
+        open.count()
+    }
+
+    /// Looks whether everything has ended. Call it when there was time enough.
+    pub fn check_all_ended(&mut self) {
+        let open = self.messages.iter().filter(|(_, entry)| !entry.has_ended);
+        let open: Vec<u64> = open.map(|(number, _)| *number).collect();
+        if let Some(first) = open.first() {
+            let entry = &self.messages[first];
+            let text = format!(
+                "{} messages never ended; the first is {:?}",
+                open.len(),
+                entry.sent
+            );
+            self.fail(Checker::Liveness, text);
+        }
+    }
+
+    fn claimed(&mut self, body: &Bytes) -> Option<&mut Entry> {
+        let content = Content::claimed(body)?;
+        self.messages.get_mut(&content.number)
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        if sent.content.length < super::TINY {
+            self.tiny.entry(name_of(sent)).or_default().sent += 1;
+        }
+        let entry = Entry {
+            sent,
+            delivered: 0,
+            was_refused: false,
+            was_dropped: false,
+            is_void: false,
+            has_ended: false,
+        };
+        self.messages.insert(sent.content.number, entry);
+    }
+
+    fn tiny(&mut self, received: Received) -> &mut Tiny {
+        let name = (received.from, received.at, received.body);
+        self.tiny.entry(name).or_default()
+    }
+
+    fn delivered(&mut self, received: Received) {
+        self.delivered += 1;
+        let Received { at, from, ref body } = received;
+        let Some(claimed) = Content::claimed(body) else {
+            let tiny = self.tiny(received);
+            tiny.delivered += 1;
+            if let Some((checker, problem)) = tiny.problem() {
+                let text = format!("{at:?} got a tiny message from {from:?} that {problem}");
+                self.fail(checker, text);
+            }
+            return;
+        };
+        let Some(entry) = self.messages.get_mut(&claimed.number) else {
+            let text = format!("{at:?} got {} bytes that nobody sent", body.len());
+            self.fail(Checker::Content, text);
+            return;
+        };
+        entry.delivered += 1;
+        let (sent, times, is_void) = (entry.sent, entry.delivered, entry.is_void);
+        if sent.content.body() != *body {
+            let text = format!("{at:?} got other bytes than were sent as {sent:?}");
+            self.fail(Checker::Content, text);
+        }
+        if (sent.from, sent.to) != (from, at) {
+            let text = format!("{at:?} got from {from:?} what was sent as {sent:?}");
+            self.fail(Checker::Provenance, text);
+        }
+        if times > 1 {
+            let text = format!("{sent:?} was delivered {times} times");
+            self.fail(Checker::AtMostOnce, text);
+        }
+        if is_void {
+            let text = format!("{sent:?} was delivered after it was reported as not run");
+            self.fail(Checker::AtMostOnce, text);
+        }
+    }
+
+    fn ended(&mut self, number: u64, outcome: &Outcome, is_early: bool) {
+        let Some(entry) = self.messages.get_mut(&number) else {
+            return;
+        };
+        let sent = entry.sent;
+        let had_ended = std::mem::replace(&mut entry.has_ended, true);
+        let mut problems = Vec::new();
+        let is_given_up = sent.may_be_given_up && !is_early;
+        let is_forgotten =
+            matches!(outcome, Outcome::Forgotten) && self.may_forget.contains(&sent.to);
+        let is_hindered = is_given_up || is_forgotten || self.may_end.contains(sent.from, sent.to);
+        // Deliveries of tiny messages are not told apart, nor what their receivers have done with them.
+        let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
+        let is_sure = delivered.is_some() && !is_hindered;
+        match outcome {
+            Outcome::Replied(body) => {
+                self.succeeded += 1;
+                if sent.content.reply() != *body {
+                    problems.push((Checker::Content, "got another reply than was given"));
+                }
+                if delivered == Some(0) {
+                    problems.push((Checker::Content, "got a reply though it was not delivered"));
+                }
+            }
+            Outcome::Failed(Execution::DidNotRun)
+            | Outcome::OneWay(OneWayOutcome::NotDelivered(_)) => {
+                entry.is_void = true;
+                if delivered.is_some_and(|times| times > 0) && !entry.was_refused {
+                    problems.push((Checker::AtMostOnce, "ran but was reported as not run"));
+                }
+                if is_sure && !entry.was_refused {
+                    problems.push((Checker::Liveness, "did not run though nothing hindered it"));
+                }
+            }
+            Outcome::OneWay(OneWayOutcome::Delivered) => {
+                self.succeeded += 1;
+                if delivered == Some(0) {
+                    problems.push((Checker::Content, "was not delivered but reported as such"));
+                }
+            }
+            Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
+                if is_sure && !entry.was_dropped {
+                    problems.push((Checker::Liveness, "failed though nothing hindered it"));
+                }
+            }
+            Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {
+                // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+                if is_sure && delivered == Some(0) {
+                    problems.push((Checker::Liveness, "was lost though nothing hindered it"));
+                }
+            }
+        }
+        if had_ended {
+            problems.push((Checker::AtMostOnce, "ended twice"));
+        }
+        if delivered.is_none() {
+            let tiny = self.tiny.entry(name_of(sent)).or_default();
+            tiny.end(outcome, is_hindered);
+            problems.extend(tiny.problem());
+        }
+        for (checker, problem) in problems {
+            self.fail(checker, format!("{sent:?} {problem}"));
+        }
+    }
+
+    fn fail(&mut self, checker: Checker, text: String) {
+        self.failures.push(Failure::new(checker, text));
+    }
+}
+
+/// What a message is known by that does not name itself.
+fn name_of(sent: Sent) -> (HostId, HostId, Bytes) {
+    (sent.from, sent.to, sent.content.body())
+}
+
+#[cfg(test)]
+mod tests;
