@@ -259,6 +259,7 @@ mod tests {
             assert_eq!(rest, b"c");
         }
 
+        // SMT [2-2]
         #[test]
         fn reserved_bits_and_bytes_are_ignored() {
             let mut datagram = datagram(b"abc");
@@ -285,6 +286,7 @@ mod tests {
             assert!(!data.header.retransmit);
         }
 
+        // SMT [3.3-1]
         #[test]
         fn without_payload_is_malformed() {
             let refused = Err(ParseError::Malformed("DATA without a payload"));
@@ -298,6 +300,7 @@ mod tests {
     mod of_trimmed {
         use super::*;
 
+        // SMT [9.10-6]
         #[test]
         fn the_header_is_enough_and_what_follows_is_not_looked_at() {
             assert_eq!(DataHeader::of_trimmed(VERSION, &BYTES), Ok(HEADER));
