@@ -4,13 +4,14 @@
 
 Requirements are list items `- [5.7-3] ...`: unique, dense in each section, in the section whose number they have, with a
 word of RFC 2119. Sections are numbered as their anchors say. Each `[5.7-3]` and each `SPEC §5.7` in the repository's files
-exists. A test cites what it shows by a comment `// SMT [5.7-3]`; how many requirements no file cites is said, and with
+exists. Types and offsets are those of vectors/smt_offsets.json. A test cites what it shows by a comment `// SMT [5.7-3]`; how many requirements no file cites is said, and with
 --uncited which.
 
 Usage: requirements.py [--uncited]
 """
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -62,6 +63,35 @@ def read_draft(text, wrong):
     return sections, requirements
 
 
+LAYOUTS = {"prefix": "PREFIX", "data": "DATA", "control": "CONTROL", "inner": "INNER", "member": "MEMBER",
+           "handshake": "HANDSHAKE", "cookie": "COOKIE", "reset": "RESET", "unavailable": "UNAVAILABLE"}
+# Fields that the draft has as several.
+NOT_ALONE = {("INNER", "ACK"), ("INNER", "RESERVED")}
+
+
+def rows_of(text, table):
+    """Cells of a table that is named by the line behind it."""
+    before = text.split("{: #tab-" + table + " ")[0].rsplit("\n\n", 1)[1]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in before.strip().split("\n")[2:]]
+
+
+def compare_layouts(text, wrong):
+    layouts = json.loads((ROOT / "vectors/smt_offsets.json").read_text(encoding="utf-8"))
+    types = {row[1]: int(row[0], 16) for row in rows_of(text, "types") if not row[1].startswith("reserved")}
+    if types != layouts["types"]:
+        wrong.append(f"{DRAFT}: the types are not those of vectors/smt_offsets.json")
+    tags = sorted(int(row[0]) for row in rows_of(text, "params") if row[2] != "reserved")
+    if tags != sorted(layouts["params"].values()):
+        wrong.append(f"{DRAFT}: the tags of parameters are not those of vectors/smt_offsets.json")
+    tables = {table["name"]: table["fields"] for table in layouts["tables"]}
+    for name, layout in LAYOUTS.items():
+        places = [(row[0], row[1]) for row in rows_of(text, name)]
+        for field in tables[layout]:
+            place = (str(field["offset"]), str(field["size"]))
+            if place not in places and (layout, field["name"]) not in NOT_ALONE:
+                wrong.append(f"{DRAFT}: table {name} has no field at {place[0]} of {place[1]} bytes, {field['name']}")
+
+
 def main():
     wrong = []
     text = (ROOT / DRAFT).read_text(encoding="utf-8")
@@ -71,6 +101,8 @@ def main():
     for name in SECTION_IN_DRAFT.findall(text):
         if name not in sections:
             wrong.append(f"{DRAFT}: there is no section {name}")
+
+    compare_layouts(text, wrong)
 
     cited = collections.Counter()
     listed = subprocess.run(["git", "ls-files", "--", *CITING], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -157,13 +157,13 @@ impl fmt::Display for Data<'_> {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const SESSION: Range<usize> = 12..20;
-    pub(super) const ID: Range<usize> = 20..28;
-    pub(super) const MESSAGE_LENGTH: Range<usize> = 28..32;
-    pub(super) const OFFSET: Range<usize> = 32..36;
+pub(crate) mod field {
+    crate::layout::fields! {
+        SESSION = 12..20;
+        ID = 20..28;
+        MESSAGE_LENGTH = 28..32;
+        OFFSET = 32..36;
+    }
 }
 
 const _: () = assert!(field::SESSION.start == Prefix::LEN);
