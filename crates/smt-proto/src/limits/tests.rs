@@ -3,8 +3,11 @@
 
 use super::*;
 use core::time::Duration;
+use std::borrow::ToOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::string::String;
+use std::vec::Vec;
 
 const DRAFT: &str = include_str!("../../../../docs/draft-smt-00.md");
 
