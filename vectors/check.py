@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Checks records.json, key_schedule.json, padding.json, transcript.json and the bundles of
-packets.json against docs/SPEC.md.
+packets.json against docs/draft-smt-00.md.
 
 Written from the specification alone, with Python's hmac and hashlib and the AEADs of the package
 `cryptography`. Prints "N passed, 0 failed" and ends with status 0 if every vector holds.

@@ -7,7 +7,7 @@
 3. Secrets come from the key log, keys by HKDF, and a stock AEAD (package `cryptography`) opens every record.
 4. Each message must come out exactly as it was given to `smt call`, once as request and once as reply.
 
-Usage: check_capture.py PATH-TO-SMT    (docs/SPEC.md names the sections that are meant below)
+Usage: check_capture.py PATH-TO-SMT    (docs/draft-smt-00.md has the sections that are meant below)
 """
 import hashlib
 import hmac

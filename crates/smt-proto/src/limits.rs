@@ -207,3 +207,6 @@ pub(crate) const RECORD_SIZE: u16 = 16_384;
 pub(crate) const FIRST_RECORD_SIZE: u16 = 1_142;
 /// Default of [`crate::Config::datagram_limit`]: the largest IPv4 UDP payload.
 pub(crate) const DATAGRAM_LIMIT: u16 = 65_507;
+
+#[cfg(test)]
+mod tests;

@@ -86,6 +86,7 @@ mod tests {
             }
         }
 
+        // SMT [5.6-1]
         #[test]
         fn the_limit_wins_over_the_policy() {
             assert_eq!(block(4096).padded(5000, 6000), 6000);

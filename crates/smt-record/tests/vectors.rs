@@ -233,6 +233,7 @@ mod key_schedule {
         }
     }
 
+    // SMT [6.3-21]
     #[test]
     fn parameter_hashes_agree() {
         for vector in read("key_schedule").list("parameter_hash") {
@@ -241,6 +242,7 @@ mod key_schedule {
         }
     }
 
+    // SMT [7.1-1]
     #[test]
     fn exporter_secrets_and_keys_agree() {
         for vector in read("key_schedule").list("exporter") {
@@ -255,6 +257,7 @@ mod key_schedule {
         }
     }
 
+    // SMT [7.2-1]
     #[test]
     fn registered_secrets_and_keys_agree() {
         for vector in read("key_schedule").list("registered") {
@@ -271,6 +274,7 @@ mod key_schedule {
         }
     }
 
+    // SMT [3.4-1]
     #[test]
     fn control_packets_seal_and_open() {
         for vector in read("key_schedule").list("control") {

@@ -175,7 +175,7 @@ impl<'a> Body<'a> {
             }),
             PacketType::ProbeAck => u32_of(bytes).map(|size| Self::ProbeAck { size }),
             PacketType::Close => exact::<CLOSE_LEN>(bytes).map(|body| Self::Close {
-                code: u16_at(body, 0..2),
+                code: u16_at(body, close::CODE),
             }),
             PacketType::Data
             | PacketType::Handshake
@@ -213,8 +213,8 @@ impl<'a> Body<'a> {
             | Self::ProbeAck { size: value } => out.copy_from_slice(&value.to_be_bytes()),
             Self::Probe { .. } => out.fill(0),
             Self::Close { code } => {
-                out.fill(0);
-                put(out, 0..2, &code.to_be_bytes());
+                put(out, close::CODE, &code.to_be_bytes());
+                out[close::RESERVED].fill(0);
             }
         }
     }
@@ -263,6 +263,16 @@ fn exact<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], ParseError> {
 }
 
 /// u16 code and six reserved bytes.
-const CLOSE_LEN: usize = 8;
+pub(crate) const CLOSE_LEN: usize = 8;
+
+pub(crate) mod close {
+    crate::layout::fields! {
+        CODE = 0..2;
+        RESERVED = 2..8;
+    }
+}
+
+const _: () = assert!(close::RESERVED.end == CLOSE_LEN);
+
 const WRONG_SIZE: ParseError =
     ParseError::Malformed("control packet with a body of another size than its type's");

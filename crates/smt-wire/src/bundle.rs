@@ -125,15 +125,15 @@ impl Iterator for Members<'_> {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const ID: Range<usize> = 0..8;
-    pub(super) const KIND: usize = 8;
-    pub(super) const RESERVED: usize = 9;
-    pub(super) const LENGTH: Range<usize> = 10..12;
-    pub(super) const DEADLINE: Range<usize> = 12..16;
-    pub(super) const REPLY_UNSCHEDULED: Range<usize> = 16..20;
+pub(crate) mod field {
+    crate::layout::fields! {
+        ID = 0..8;
+        KIND = 8;
+        RESERVED = 9;
+        LENGTH = 10..12;
+        DEADLINE = 12..16;
+        REPLY_UNSCHEDULED = 16..20;
+    }
 }
 
 const _: () = assert!(field::REPLY_UNSCHEDULED.end == MemberHeader::LEN);

@@ -172,11 +172,11 @@ fn list_of<T: Entry>(
 const TOO_SHORT: ParseError =
     ParseError::Malformed("control packet shorter than its header and tag");
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const SESSION: Range<usize> = 12..20;
-    pub(super) const NUMBER: Range<usize> = 20..28;
+pub(crate) mod field {
+    crate::layout::fields! {
+        SESSION = 12..20;
+        NUMBER = 20..28;
+    }
 }
 
 const _: () = assert!(field::SESSION.start == Prefix::LEN);

@@ -71,10 +71,10 @@ impl fmt::Display for Cookie<'_> {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const DESTINATION: Range<usize> = 12..20;
+pub(crate) mod field {
+    crate::layout::fields! {
+        DESTINATION = 12..20;
+    }
 }
 
 const _: () = assert!(field::DESTINATION.start == Prefix::LEN);

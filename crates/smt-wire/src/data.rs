@@ -157,13 +157,13 @@ impl fmt::Display for Data<'_> {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const SESSION: Range<usize> = 12..20;
-    pub(super) const ID: Range<usize> = 20..28;
-    pub(super) const MESSAGE_LENGTH: Range<usize> = 28..32;
-    pub(super) const OFFSET: Range<usize> = 32..36;
+pub(crate) mod field {
+    crate::layout::fields! {
+        SESSION = 12..20;
+        ID = 20..28;
+        MESSAGE_LENGTH = 28..32;
+        OFFSET = 32..36;
+    }
 }
 
 const _: () = assert!(field::SESSION.start == Prefix::LEN);
@@ -259,6 +259,7 @@ mod tests {
             assert_eq!(rest, b"c");
         }
 
+        // SMT [2-2]
         #[test]
         fn reserved_bits_and_bytes_are_ignored() {
             let mut datagram = datagram(b"abc");
@@ -285,6 +286,7 @@ mod tests {
             assert!(!data.header.retransmit);
         }
 
+        // SMT [3.3-1]
         #[test]
         fn without_payload_is_malformed() {
             let refused = Err(ParseError::Malformed("DATA without a payload"));
@@ -298,6 +300,7 @@ mod tests {
     mod of_trimmed {
         use super::*;
 
+        // SMT [9.10-6]
         #[test]
         fn the_header_is_enough_and_what_follows_is_not_looked_at() {
             assert_eq!(DataHeader::of_trimmed(VERSION, &BYTES), Ok(HEADER));

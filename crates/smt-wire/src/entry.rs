@@ -197,37 +197,37 @@ impl Abort {
     }
 }
 
-mod grant {
-    use core::ops::Range;
-
-    pub(super) const ID: Range<usize> = 0..8;
-    pub(super) const GRANTED: Range<usize> = 8..12;
-    pub(super) const RECEIVED: Range<usize> = 12..16;
-    pub(super) const PRIORITY: usize = 16;
-    pub(super) const RESERVED: Range<usize> = 17..24;
+pub(crate) mod grant {
+    crate::layout::fields! {
+        ID = 0..8;
+        GRANTED = 8..12;
+        RECEIVED = 12..16;
+        PRIORITY = 16;
+        RESERVED = 17..24;
+    }
 }
 
-mod resend {
-    use core::ops::Range;
-
-    pub(super) const ID: Range<usize> = 0..8;
-    pub(super) const OFFSET: Range<usize> = 8..12;
-    pub(super) const LENGTH: Range<usize> = 12..16;
+pub(crate) mod resend {
+    crate::layout::fields! {
+        ID = 0..8;
+        OFFSET = 8..12;
+        LENGTH = 12..16;
+    }
 }
 
-mod ack {
-    use core::ops::Range;
-
-    pub(super) const BASE: Range<usize> = 0..8;
-    pub(super) const BITS: Range<usize> = 8..16;
+pub(crate) mod ack {
+    crate::layout::fields! {
+        BASE = 0..8;
+        BITS = 8..16;
+    }
 }
 
-mod abort {
-    use core::ops::Range;
-
-    pub(super) const ID: Range<usize> = 0..8;
-    pub(super) const CODE: Range<usize> = 8..10;
-    pub(super) const RESERVED: Range<usize> = 10..16;
+pub(crate) mod abort {
+    crate::layout::fields! {
+        ID = 0..8;
+        CODE = 8..10;
+        RESERVED = 10..16;
+    }
 }
 
 const _: () = assert!(grant::RESERVED.end == Grant::LEN);

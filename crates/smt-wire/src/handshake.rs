@@ -150,16 +150,16 @@ impl fmt::Display for Handshake<'_> {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const DESTINATION: Range<usize> = 12..20;
-    pub(super) const SOURCE: Range<usize> = 20..28;
-    pub(super) const FLIGHT: usize = 28;
-    pub(super) const COOKIE_LENGTH: usize = 29;
-    pub(super) const FRAGMENT_LENGTH: Range<usize> = 30..32;
-    pub(super) const FLIGHT_LENGTH: Range<usize> = 32..36;
-    pub(super) const OFFSET: Range<usize> = 36..40;
+pub(crate) mod field {
+    crate::layout::fields! {
+        DESTINATION = 12..20;
+        SOURCE = 20..28;
+        FLIGHT = 28;
+        COOKIE_LENGTH = 29;
+        FRAGMENT_LENGTH = 30..32;
+        FLIGHT_LENGTH = 32..36;
+        OFFSET = 36..40;
+    }
 }
 
 const _: () = assert!(field::DESTINATION.start == Prefix::LEN);

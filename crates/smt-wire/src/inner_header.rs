@@ -147,18 +147,18 @@ impl InnerHeader {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const TRUE_LENGTH: Range<usize> = 0..4;
-    pub(super) const PADDED_LENGTH: Range<usize> = 4..8;
-    pub(super) const KIND: usize = 8;
-    /// Flags and two reserved bytes.
-    pub(super) const RESERVED: Range<usize> = 9..12;
-    pub(super) const DEADLINE: Range<usize> = 12..16;
-    pub(super) const REPLY_UNSCHEDULED: Range<usize> = 16..20;
-    pub(super) const WINDOW: Range<usize> = 20..24;
-    pub(super) const ACK: Range<usize> = 24..40;
+pub(crate) mod field {
+    crate::layout::fields! {
+        TRUE_LENGTH = 0..4;
+        PADDED_LENGTH = 4..8;
+        KIND = 8;
+        /// Flags and two reserved bytes.
+        RESERVED = 9..12;
+        DEADLINE = 12..16;
+        REPLY_UNSCHEDULED = 16..20;
+        WINDOW = 20..24;
+        ACK = 24..40;
+    }
 }
 
 const _: () = assert!(field::ACK.end == InnerHeader::LEN);

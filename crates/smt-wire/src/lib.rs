@@ -29,6 +29,7 @@ mod flight;
 mod handshake;
 mod ids;
 mod inner_header;
+pub mod layout;
 mod limits;
 mod list;
 mod packet;

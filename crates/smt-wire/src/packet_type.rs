@@ -9,7 +9,8 @@
 //! 4. `tests/packet_json/`: fields to bytes and bytes to fields; the cases of
 //!    `examples/make_packet_vectors.rs`; then run it, which writes `vectors/packets.json`;
 //! 5. `tests/hostile.rs`: a sample for truncation and garbage;
-//! 6. smt-proto, which sends and handles it, and the dissector.
+//! 6. `layout::TABLES`, if its body has fields; then `examples/make_offsets.rs`;
+//! 7. smt-proto, which sends and handles it, and the dissector.
 
 use core::error::Error;
 use core::fmt;

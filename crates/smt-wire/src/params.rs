@@ -334,22 +334,34 @@ pub(crate) const fn name(tag: u8) -> &'static str {
     }
 }
 
-mod tag {
-    pub(super) const VERSIONS: u8 = 1;
-    pub(super) const KEY_EXCHANGE: u8 = 2;
-    pub(super) const INDEX: u8 = 3;
-    pub(super) const SUITES: u8 = 4;
-    pub(super) const INDEX_BITS: u8 = 5;
-    pub(super) const RECORD_SIZE: u8 = 6;
-    pub(super) const FIRST_RECORD_SIZE: u8 = 7;
-    pub(super) const WINDOW: u8 = 8;
-    pub(super) const MESSAGE_LIMIT: u8 = 9;
-    pub(super) const UNSCHEDULED: u8 = 10;
-    pub(super) const DATAGRAM_LIMIT: u8 = 11;
-    pub(super) const STRIPES: u8 = 12;
-    pub(super) const KEY_NAME: u8 = 13;
-    pub(super) const RANDOM: u8 = 14;
-    pub(super) const BUNDLES: u8 = 15;
+/// The tags, and the table of them for [`crate::layout`].
+macro_rules! tags {
+    ($($name:ident = $tag:literal;)*) => {
+        $(pub(super) const $name: u8 = $tag;)*
+
+        pub(crate) const TAGS: &[crate::layout::Value] =
+            &[$(crate::layout::Value { name: stringify!($name), value: $tag }),*];
+    };
+}
+
+pub(crate) mod tag {
+    tags! {
+        VERSIONS = 1;
+        KEY_EXCHANGE = 2;
+        INDEX = 3;
+        SUITES = 4;
+        INDEX_BITS = 5;
+        RECORD_SIZE = 6;
+        FIRST_RECORD_SIZE = 7;
+        WINDOW = 8;
+        MESSAGE_LIMIT = 9;
+        UNSCHEDULED = 10;
+        DATAGRAM_LIMIT = 11;
+        STRIPES = 12;
+        KEY_NAME = 13;
+        RANDOM = 14;
+        BUNDLES = 15;
+    }
 }
 
 #[cfg(test)]

@@ -77,20 +77,20 @@ pub(crate) const fn header_words(ty: PacketType) -> u8 {
 }
 
 /// (8 + 36) / 4 words in the high nibble: DATA's index, id, length and offset pass for options.
-const HEADER_WORDS_DATA: u8 = 0xB0;
+pub(crate) const HEADER_WORDS_DATA: u8 = 0xB0;
 /// (8 + 12) / 4 words in the high nibble. Also that of types still unknown.
 pub(crate) const HEADER_WORDS_OTHER: u8 = 0x50;
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const VERSION: usize = 0;
-    pub(super) const TYPE: usize = 1;
-    pub(super) const EPOCH: usize = 2;
-    pub(super) const FLAGS: usize = 3;
-    pub(super) const HEADER_WORDS: usize = 4;
-    pub(super) const LENGTH: Range<usize> = 6..8;
-    pub(super) const RESERVED: Range<usize> = 8..12;
+pub(crate) mod field {
+    crate::layout::fields! {
+        VERSION = 0;
+        TYPE = 1;
+        EPOCH = 2;
+        FLAGS = 3;
+        HEADER_WORDS = 4;
+        LENGTH = 6..8;
+        RESERVED = 8..12;
+    }
 }
 
 const _: () = assert!(field::RESERVED.end == Prefix::LEN);

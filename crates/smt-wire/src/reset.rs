@@ -72,11 +72,11 @@ impl fmt::Display for Reset {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const INDEX: Range<usize> = 12..20;
-    pub(super) const TOKEN: Range<usize> = 20..36;
+pub(crate) mod field {
+    crate::layout::fields! {
+        INDEX = 12..20;
+        TOKEN = 20..36;
+    }
 }
 
 const _: () = assert!(field::INDEX.start == Prefix::LEN);

@@ -165,6 +165,7 @@ mod tests {
     mod of_datagram {
         use super::*;
 
+        // SMT [6.6-3]
         #[test]
         fn first_flight_goes_by_the_source() {
             let bytes = handshake(SessionIndex(0), SessionIndex::new(4, 9));
@@ -189,6 +190,7 @@ mod tests {
             assert_eq!(attempts, [1, 2, 3, 0]);
         }
 
+        // SMT [6.6-5]
         #[test]
         fn what_tells_of_no_shard_is_for_the_first() {
             let bytes = handshake(SessionIndex(0), SessionIndex::new(4, 9));

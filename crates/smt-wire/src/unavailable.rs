@@ -52,11 +52,11 @@ impl fmt::Display for Unavailable {
     }
 }
 
-mod field {
-    use core::ops::Range;
-
-    pub(super) const DESTINATION: Range<usize> = 12..20;
-    pub(super) const CODE: Range<usize> = 20..22;
+pub(crate) mod field {
+    crate::layout::fields! {
+        DESTINATION = 12..20;
+        CODE = 20..22;
+    }
 }
 
 const _: () = assert!(field::DESTINATION.start == Prefix::LEN);

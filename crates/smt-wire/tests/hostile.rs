@@ -104,6 +104,7 @@ fn every_byte_at_every_value_never_panics() {
     }
 }
 
+// SMT [3-1]
 #[test]
 fn packets_before_a_bad_one_stand() {
     let samples = samples();

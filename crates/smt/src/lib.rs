@@ -2,7 +2,7 @@
 //! SMT, a secure message transport for datacenters: encrypted RPCs over UDP.
 //!
 //! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and encrypted by
-//! TLS 1.3 records numbered per message (docs/SPEC.md). With tokio:
+//! TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

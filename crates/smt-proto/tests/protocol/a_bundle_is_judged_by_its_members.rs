@@ -31,6 +31,7 @@ fn client_id(counter: u64) -> MessageId {
     layout().id(counter, Side::Client, 0).unwrap()
 }
 
+// SMT [5.7-13], [5.7-14]
 #[test]
 fn a_bundle_that_is_not_well_formed_is_refused_as_a_whole() {
     let (mut world, _, at_server) = World::connected();
@@ -49,6 +50,7 @@ fn a_bundle_that_is_not_well_formed_is_refused_as_a_whole() {
     assert_eq!(world.nodes[1].delivered.len(), 1, "the id is still good");
 }
 
+// SMT [5.7-3], [5.7-14]
 #[test]
 fn a_bundle_of_more_than_two_records_is_refused() {
     for (length, is_taken) in [(17_507, true), (100, false), (1_200, false)] {
@@ -68,6 +70,7 @@ fn a_bundle_of_more_than_two_records_is_refused() {
 }
 
 /// Until all of a bundle is there its id is unseen, and so is no message's.
+// SMT [5.7-23]
 #[test]
 fn no_member_has_the_id_of_an_incomplete_bundle() {
     for kind in [Kind::Request, Kind::OneWay] {
@@ -84,6 +87,7 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
     }
 }
 
+// SMT [5.7-15]
 #[test]
 fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
     let (mut world, _, at_server) = World::connected();
@@ -98,6 +102,7 @@ fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
 }
 
 /// VOIDED says that it is not delivered, and was the answer.
+// SMT [5.7-22], [8-11]
 #[test]
 fn a_one_way_member_that_was_voided_is_not_delivered() {
     let (mut world, _, at_server) = World::connected();
@@ -116,6 +121,7 @@ fn a_one_way_member_that_was_voided_is_not_delivered() {
 }
 
 /// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for so long.
+// SMT [5.7-17]
 #[test]
 fn an_incomplete_bundle_is_not_done_with_its_epoch_whatever_the_peer_says_of_it() {
     let (mut world, session, _) = World::connected();
@@ -151,6 +157,7 @@ fn an_incomplete_bundle_is_not_done_with_its_epoch_whatever_the_peer_says_of_it(
     assert_eq!(facts.seal_epoch, 1);
 }
 
+// SMT [5.7-33]
 #[test]
 fn whole_replies_to_all_members_acknowledge_their_bundle() {
     let (mut world, session, _) = World::connected();
@@ -167,6 +174,7 @@ fn whole_replies_to_all_members_acknowledge_their_bundle() {
 
 /// Who cancels what was answered, or acknowledges one reply by one, and never the bundles of the replies, makes the
 /// server keep bundles for nothing: not without end.
+// SMT [5.7-43]
 #[test]
 fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {
     let mut server = Config::default();
@@ -192,6 +200,7 @@ fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {
     assert!(facts.calls <= 1_024, "{} bundles are kept", facts.calls);
 }
 
+// SMT [5.7-24]
 #[test]
 fn each_member_is_judged_alone() {
     let (mut world, _, at_server) = World::connected();
@@ -223,6 +232,7 @@ fn each_member_is_judged_alone() {
     );
 }
 
+// SMT [5.7-23]
 #[test]
 fn a_member_of_another_stripe_is_refused() {
     let mut config = Config::default();
@@ -240,6 +250,7 @@ fn a_member_of_another_stripe_is_refused() {
 }
 
 /// Each side sends one message under an id: what has begun alone goes on alone.
+// SMT [5.7-21]
 #[test]
 fn a_reply_that_has_begun_alone_is_taken_from_no_bundle() {
     let (mut world, session, _) = World::connected();
@@ -257,6 +268,7 @@ fn a_reply_that_has_begun_alone_is_taken_from_no_bundle() {
     assert!(world.outcome(0, rpc) == Ok(body(2, 100_000)));
 }
 
+// SMT [5.7-34]
 #[test]
 fn one_way_messages_of_a_bundle_that_is_seen_and_gone_may_have_been_delivered() {
     let (mut world, session, _) = World::connected();
@@ -278,6 +290,7 @@ fn one_way_messages_of_a_bundle_that_is_seen_and_gone_may_have_been_delivered() 
     }
 }
 
+// SMT [5.7-2], [5.7-14]
 #[test]
 fn a_peer_that_was_not_told_of_bundles_may_send_none() {
     let mut server = Config::default();

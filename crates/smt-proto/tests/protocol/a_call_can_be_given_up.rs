@@ -34,6 +34,7 @@ fn is_data(datagram: &Datagram) -> bool {
     matches!(datagram.packets().first(), Some(Packet::Data(_)))
 }
 
+// SMT [9.6-2], [8-11]
 #[test]
 fn before_the_server_has_seen_it_it_is_voided_and_never_runs() {
     let (mut world, session) = holding();
@@ -59,6 +60,7 @@ fn before_the_server_has_seen_it_it_is_voided_and_never_runs() {
     assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);
 }
 
+// SMT [9.6-3]
 #[test]
 fn while_it_arrives_it_is_voided() {
     let (mut world, session) = holding();
@@ -74,6 +76,7 @@ fn while_it_arrives_it_is_voided() {
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
 }
 
+// SMT [9.6-4]
 #[test]
 fn while_it_is_worked_on_the_application_is_told() {
     let (mut world, session) = holding();
@@ -91,6 +94,7 @@ fn while_it_is_worked_on_the_application_is_told() {
     assert_eq!(late, Err(smt_proto::Refused::NoRpc));
 }
 
+// SMT [9.6-1]
 #[test]
 fn although_questions_and_answers_are_lost() {
     for lost in [PacketType::Cancel, PacketType::Seen] {
@@ -117,6 +121,7 @@ fn although_questions_and_answers_are_lost() {
     }
 }
 
+// SMT [9.6-5]
 #[test]
 fn before_anything_has_left_it_did_not_run() {
     let (mut world, session) = holding();
@@ -132,6 +137,7 @@ fn before_anything_has_left_it_did_not_run() {
     assert_eq!(answers(&world, PacketType::Voided), 1, "the window moves");
 }
 
+// SMT [9.7-2]
 #[test]
 fn when_its_deadline_passes() {
     let (mut world, session) = holding();
@@ -149,6 +155,7 @@ fn when_its_deadline_passes() {
     });
 }
 
+// SMT [9.7-1]
 #[test]
 fn the_server_knows_its_deadline() {
     let (mut world, session, _) = World::connected();

@@ -61,6 +61,7 @@ fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
 }
 
 /// A certificate chain may be longer than three times what the client has sent: nothing is waited for.
+// SMT [6.2-17], [6.2-19]
 #[test]
 fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
     for length in [8_000, 55_000] {
@@ -84,6 +85,7 @@ fn an_answer_that_it_may_get_costs_none() {
     assert_eq!(world.nodes[1].endpoint.statistics().cookies_sent, 0);
 }
 
+// SMT [6.1-11]
 #[test]
 fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
     let mut world = World::pair(Config::default(), server());
@@ -102,6 +104,7 @@ fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
 }
 
 /// Flight 1 was repeated before its cookie came, and is answered by another one a second later.
+// SMT [6.4-3]
 #[test]
 fn a_newer_cookie_is_as_good_as_the_one_that_began() {
     let mut config = server();
@@ -124,6 +127,7 @@ fn a_newer_cookie_is_as_good_as_the_one_that_began() {
 }
 
 /// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3 is dropped.
+// SMT [6.4-4]
 #[test]
 fn but_no_cookie_or_a_forged_one_is_not() {
     for cookie in [&b""[..], b"a forged cookie of 24 byt"] {
@@ -157,6 +161,7 @@ fn but_no_cookie_or_a_forged_one_is_not() {
 }
 
 /// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the first.
+// SMT [6.4-4]
 #[test]
 fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
     let mut config = server();
@@ -193,6 +198,7 @@ fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
     assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
 }
 
+// SMT [6.4-8]
 #[test]
 fn a_forged_cookie_is_replaced_by_the_genuine_one() {
     let mut config = server();
@@ -216,6 +222,7 @@ fn a_forged_cookie_is_replaced_by_the_genuine_one() {
 }
 
 /// Anybody may invent addresses: the places that they take are not those of clients with a cookie.
+// SMT [10-15]
 #[test]
 fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
     let mut config = server();
@@ -231,6 +238,7 @@ fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
 }
 
 /// TLS may have signed before it met what was wrong: the same datagram again does not make it sign again and again.
+// SMT [6.2-16]
 #[test]
 fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
     let mut world = World::pair(Config::default(), server());
@@ -271,6 +279,7 @@ fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
 }
 
 /// Some lengths leave nothing of what an address may get: there the COOKIE answers between the flights are too much.
+// SMT [6.2-17]
 #[test]
 fn cookies_count_as_what_an_address_gets_before_it_is_validated() {
     for length in (3_000..12_000).step_by(100) {

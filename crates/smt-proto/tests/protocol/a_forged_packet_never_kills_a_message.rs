@@ -81,6 +81,7 @@ fn survives(
 
 const SIZES: [usize; 4] = [10, 1_500, 30_000, 300_000];
 
+// SMT [5.4-9], [5.4-10]
 #[test]
 fn that_comes_before_each_genuine_one() {
     for (name, forge) in FORGERIES {
@@ -154,6 +155,7 @@ fn that_claims_most_of_a_record_for_another_epoch() {
 }
 
 /// What claims another epoch is of another record, even if its bytes are genuine: one of the two is forged.
+// SMT [5.4-8]
 #[test]
 fn that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -179,6 +181,7 @@ fn that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
 }
 
 /// Without record 0 nothing is known; what is claimed before must not outlive it.
+// SMT [5.4-5]
 #[test]
 fn that_comes_long_before_record_0() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -206,6 +209,7 @@ fn that_comes_long_before_record_0() {
 }
 
 /// After record 0 has opened, a header that claims another length is only a bad packet: its bytes do not count.
+// SMT [5.4-6]
 #[test]
 fn that_contradicts_record_0() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -222,6 +226,7 @@ fn that_contradicts_record_0() {
 }
 
 /// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops, all arrives.
+// SMT [9.3-24]
 #[test]
 fn nor_makes_a_session_repeat_itself_without_bound() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -282,6 +287,7 @@ fn a_request_that_is_damaged_for_half_a_minute() {
 }
 
 /// Bytes alone are no progress: anybody may have sent them.
+// SMT [3.3-2]
 #[test]
 fn nor_passes_for_a_sign_of_life_of_a_dead_peer() {
     for dead in [0, 1] {

@@ -50,12 +50,14 @@ fn goes_on(mut world: World, session: SessionIndex) {
     );
 }
 
+// SMT [4.2-6]
 #[test]
 fn when_the_oldest_arrives_at_last() {
     let (world, session) = blocked(&[]);
     goes_on(world, session);
 }
 
+// SMT [4.2-7]
 #[test]
 fn although_questions_for_it_were_lost() {
     let (world, session) = blocked(&[PacketType::WindowRequest]);
@@ -98,6 +100,7 @@ fn although_nothing_is_heard_of_it_for_long() {
 }
 
 /// Shortest first would send the oldest id last, and the window moves with it.
+// SMT [4.2-8]
 #[test]
 fn the_oldest_unseen_id_goes_before_all_newer_ones() {
     let mut config = Config::default();

@@ -69,6 +69,7 @@ fn although_a_reply_was_held_up_not_long_ago() {
     assert!(taken < us(200), "{taken:?}");
 }
 
+// SMT [9.3-8]
 #[test]
 fn but_not_before_anything_is_known_of_them() {
     let (mut world, session, _) = World::connected();
@@ -201,6 +202,7 @@ fn said_by_client(world: &World, from: usize) -> String {
 }
 
 /// Then the answer is the reply, not that the request was never seen: one round trip less.
+// SMT [9.3-11]
 #[test]
 fn and_a_short_request_goes_ahead_of_the_question() {
     for calls in [1, 3] {
@@ -246,6 +248,7 @@ fn nor_one_of_a_bundle_that_was_answered_in_part() {
 }
 
 /// Many that fall silent wait for a peer that is held up; what they asked for would come twice.
+// SMT [9.3-12]
 #[test]
 fn and_few_of_many() {
     let (mut world, session) = with_fast_replies();

@@ -22,6 +22,7 @@ fn cut(datagram: &Datagram, inner: u32) -> Vec<Vec<u8>> {
     vec![bytes]
 }
 
+// SMT [3.3-3], [5.2-2], [5.4-6]
 #[test]
 fn by_headers_that_claim_less() {
     for inner in BOUNDARIES {
@@ -40,6 +41,7 @@ fn by_headers_that_claim_less() {
     }
 }
 
+// SMT [5.4-13]
 #[test]
 fn by_losing_its_last_records() {
     for inner in BOUNDARIES {
@@ -54,6 +56,7 @@ fn by_losing_its_last_records() {
     }
 }
 
+// SMT [5.4-13]
 #[test]
 fn nor_is_a_reply() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());

@@ -16,6 +16,7 @@ fn hand_in_from_elsewhere(world: &mut World, datagram: &Datagram) {
     world.flush();
 }
 
+// SMT [6.3-24]
 #[test]
 fn data_counts_from_its_sender_alone() {
     let (mut world, session, _) = World::connected();
@@ -33,6 +34,7 @@ fn data_counts_from_its_sender_alone() {
     assert_eq!(world.nodes[1].delivered.len(), 1);
 }
 
+// SMT [6.3-24]
 #[test]
 fn control_packets_count_from_their_sender_alone() {
     let (mut world, _, at_server) = World::connected();

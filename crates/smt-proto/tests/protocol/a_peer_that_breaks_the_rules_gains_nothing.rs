@@ -15,6 +15,7 @@ fn asked(length: u32) -> bytes::Bytes {
 }
 
 /// With the key would go the repetitions of what was sealed under it, and the epochs of both sides would drift apart.
+// SMT [7.3-17]
 #[test]
 fn by_acknowledging_an_epoch_that_nobody_has_ended() {
     let mut server = ethernet();
@@ -43,6 +44,7 @@ fn by_acknowledging_an_epoch_that_nobody_has_ended() {
 }
 
 /// Eight replies stop, and their server says that it is busy whenever it is asked: a ninth, longer one gets on.
+// SMT [8-7]
 #[test]
 fn by_being_busy_for_ever() {
     let mut server = ethernet();
@@ -83,6 +85,7 @@ fn by_being_busy_for_ever() {
 }
 
 /// To send a byte again, the whole record must be sealed again.
+// SMT [9.3-25]
 #[test]
 fn by_asking_for_a_byte_of_each_record() {
     let (mut world, session, at_server) = World::connected_with(ethernet(), Config::default());
@@ -128,6 +131,7 @@ fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
     answers.iter().any(|sent| sent.has(PacketType::Voided))
 }
 
+// SMT [5.4-12]
 #[test]
 fn by_sending_a_message_above_the_limit() {
     let mut server = Config::default();
@@ -183,6 +187,7 @@ fn by_answering_a_one_way_message() {
     assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 1);
 }
 
+// SMT [8-16]
 #[test]
 fn by_aborting_a_one_way_message_or_a_bundle() {
     for count in [1, 2] {
@@ -291,6 +296,7 @@ fn by_asking_about_the_id_that_its_peer_uses_next() {
 }
 
 /// An answer to each would be traffic for nothing.
+// SMT [8-3]
 #[test]
 fn by_asking_about_ids_that_it_has_not_used() {
     let (mut world, _, at_server) = World::connected();

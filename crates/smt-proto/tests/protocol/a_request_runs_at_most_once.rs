@@ -50,16 +50,19 @@ fn nothing_runs_again(config: Config) {
     world.outcome(0, rpc).unwrap();
 }
 
+// SMT [4.2-1], [4.2-2]
 #[test]
 fn although_everything_is_replayed() {
     nothing_runs_again(ethernet());
 }
 
+// SMT [4.2-2], [7.3-2]
 #[test]
 fn although_everything_is_replayed_after_key_updates() {
     nothing_runs_again(short_lived_keys());
 }
 
+// SMT [4.2-3]
 #[test]
 fn although_it_is_replayed_while_the_first_is_worked_on() {
     let (mut world, session, _) = World::connected();
@@ -71,6 +74,7 @@ fn although_it_is_replayed_while_the_first_is_worked_on() {
     assert_eq!(world.nodes[1].delivered.len(), 1);
 }
 
+// SMT [4.2-1]
 #[test]
 fn a_replayed_request_brings_no_second_reply() {
     let (mut world, _) = loaded(ethernet());
@@ -89,6 +93,7 @@ fn a_replayed_request_brings_no_second_reply() {
 }
 
 /// The first request is lost until the server has forgotten nothing: NEVER_SEEN, and it runs once.
+// SMT [8-13], [9.3-20]
 #[test]
 fn a_lost_request_is_sent_again_under_its_id() {
     let (mut world, session, _) = World::connected();
@@ -128,6 +133,7 @@ fn a_call_whose_reply_never_comes_may_have_run() {
     assert!(matches!(error.reason, CallFailure::SessionEnded(_)));
 }
 
+// SMT [8-14], [9.3-22]
 #[test]
 fn what_the_server_forgot_is_never_sent_again() {
     let mut config = Config::default();
@@ -151,6 +157,7 @@ fn what_the_server_forgot_is_never_sent_again() {
     assert_eq!(world.nodes[1].delivered.len(), 1);
 }
 
+// SMT [11-3]
 #[test]
 fn a_refused_one_did_not_run_and_a_dropped_one_may_have() {
     let (mut world, session, _) = World::connected();
@@ -205,6 +212,7 @@ fn an_abort_is_acknowledged_before_anybody_asks() {
     assert_eq!(facts.served, 0);
 }
 
+// SMT [9.4-7]
 #[test]
 fn an_abort_that_is_lost_is_asked_for() {
     let (mut world, session, _) = World::connected();
@@ -229,6 +237,7 @@ fn an_abort_that_is_lost_is_asked_for() {
 }
 
 /// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session has ended here.
+// SMT [11-3]
 #[test]
 fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
     let (mut world, session, _) = World::connected();
@@ -244,6 +253,7 @@ fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
 }
 
 /// Of a peer that has more reasons than this side knows.
+// SMT [8-15]
 #[test]
 fn one_that_ended_for_an_unknown_reason_may_have_run() {
     let (mut world, session, _) = World::connected();

@@ -71,6 +71,7 @@ fn when_it_shuts_down() {
 }
 
 /// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of it that was.
+// SMT [12.4-4]
 #[test]
 fn but_finishes_the_handshakes_that_have_begun() {
     for lost in [0, 1] {
@@ -121,6 +122,7 @@ fn and_takes_clients_again_when_there_is_room() {
 }
 
 /// It speaks another version under the same version byte, as far as its parameters say.
+// SMT [12.4-2]
 #[test]
 fn when_they_have_nothing_in_common() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -151,6 +153,7 @@ fn in_a_packet_that_is_smaller_than_what_it_answers() {
 }
 
 /// A flight of several fragments is answered once.
+// SMT [12.4-3]
 #[test]
 fn to_the_first_fragment_alone() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -189,6 +192,7 @@ fn and_who_only_calls_says_nothing() {
 }
 
 /// Answers cost attempts; two may come from other shards, or from before the server began anew.
+// SMT [12.4-8]
 #[test]
 fn but_two_answers_are_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -236,6 +240,7 @@ fn and_is_no_reason_for_what_fails_later() {
     assert!(matches!(error, ConnectError::Unfinished { .. }), "{error}");
 }
 
+// SMT [12.4-6]
 #[test]
 fn but_one_for_another_attempt_is_not() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -255,6 +260,7 @@ fn but_one_for_another_attempt_is_not() {
 }
 
 /// A server that has answered flight 1 has taken the client, although only a part of its answer has come.
+// SMT [12.4-6]
 #[test]
 fn nor_one_after_flight_2() {
     let kinds: [fn(&Handshake<'_>) -> bool; 2] = [

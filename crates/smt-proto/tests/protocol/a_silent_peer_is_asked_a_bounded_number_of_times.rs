@@ -108,6 +108,7 @@ fn dead_server(world: &mut World, session: SessionIndex) {
     assert_eq!(world.nodes[0].endpoint.poll_timeout(), None);
 }
 
+// SMT [9.9-1]
 #[test]
 fn a_dead_server_ends_the_session_after_two_seconds() {
     let (mut world, session, _) = World::connected();
@@ -116,6 +117,7 @@ fn a_dead_server_ends_the_session_after_two_seconds() {
 }
 
 /// Questions have backed off to two a second when the path fails for most of the two seconds.
+// SMT [9.9-5]
 #[test]
 fn a_peer_is_not_declared_dead_before_it_was_asked_often() {
     let (mut world, session, _) = World::connected();
@@ -151,6 +153,7 @@ fn a_server_that_works_for_long_does_not() {
 }
 
 /// The hint of an ICMP message, forged, while packets are lost.
+// SMT [9.9-8]
 #[test]
 fn a_hint_that_it_is_unreachable_only_makes_it_asked() {
     let (mut world, session, at_server) = World::connected();
@@ -216,6 +219,7 @@ fn requests_that_wait_for_the_servers_grants_are_not_forgotten() {
     }
 }
 
+// SMT [10-3]
 #[test]
 fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
     let (mut world, session, _) = World::connected();
@@ -252,6 +256,7 @@ fn stopped(then: Verdict) -> (World, SessionIndex) {
     (world, session)
 }
 
+// SMT [9.9-7]
 #[test]
 fn a_process_that_was_stopped_asks_before_it_gives_up() {
     let (mut world, session) = stopped(Verdict::Deliver);
@@ -306,6 +311,7 @@ fn questions(world: &World, from: usize) -> BTreeMap<Time, usize> {
 
 /// 256, and the others right after; those that wait for replies, and those whose replies are not acknowledged, of which the
 /// first 256 were few.
+// SMT [9.3-27]
 #[test]
 fn few_messages_are_asked_about_at_a_time() {
     for (asking, messages) in [(0, 1_000), (1, 744)] {
@@ -331,6 +337,7 @@ fn few_messages_are_asked_about_at_a_time() {
 }
 
 /// Nothing of it comes any more, and nobody asks about it. Only the session lives on.
+// SMT [9.3-28]
 #[test]
 fn an_incomplete_message_is_dropped_after_ten_seconds() {
     let mut config = ethernet();
@@ -385,6 +392,7 @@ fn ended_after_death(world: &mut World) -> Duration {
 }
 
 /// The server works on a request and asks whether its caller is there; none of the caller's packets arrives any more.
+// SMT [9.9-3]
 #[test]
 fn questions_of_a_peer_that_hears_nothing_are_no_answers() {
     let (mut world, session, _) = World::connected();
@@ -409,6 +417,7 @@ fn questions_of_a_peer_that_hears_nothing_are_no_answers() {
 }
 
 /// The server asks for the rest of a request; its caller gives it up, and sleeps then.
+// SMT [9.9-4]
 #[test]
 fn a_caller_that_gives_up_what_was_asked_for_owes_no_answer() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -440,6 +449,7 @@ fn a_caller_that_gives_up_what_was_asked_for_owes_no_answer() {
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 1);
 }
 
+// SMT [9.9-2]
 #[test]
 fn a_caller_that_dies_is_found_while_its_request_is_worked_on() {
     let (mut world, session, _) = World::connected();

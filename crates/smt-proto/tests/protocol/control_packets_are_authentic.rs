@@ -23,6 +23,7 @@ fn load(messages: usize) -> Load {
     }
 }
 
+// SMT [3.4-3]
 #[test]
 fn a_flipped_bit_anywhere_has_no_effect() {
     let (mut world, client, server) = World::connected_with(ethernet(), ethernet());
@@ -55,6 +56,7 @@ fn a_flipped_bit_anywhere_has_no_effect() {
     );
 }
 
+// SMT [3.4-5], [4.3-2]
 #[test]
 fn a_replayed_one_counts_once() {
     let (mut world, client, server) = World::connected_with(ethernet(), ethernet());

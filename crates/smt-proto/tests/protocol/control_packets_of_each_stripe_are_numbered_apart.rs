@@ -32,6 +32,7 @@ fn controls(datagram: &Datagram) -> Vec<Control<'_>> {
 }
 
 /// Two of equal counters, under equal nonces, would give the key of the tags away.
+// SMT [3.4-2], [4.3-1]
 #[test]
 fn those_of_equal_counters_are_sealed_under_different_nonces() {
     let (mut world, mut client, server) = striped_pair();

@@ -28,6 +28,7 @@ fn sizes(world: &World, ends: [SessionIndex; 2]) -> [usize; 2] {
     })
 }
 
+// SMT [9.8-2]
 #[test]
 fn up_to_what_the_path_carries() {
     let expected = [
@@ -53,6 +54,7 @@ fn up_to_what_the_path_carries() {
     }
 }
 
+// SMT [9.8-2]
 #[test]
 fn up_to_what_both_sides_permit() {
     let mut client = Config::default();
@@ -61,6 +63,7 @@ fn up_to_what_both_sides_permit() {
     assert_eq!(sizes(&world, [client, server]), [5_000; 2]);
 }
 
+// SMT [9.8-4]
 #[test]
 fn although_probes_are_lost() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -79,6 +82,7 @@ fn although_probes_are_lost() {
 }
 
 /// The path becomes narrower while a session lives.
+// SMT [9.8-6]
 #[test]
 fn a_black_hole_brings_back_the_floor_for_requests() {
     let (mut world, client, server) = World::connected();
@@ -176,6 +180,7 @@ fn loss_alone_does_not_lower_it() {
 }
 
 /// A peer that has no memory for a message has never seen it: that says nothing about the path.
+// SMT [9.8-9]
 #[test]
 fn nor_does_a_peer_without_memory() {
     let mut server = Config::default();

@@ -44,6 +44,7 @@ fn run(percent: usize) {
     );
 }
 
+// SMT [7.3-4]
 #[test]
 fn without_loss() {
     run(0);
@@ -59,6 +60,7 @@ fn with_much_loss() {
     run(20);
 }
 
+// SMT [7.3-9]
 #[test]
 fn the_epoch_byte_wraps() {
     let mut config = ethernet();
@@ -77,6 +79,7 @@ fn the_epoch_byte_wraps() {
 }
 
 /// 10 MB are 640 records: ten keys.
+// SMT [7.3-3], [5.4-7]
 #[test]
 fn in_the_middle_of_a_message() {
     let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
@@ -93,6 +96,7 @@ fn in_the_middle_of_a_message() {
     assert!(used.len() > 8, "{used:?}");
 }
 
+// SMT [7.3-13], [7.3-14]
 #[test]
 fn although_the_end_of_an_epoch_is_announced_in_vain_at_first() {
     for lost in [PacketType::EpochDone, PacketType::EpochAck] {
@@ -154,6 +158,7 @@ fn although_both_sides_wait_for_their_next_key_at_once() {
 }
 
 /// Control packets are used up while the next epoch cannot begin: a few are kept to get out of it.
+// SMT [7.3-22]
 #[test]
 fn although_control_packets_run_out() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), short_lived_keys());
@@ -176,6 +181,7 @@ fn although_control_packets_run_out() {
 }
 
 /// A request that is worked on for long has arrived: its epoch ends all the same.
+// SMT [7.3-19]
 #[test]
 fn although_one_call_lasts() {
     let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
@@ -220,6 +226,7 @@ impl GrantPolicy for Miser {
 }
 
 /// A reply that waits for grants has arrived in part: what it was sealed under ends all the same.
+// SMT [8-5]
 #[test]
 fn although_one_reply_waits_for_its_grants() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), short_lived_keys());
@@ -234,6 +241,7 @@ fn although_one_reply_waits_for_its_grants() {
     assert!(epochs(&world, [client, server])[1] > before[1] + 3);
 }
 
+// SMT [7.3-5], [7.3-7]
 #[test]
 fn when_too_much_fails_to_open() {
     let mut config = Config::default();
@@ -277,6 +285,7 @@ fn when_too_much_fails_to_open() {
 }
 
 /// A key that is kept for what may be sent again is kept as long after silence as ever.
+// SMT [7.3-15]
 #[test]
 fn after_long_silence() {
     let mut server = ethernet();
@@ -359,6 +368,7 @@ fn and_who_waited_goes_on_when_the_epoch_before_is_over() {
 }
 
 /// What the peer has begun to take can always go on: else it would hold memory that those need which hold up the next key.
+// SMT [7.3-20]
 #[test]
 fn although_the_peer_has_memory_for_one_message_only() {
     let mut sender = ethernet();

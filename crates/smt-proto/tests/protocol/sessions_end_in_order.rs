@@ -14,6 +14,7 @@ fn end_of(world: &mut World, node: usize) -> SessionEnd {
     })
 }
 
+// SMT [12.3-1]
 #[test]
 fn a_close_reaches_the_peer_with_its_code() {
     for code in [
@@ -45,6 +46,7 @@ fn a_close_reaches_the_peer_with_its_code() {
     }
 }
 
+// SMT [12.1-2], [12.3-2]
 #[test]
 fn what_comes_after_a_lost_close_is_answered_by_reset() {
     let (mut world, client, server) = World::connected();
@@ -86,6 +88,7 @@ fn reset(world: &mut World, client: SessionIndex, server: SessionIndex) -> Datag
         .unwrap()
 }
 
+// SMT [12.1-5]
 #[test]
 fn a_reset_counts_only_with_its_token() {
     let (mut world, client, server) = World::connected();
@@ -104,6 +107,7 @@ fn a_reset_counts_only_with_its_token() {
 }
 
 /// An attacker who could ask for tokens of indices that are live, or will be, could end sessions.
+// SMT [12.1-2], [12.1-3]
 #[test]
 fn resets_are_sent_only_for_indices_that_are_closed_for_good() {
     let (mut world, client, server) = World::connected();
@@ -150,6 +154,7 @@ fn resets_are_sent_only_for_indices_that_are_closed_for_good() {
     assert!(world.sent.is_empty() && world3.sent.is_empty());
 }
 
+// SMT [12.1-3]
 #[test]
 fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
     let (mut world, client, server) = World::connected();
@@ -206,6 +211,7 @@ fn resets_are_bounded_in_rate() {
 }
 
 /// A peer that forgets the sessions of its earlier life, with a durable boot number and key.
+// SMT [12.1-2]
 #[test]
 fn a_server_that_restarted_says_so() {
     let mut server = Config::default();
@@ -249,6 +255,7 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
     );
 }
 
+// SMT [11-1]
 #[test]
 fn garbage_ends_nothing() {
     let mut random = super::support::Random::from_env();

@@ -19,6 +19,7 @@ fn world() -> (World, [(SessionIndex, SessionIndex); 2]) {
     (world, sessions)
 }
 
+// SMT [6.6-2]
 #[test]
 fn every_index_is_of_the_shard() {
     let (_, sessions) = world();
@@ -28,6 +29,7 @@ fn every_index_is_of_the_shard() {
     assert!(sessions.iter().all(|(_, server)| SHARD.issues(*server)));
 }
 
+// SMT [6.6-8]
 #[test]
 fn resets_are_sent_only_for_indices_that_this_shard_has_closed() {
     let (mut world, [(client, first), (_, second)]) = world();

@@ -96,6 +96,7 @@ fn empty_ones_as_well() {
     assert!(world.nodes[0].endpoint.statistics().bundles_sent > 1);
 }
 
+// SMT [5.7-4]
 #[test]
 fn and_no_more_than_the_peer_takes_without_a_grant() {
     let mut server = Config::default();
@@ -120,6 +121,7 @@ fn what_does_not_fit_with_another_leaves_alone() {
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
 }
 
+// SMT [5.7-5]
 #[test]
 fn what_is_longer_than_record_0_leaves_alone() {
     let (mut world, session, _) = World::connected();
@@ -128,6 +130,7 @@ fn what_is_longer_than_record_0_leaves_alone() {
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
 }
 
+// SMT [5.7-2]
 #[test]
 fn but_not_to_a_peer_that_takes_no_bundles() {
     let mut plain = Config::default();
@@ -144,6 +147,7 @@ fn but_not_to_a_peer_that_takes_no_bundles() {
     }
 }
 
+// SMT [5.7-8]
 #[test]
 fn padded_as_one() {
     let mut client = Config::default();
@@ -164,6 +168,7 @@ fn padded_as_one() {
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
 }
 
+// SMT [5.7-7]
 #[test]
 fn of_one_stripe() {
     let mut config = Config::default();
@@ -175,6 +180,7 @@ fn of_one_stripe() {
     assert_eq!(world.nodes[1].endpoint.statistics().violations, 0);
 }
 
+// SMT [5.7-11], [5.7-38]
 #[test]
 fn a_lost_bundle_of_requests_comes_again_and_each_runs_once() {
     let (mut world, session, _) = World::connected();
@@ -183,6 +189,7 @@ fn a_lost_bundle_of_requests_comes_again_and_each_runs_once() {
     answers(&mut world, &rpcs, 64);
 }
 
+// SMT [5.7-36]
 #[test]
 fn a_lost_bundle_of_replies_comes_again_when_one_of_them_is_asked_for() {
     let (mut world, session, _) = World::connected();
@@ -195,6 +202,7 @@ fn a_lost_bundle_of_replies_comes_again_when_one_of_them_is_asked_for() {
     assert_eq!(again, 1, "{}", world.trace());
 }
 
+// SMT [5.7-19]
 #[test]
 fn a_bundle_that_comes_twice_counts_once() {
     let (mut world, session, _) = World::connected();
@@ -209,6 +217,7 @@ fn a_bundle_that_comes_twice_counts_once() {
     assert!(world.nodes[1].endpoint.statistics().packets_duplicate > 0);
 }
 
+// SMT [5.7-22], [5.7-24]
 #[test]
 fn who_was_given_up_before_the_bundle_came_does_not_run_and_the_others_do() {
     let (mut world, session, _) = World::connected();
@@ -234,6 +243,7 @@ fn who_was_given_up_before_the_bundle_came_does_not_run_and_the_others_do() {
     );
 }
 
+// SMT [5.7-40]
 #[test]
 fn a_bundle_is_sent_until_it_is_seen_even_if_all_of_its_members_were_given_up() {
     let (mut world, session, at_server) = World::connected();
@@ -254,6 +264,7 @@ fn a_bundle_is_sent_until_it_is_seen_even_if_all_of_its_members_were_given_up() 
     );
 }
 
+// SMT [5.7-31]
 #[test]
 fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
     let (mut world, session, _) = World::connected();
@@ -335,6 +346,7 @@ fn deadlines_travel_with_the_members() {
 }
 
 /// A bundle of two records that is repeated comes in two packets, since record 0 goes out again in a small one.
+// SMT [5.7-15]
 #[test]
 fn a_large_bundle_comes_again_in_parts() {
     for node in [0, 1] {
@@ -389,6 +401,7 @@ fn a_large_bundle_arrives_although_the_path_has_become_narrow() {
 }
 
 /// Its id is marked only when all of it is there: till then nothing of it has run, and it may come again.
+// SMT [5.7-25]
 #[test]
 fn a_large_bundle_without_room_for_its_requests_comes_again_and_each_runs_once() {
     let mut server = Config::default();
@@ -487,6 +500,7 @@ fn replies_are_taken_in_parts_although_memory_is_full() {
 }
 
 /// Replies make room, so they are taken when there is none: also those that come with others in a bundle.
+// SMT [5.7-27]
 #[test]
 fn replies_are_taken_although_memory_is_full() {
     let mut server = Config::default();
@@ -542,6 +556,7 @@ fn a_server_that_shuts_down_refuses_each_member() {
 }
 
 /// A bundle takes an id of its own: where none is left its messages leave alone.
+// SMT [5.7-43]
 #[test]
 fn unless_the_window_has_no_id_for_the_bundle() {
     let mut server = Config::default();

@@ -51,6 +51,7 @@ fn cut_first(world: &mut World, fits: impl Fn(&Datagram, &Data<'_>) -> bool + 's
     });
 }
 
+// SMT [9.10-9]
 #[test]
 fn packets_of_a_message_that_has_begun() {
     for size in [3_000, 50_000, 400_000] {
@@ -63,6 +64,7 @@ fn packets_of_a_message_that_has_begun() {
     }
 }
 
+// SMT [9.10-12]
 #[test]
 fn record_0_of_a_request_that_nobody_has_seen() {
     for size in [10, 1_000, 1_300, 3_000, 50_000] {
@@ -99,6 +101,7 @@ fn everything_that_is_sent_for_the_first_time() {
 }
 
 /// What is cut again is asked for again, three times in all; then timers ask.
+// SMT [9.10-11]
 #[test]
 fn answers_that_are_cut_too() {
     for (cut, by_timer) in [(2, false), (3, true)] {
@@ -121,6 +124,7 @@ fn answers_that_are_cut_too() {
     }
 }
 
+// SMT [9.10-8]
 #[test]
 fn not_under_a_policy_that_does_not_pull() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -296,6 +300,7 @@ fn but_not_of_another_session_version_or_type_nor_garbage() {
 }
 
 /// Headers of everything that is on its way, many times: what is not there yet is asked for three times at most.
+// SMT [9.10-11]
 #[test]
 fn but_no_flood_of_headers_multiplies_the_traffic() {
     let send = |is_flooded: bool| {
@@ -343,6 +348,7 @@ fn session_of(world: &World) -> SessionIndex {
 
 /// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried on when the window
 /// is full.
+// SMT [9.10-18]
 #[test]
 fn and_who_asks_for_record_0_has_not_seen_it() {
     let mut server = ethernet();
@@ -392,6 +398,7 @@ fn and_who_asks_for_record_0_has_not_seen_it() {
 
 /// An id that was never issued is asked about because somebody has forged a header: no rule is broken. Other
 /// questions about it break one.
+// SMT [9.10-19]
 #[test]
 fn and_asking_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     let (mut world, session, _) = pulling();

@@ -38,6 +38,7 @@ const FIRST: Handshake<'_> = Handshake {
 };
 
 /// A peer that numbers all of its sessions alike makes a server compare tokens with few of them.
+// SMT [12.1-6]
 #[test]
 fn a_reset_is_compared_with_few_sessions() {
     let mut world = World::pair(Config::default(), server());
@@ -63,6 +64,7 @@ fn a_reset_is_compared_with_few_sessions() {
     assert_eq!(world.nodes[1].endpoint.statistics().controls_forged, 8);
 }
 
+// SMT [12.2-5]
 #[test]
 fn nothing_behind_a_version_answer_is_looked_at() {
     let (mut world, session, _) = World::connected();
@@ -83,6 +85,7 @@ fn nothing_behind_a_version_answer_is_looked_at() {
 }
 
 /// Else packets that are as short as the answer would use up what may be answered.
+// SMT [6.4-1]
 #[test]
 fn cookies_are_given_for_whole_first_packets_alone() {
     let mut config = server();

@@ -31,6 +31,7 @@ fn expected_plaintext(message: &FrozenMessage, index: u32) -> Vec<u8> {
 mod new {
     use super::*;
 
+    // SMT [5.1-3]
     #[test]
     fn a_message_with_too_many_records_is_refused_before_sealing() {
         let id = || IdAllocator::new(LAYOUT, Side::Client, 0).next(1).unwrap();
@@ -53,6 +54,7 @@ mod new {
         assert!(error.to_string().contains("256"));
     }
 
+    // SMT [5.1-2]
     #[test]
     fn an_id_that_does_not_fit_is_refused_before_sealing() {
         let layout = crate::IdLayout {
@@ -124,6 +126,7 @@ mod seal {
         assert_eq!(out[86..], [0xEE; 114]);
     }
 
+    // SMT [5.5-2]
     #[test]
     fn again_gives_the_same_bytes_and_counts_nothing() {
         for suite in Suite::ALL {
@@ -148,6 +151,7 @@ mod seal {
         message.body = changed.into();
     }
 
+    // SMT [5.5-3]
     #[test]
     fn a_record_whose_bytes_have_changed_is_not_sealed_again() {
         for (suite, padding) in Suite::ALL
@@ -191,6 +195,7 @@ mod seal {
         assert_eq!(message.tags.others.capacity(), 0);
     }
 
+    // SMT [7.3-3]
     #[test]
     fn a_record_keeps_its_epoch_and_later_ones_use_the_new_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);

@@ -42,12 +42,14 @@ mod index_bits {
 mod sequence {
     use super::*;
 
+    // SMT [5.1-1]
     #[test]
     fn has_the_id_high_and_the_index_low() {
         assert_eq!(bits(16).sequence(MessageId(0xABC), 0xFFFF), Ok(0xABC_FFFF));
         assert_eq!(bits(8).sequence(MessageId(0xABC), 0xFF), Ok(0xA_BCFF));
     }
 
+    // SMT [5.1-2]
     #[test]
     fn largest_numbers_fit_and_the_next_are_errors_with_both_numbers() {
         for index_bits in 8..=17 {
@@ -203,6 +205,7 @@ mod split {
 mod next {
     use super::*;
 
+    // SMT [4.1-1], [4.1-3]
     #[test]
     fn ids_are_dense_and_never_repeat() {
         let layout = layout(48, 1);
@@ -251,6 +254,7 @@ mod next {
         assert_eq!(ids.next(2).unwrap().id(), MessageId(2));
     }
 
+    // SMT [4.1-4]
     #[test]
     fn ids_end_and_do_not_wrap() {
         let layout = layout(47, 8);

@@ -113,6 +113,7 @@ mod open_first {
         assert_eq!(body, [&b"before"[..], &[0xAA; 10]].concat());
     }
 
+    // SMT [5.2-2]
     #[test]
     fn another_claimed_length_never_yields_a_message() {
         let (aead, record) = forged(7, &first_plaintext(300, 340));
@@ -132,6 +133,7 @@ mod open_first {
         }
     }
 
+    // SMT [5.3-3]
     #[test]
     fn content_must_end_where_the_true_length_says() {
         let good = first_plaintext(10, 60);
@@ -159,6 +161,7 @@ mod open_first {
         }
     }
 
+    // SMT [5.4-1]
     #[test]
     fn other_lengths_and_headers_are_refused_without_decrypting() {
         let (aead, record) = forged(7, &first_plaintext(10, 60));
@@ -219,6 +222,7 @@ mod open_rest {
         assert_eq!(exact, content[..100]);
     }
 
+    // SMT [5.3-3]
     #[test]
     fn what_stands_behind_the_content_must_be_type_and_zeros() {
         let place = geometry().record(400, 1);
@@ -345,6 +349,7 @@ mod message_as_a_whole {
     }
 
     /// Cut at any record boundary, the claimed length made to fit: record 0 refuses.
+    // SMT [5.4-13]
     #[test]
     fn truncation_at_a_record_boundary_never_yields_a_message() {
         let mut keys = keys();
@@ -368,6 +373,7 @@ mod message_as_a_whole {
         }
     }
 
+    // SMT [5.3-1]
     #[test]
     fn an_empty_message_is_one_record() {
         let mut keys = keys();

@@ -101,6 +101,7 @@ mod data {
         assert_eq!(epoch_of(&mut keys, 1), Some(257));
     }
 
+    // SMT [7.3-12]
     #[test]
     fn claims_derive_the_next_keys_once() {
         struct Counting(AtomicUsize);
@@ -131,6 +132,7 @@ mod data {
 mod opened {
     use super::*;
 
+    // SMT [5.4-2]
     #[test]
     fn a_claimed_epoch_changes_nothing_until_something_opens() {
         let mut keys = open_keys(Suite::Aes128Gcm);
@@ -191,6 +193,7 @@ mod take_update_request {
         assert_eq!(keys.take_update_request(), Some(1));
     }
 
+    // SMT [7.3-8]
     #[test]
     fn a_key_at_its_integrity_limit_opens_nothing_more() {
         let mut keys = open_keys(Suite::ChaCha20Poly1305);
@@ -235,6 +238,7 @@ mod take_update_request {
 mod finish {
     use super::*;
 
+    // SMT [7.3-14]
     #[test]
     fn drops_what_is_over_and_answers_repetitions() {
         let mut keys = keys_at(3);
@@ -247,6 +251,7 @@ mod finish {
         assert!(keys.finish(3));
     }
 
+    // SMT [7.3-16]
     #[test]
     fn an_epoch_that_is_not_over_cannot_be_done() {
         let mut keys = keys_at(3);

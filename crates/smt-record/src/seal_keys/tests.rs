@@ -135,6 +135,7 @@ mod drop_ciphers {
 mod update {
     use super::*;
 
+    // SMT [7.3-1]
     #[test]
     fn renews_both_keys_and_keeps_the_old_data_key() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
@@ -148,6 +149,7 @@ mod update {
         assert!(keys.data(2).is_none());
     }
 
+    // SMT [7.3-18]
     #[test]
     fn waits_until_the_previous_epoch_is_finished() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
@@ -183,6 +185,7 @@ mod update {
 mod count_record {
     use super::*;
 
+    // SMT [7.3-4]
     #[test]
     fn wants_an_update_at_three_quarters_and_stops_hard_at_the_limit() {
         let mut keys = seal_keys(Suite::Aes128Gcm);

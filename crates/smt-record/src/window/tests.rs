@@ -17,6 +17,7 @@ fn window() -> IdWindow {
 mod mark_seen {
     use super::*;
 
+    // SMT [4.2-1]
     #[test]
     fn happens_once() {
         let mut window = window();
@@ -209,6 +210,7 @@ mod new {
         let _ = IdWindow::new(100, LAYOUT, Side::Client, 0);
     }
 
+    // SMT [4.3-5]
     #[test]
     #[should_panic(expected = "stripe 4 is not in")]
     fn stripes_that_do_not_exist_are_refused() {
@@ -226,6 +228,7 @@ mod accept {
         assert!(window.accept(0) && !window.check(0));
     }
 
+    // SMT [4.3-2]
     #[test]
     fn a_number_is_accepted_once_and_the_last_1024_in_any_order() {
         let mut window = ControlWindow::new();

@@ -156,6 +156,7 @@ mod parse {
         assert_eq!((control.aad.len(), control.sealed), (28, &[0xEE; 32][..]));
     }
 
+    // SMT [8-1]
     #[test]
     fn lists_of_one_and_of_sixty_four_stand() {
         let acks = [Ack {
@@ -172,6 +173,7 @@ mod parse {
     }
 
     /// Each type takes exactly the sizes that SPEC §8 names, of all up to 65 of the longest entry.
+    // SMT [8-2]
     #[test]
     fn bodies_of_another_size_are_malformed() {
         for ty in PacketType::ALL.into_iter().filter(|ty| ty.is_control()) {
@@ -193,6 +195,7 @@ mod parse {
         }
     }
 
+    // SMT [8-15]
     #[test]
     fn an_unknown_abort_code_means_that_the_request_may_have_run() {
         for code in [1, 2, 3, 4] {

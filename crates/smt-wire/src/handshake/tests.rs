@@ -99,6 +99,7 @@ mod parse {
         assert!(parse(&changed(30, [0xFF, 0xFF])).is_err());
     }
 
+    // SMT [6.2-3]
     #[test]
     fn source_index_zero_is_malformed() {
         assert!(parse(&changed(20, [0; 8])).is_err());
@@ -108,6 +109,7 @@ mod parse {
         );
     }
 
+    // SMT [6.2-3]
     #[test]
     fn flights_are_one_to_seven() {
         for flight in 0..=255 {
@@ -119,6 +121,7 @@ mod parse {
         }
     }
 
+    // SMT [6.2-3]
     #[test]
     fn flight_is_at_most_65536_bytes() {
         assert!(parse(&changed(32, 65_536_u32.to_be_bytes())).is_ok());

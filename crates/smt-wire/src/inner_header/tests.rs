@@ -87,6 +87,7 @@ mod parse {
         assert_eq!(InnerHeader::parse(&bytes), Ok(REQUEST));
     }
 
+    // SMT [5.2-3]
     #[test]
     fn base_without_bits_is_no_ack() {
         let mut bytes = BYTES;
@@ -124,6 +125,7 @@ mod parse {
         }
     }
 
+    // SMT [5.2-1]
     #[test]
     fn padded_length_covers_header_and_true_length() {
         for (true_length, padded_length, stands) in [
@@ -160,6 +162,7 @@ mod extend_window {
         assert_eq!(extended(0x7FFF_FFFF, 0), Some(0x7FFF_FFFF));
     }
 
+    // SMT [4.2-5], [5.2-4]
     #[test]
     fn never_goes_back() {
         assert_eq!(extended(4, 5), None);

@@ -90,6 +90,7 @@ mod parse {
         }
     }
 
+    // SMT [3.1-1]
     #[test]
     fn version_answer_is_understood_in_every_version() {
         let mut out = [0xFF; 15];
@@ -149,6 +150,7 @@ mod parse {
         assert_eq!(parse(VERSION, &[VERSION]), Err(ParseError::Truncated));
     }
 
+    // SMT [3.2-1], [3.2-2]
     #[test]
     fn unknown_type_says_where_the_rest_begins() {
         let mut datagram: Vec<u8> = [1, 0x14, 0, 0, 0x50, 0, 0, 20, 0, 0, 0, 0].into();
@@ -181,6 +183,7 @@ mod parse {
         assert_eq!(parse(VERSION, &datagram), Err(ParseError::Truncated));
     }
 
+    // SMT [3.1-4]
     #[test]
     fn other_header_words_are_malformed() {
         for words in 0..=255 {
@@ -193,6 +196,7 @@ mod parse {
         }
     }
 
+    // SMT [3.1-5]
     #[test]
     fn length_zero_is_malformed_but_in_data() {
         for ty in PacketType::ALL

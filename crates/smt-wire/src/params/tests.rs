@@ -127,6 +127,7 @@ mod parse {
         assert_eq!(Params::parse(&longer), Err(ParamsError::Length(15)));
     }
 
+    // SMT [6.3-2], [6.3-20]
     #[test]
     fn unknown_tags_are_ignored() {
         assert_eq!(Params::parse(&BYTES), Ok(PARAMS));
@@ -136,6 +137,7 @@ mod parse {
         );
     }
 
+    // SMT [6.3-3], [6.3-4]
     #[test]
     fn tags_one_to_twelve_are_mandatory() {
         for tag in 1..=12 {
@@ -144,6 +146,7 @@ mod parse {
         assert_eq!(Params::parse(&[]), Err(ParamsError::Missing(1)));
     }
 
+    // SMT [6.3-1]
     #[test]
     fn tags_ascend_and_come_once() {
         let doubled = [known(), &[12, 1, 3]].concat();
@@ -200,6 +203,7 @@ mod parse {
         );
     }
 
+    // SMT [6.3-4], [6.3-17]
     #[test]
     fn values_out_of_range_are_refused_and_the_border_stands() {
         let cases: [(u8, &[u8], u64, &[u8]); 16] = [
@@ -237,6 +241,7 @@ mod parse {
         }
     }
 
+    // SMT [6.3-15]
     #[test]
     fn first_record_is_at_most_the_record_size() {
         // N0 = 1,142 > N = 1,141.
@@ -250,6 +255,7 @@ mod parse {
         );
     }
 
+    // SMT [6.3-3]
     #[test]
     fn registered_keys_need_name_and_random() {
         let registered = with(2, &[1]);
