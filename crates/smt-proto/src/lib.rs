@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/SPEC.md §4-§12).
+//! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/draft-smt-00.md §4-§12).
 //!
 //! No I/O, no clock, no randomness: bytes and times in, state, bytes out. The same code runs on sockets, in
 //! a simulator and against a NIC model.
