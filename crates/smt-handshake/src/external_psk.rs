@@ -13,11 +13,12 @@ pub(crate) mod key;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::WallTime;
+use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider, NamedKey};
 use smt_record::{Side, Suite};
 
 use self::key::{RegisteredKey, RegisteredKeyError, display_name};
-use crate::failure::{caller, nothing_common, parse_params};
+use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::params_exchange::{ParamsExchange, SecretSource};
 
 /// The registered keys of an endpoint: the one it calls with, and those it answers to.
@@ -98,37 +99,45 @@ impl RegisteredProvider {
 
 impl KeyExchangeProvider for RegisteredProvider {
     /// The server's name plays no part: the key says who the server is.
-    fn client(&self, _server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         let key = self.own.as_ref().ok_or_else(|| {
             caller("this endpoint has no registered key of its own to make calls with".to_owned())
         })?;
         let source = SecretSource::Registered(Arc::clone(key));
-        Ok(Box::new(ParamsExchange::client(source)))
+        self.attempt(key, ParamsExchange::client(source))
     }
 
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        let source = SecretSource::Registered(self.named(client_params)?);
+    fn server(
+        &self,
+        client_params: &[u8],
+        _: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
+        let key = self.named(client_params)?;
+        let source = SecretSource::Registered(Arc::clone(&key));
         source.check(client_params, Side::Client)?;
-        Ok(Box::new(ParamsExchange::server(source, client_params)))
+        self.attempt(&key, ParamsExchange::server(source, client_params))
     }
+}
 
-    fn suites(&self) -> Vec<Suite> {
-        vec![self.suite]
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Registered
-    }
-
-    fn registered_params(&self, client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        let key = match client_params {
-            None => self.own.as_ref().map(Arc::clone)?,
-            Some(params) => self.named(params).ok()?,
-        };
+impl RegisteredProvider {
+    /// An attempt with a fresh random: without randomness two sessions could share their keys.
+    fn attempt(
+        &self,
+        key: &RegisteredKey,
+        exchange: ParamsExchange,
+    ) -> Result<Attempt, HandshakeFailure> {
         let mut random = [0; 32];
-        // Without randomness two sessions could share their keys: rather none.
-        aws_lc_rs::rand::fill(&mut random).ok()?;
-        Some((key.name().to_vec(), random))
+        aws_lc_rs::rand::fill(&mut random)
+            .map_err(|_| environment("the system gives no random bytes".to_owned()))?;
+        Ok(Attempt {
+            kind: smt_wire::KeyExchange::Registered,
+            suites: vec![self.suite],
+            key: Some(NamedKey {
+                name: key.name().to_vec(),
+                random,
+            }),
+            exchange: Box::new(exchange),
+        })
     }
 }
 

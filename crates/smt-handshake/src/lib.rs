@@ -33,6 +33,7 @@ mod params_exchange;
 mod pem;
 mod plaintext;
 mod tls;
+mod told_time;
 mod trust;
 
 pub use external_psk::RegisteredProvider;

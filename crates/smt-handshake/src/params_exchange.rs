@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
-use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use smt_proto::key_exchange::{
+    Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
+};
 use smt_record::{SessionSecrets, Side, parameter_hash};
 use smt_wire::Params;
 
@@ -153,8 +155,9 @@ impl ParamsExchange {
     }
 }
 
-impl KeyExchange for ParamsExchange {
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+impl ParamsExchange {
+    /// Takes a whole flight of the peer.
+    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         let peer = self.side.peer();
         // Taken out: a failed flight is the end of the attempt.
         if self.awaited.take() != Some(flight) {
@@ -171,16 +174,36 @@ impl KeyExchange for ParamsExchange {
         self.take_flight(flight, params)
     }
 
+    /// What is to be sent now.
     fn next_flight(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.is_due).then(Vec::new)
     }
+}
 
-    fn sent_params(&mut self, params: &[u8]) {
-        self.own_params = Some(params.to_vec());
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+impl KeyExchange for ParamsExchange {
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let taken = match input {
+            Input::Begin { own_params } => {
+                self.own_params = Some(own_params.to_vec());
+                Ok(())
+            }
+            Input::Flight {
+                number,
+                params,
+                bytes,
+            } => self.take(number, params, bytes),
+        };
+        let send = self.next_flight();
+        match taken {
+            Ok(()) => Ok(Step {
+                send,
+                finished: self.finished.take(),
+            }),
+            Err(failure) => Err(Failed {
+                failure,
+                alert: send,
+            }),
+        }
     }
 }
 

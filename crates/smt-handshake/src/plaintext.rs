@@ -4,8 +4,9 @@
 //! It exists to measure what encryption costs. It has its own wire version, and its secrets open
 //! nothing else: an endpoint of version 1 cannot use them, nor negotiate this.
 
-use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
-use smt_record::{Side, Suite};
+use smt_proto::WallTime;
+use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_record::Side;
 
 use crate::params_exchange::{ParamsExchange, SecretSource};
 
@@ -14,28 +15,29 @@ use crate::params_exchange::{ParamsExchange, SecretSource};
 pub struct PlaintextProvider;
 
 impl KeyExchangeProvider for PlaintextProvider {
-    fn client(&self, _server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        Ok(Box::new(ParamsExchange::client(SecretSource::Plaintext)))
+    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+        Ok(attempt(ParamsExchange::client(SecretSource::Plaintext)))
     }
 
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn server(
+        &self,
+        client_params: &[u8],
+        _: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
         SecretSource::Plaintext.check(client_params, Side::Client)?;
-        Ok(Box::new(ParamsExchange::server(
+        Ok(attempt(ParamsExchange::server(
             SecretSource::Plaintext,
             client_params,
         )))
     }
+}
 
-    /// None: the parameters name suite 0 alone, which is no suite.
-    fn suites(&self) -> Vec<Suite> {
-        Vec::new()
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Plaintext
-    }
-
-    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
+/// An attempt whose parameters name suite 0 alone, which is no suite.
+fn attempt(exchange: ParamsExchange) -> Attempt {
+    Attempt {
+        kind: smt_wire::KeyExchange::Plaintext,
+        suites: Vec::new(),
+        key: None,
+        exchange: Box::new(exchange),
     }
 }

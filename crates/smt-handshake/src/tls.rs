@@ -23,16 +23,18 @@ use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use rustls_pki_types::ServerName;
-use smt_proto::key_exchange::{HandshakeFailure, KeyExchange, KeyExchangeProvider};
-use smt_record::Suite;
+use smt_proto::WallTime;
+use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
 use self::chain_signatures::{ClientChains, ServerChains};
 use self::entropy::EntropySources;
 use self::exchange::TlsExchange;
 use self::pinned::PinnedVerifier;
-use crate::failure::{caller, environment};
+use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
+use crate::told_time::ToldTime;
 use crate::trust::{Anchors, Trust};
 
 /// How an endpoint is a TLS client: whom it trusts, and who it is if servers ask.
@@ -172,6 +174,7 @@ pub struct TlsProvider {
     client: Option<Arc<ClientConfig>>,
     server: Option<Arc<ServerConfig>>,
     suites: Vec<Suite>,
+    clock: Arc<ToldTime>,
 }
 
 impl TlsProvider {
@@ -189,7 +192,7 @@ impl TlsProvider {
         }
         let library = Library {
             provider: Arc::new(algorithms.provider()),
-            time: Arc::new(DefaultTimeProvider),
+            time: Arc::new(ToldTime::new(Arc::new(DefaultTimeProvider))),
         };
         Self::with_library(client, server, &algorithms.suites, &library)
     }
@@ -217,7 +220,7 @@ impl TlsProvider {
                 secure_random: sources.random,
                 ..algorithms.provider()
             }),
-            time: sources.time,
+            time: Arc::new(ToldTime::new(sources.time)),
         };
         Self::with_library(client, server, suites, &library)
     }
@@ -234,12 +237,17 @@ impl TlsProvider {
             client: client.map(Arc::new),
             server: server.map(Arc::new),
             suites: suites.to_vec(),
+            clock: Arc::clone(&library.time),
         })
     }
 }
 
 impl KeyExchangeProvider for TlsProvider {
-    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn client(
+        &self,
+        server_name: &str,
+        wall: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
         let config = self.client.as_ref().ok_or_else(|| {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
@@ -248,28 +256,40 @@ impl KeyExchangeProvider for TlsProvider {
                 "{server_name:?} is no server name: give a DNS name or an IP address"
             ))
         })?;
+        self.clock.set(wall);
         let connection = ClientConnection::new(Arc::clone(config), name).map_err(not_begun)?;
-        Ok(Box::new(TlsExchange::client(connection)))
+        Ok(self.attempt(TlsExchange::client(connection)))
     }
 
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn server(
+        &self,
+        client_params: &[u8],
+        wall: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
+        let params = parse_params(client_params, Side::Client)?;
+        if params.key_exchange != smt_wire::KeyExchange::Tls13 {
+            return Err(nothing_common(format!(
+                "the client wants key exchange {:?}, and this server has TLS alone",
+                params.key_exchange
+            )));
+        }
         let config = self.server.as_ref().ok_or_else(|| {
             caller("this endpoint is only a client: give it a ServerTls to answer".to_owned())
         })?;
+        self.clock.set(wall);
         let connection = ServerConnection::new(Arc::clone(config)).map_err(not_begun)?;
-        Ok(Box::new(TlsExchange::server(connection, client_params)))
+        Ok(self.attempt(TlsExchange::server(connection, client_params)))
     }
+}
 
-    fn suites(&self) -> Vec<Suite> {
-        self.suites.clone()
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Tls13
-    }
-
-    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
+impl TlsProvider {
+    fn attempt(&self, exchange: TlsExchange) -> Attempt {
+        Attempt {
+            kind: smt_wire::KeyExchange::Tls13,
+            suites: self.suites.clone(),
+            key: None,
+            exchange: Box::new(exchange),
+        }
     }
 }
 
@@ -286,12 +306,12 @@ impl std::fmt::Debug for TlsProvider {
 /// The algorithms of both roles, and their clock.
 struct Library {
     provider: Arc<CryptoProvider>,
-    time: Arc<dyn TimeProvider>,
+    time: Arc<ToldTime>,
 }
 
 impl Library {
     fn time(&self) -> Arc<dyn TimeProvider> {
-        Arc::clone(&self.time)
+        Arc::<ToldTime>::clone(&self.time)
     }
 }
 

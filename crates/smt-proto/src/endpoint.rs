@@ -44,7 +44,7 @@ use crate::send::ready_queue::ReadyQueue;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
-use crate::time::Time;
+use crate::time::{Time, WallClock, WallTime};
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
@@ -178,6 +178,12 @@ impl Endpoint {
     /// Takes the key exchange provider of new handshakes: renewed certificates, for example.
     pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
         self.setup.provider = provider;
+    }
+
+    /// Tells the wall time at `now`, which certificates and tickets are judged by. The endpoint reckons on by its own
+    /// time; tell it again now and then, since clocks drift and are set.
+    pub fn set_wall_time(&mut self, now: Time, wall: WallTime) {
+        self.setup.wall = Some(WallClock { at: now, wall });
     }
 
     /// Takes the cipher library of sessions that begin from now on; by default aws-lc. For simulators and hardware.

@@ -11,6 +11,7 @@
 pub(crate) mod address_shares;
 pub(crate) mod agreement;
 pub(crate) mod client;
+pub(crate) mod established;
 pub(crate) mod flight;
 pub(crate) mod foreign;
 pub(crate) mod server;

@@ -11,23 +11,69 @@ use alloc::vec::Vec;
 
 use smt_record::{SessionSecrets, Suite};
 
+use crate::time::WallTime;
+
 /// One attempt's key exchange, of either side: flights in, flights out.
+///
+/// The core calls [`Self::step`] first with [`Input::Begin`], then once for each whole flight of the
+/// peer. After a failure it calls no more.
 pub trait KeyExchange: Send {
-    /// Takes one whole flight. `params` are the peer's parameter bytes (flight 1 at the server, flight 2 at
-    /// the client), empty in later flights.
+    /// Takes one input. At the client the step of [`Input::Begin`] yields flight 1; at the server it
+    /// yields nothing.
     ///
     /// # Errors
-    /// The attempt has failed; [`Self::next_flight`] may still hold an alert for the peer.
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure>;
+    /// The attempt has failed; [`Failed::alert`] may be owed to the peer.
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed>;
+}
 
-    /// The key exchange bytes of the next flight, if one is to be sent now.
-    fn next_flight(&mut self) -> Option<Vec<u8>>;
+/// What a key exchange takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// The attempt begins.
+    Begin {
+        /// The parameters that this side sends, byte for byte: they enter the parameter hash
+        /// (SPEC §6.3).
+        own_params: &'a [u8],
+    },
+    /// A whole flight of the peer.
+    Flight {
+        /// Its number, from 1; the client sends odd ones.
+        number: u8,
+        /// The peer's parameter bytes in flight 1 (at the server) and flight 2 (at the client); empty
+        /// in later flights.
+        params: &'a [u8],
+        /// The key exchange bytes.
+        bytes: &'a [u8],
+    },
+}
 
-    /// Takes the parameters that this side sends, byte for byte: they enter the parameter hash (SPEC §6.3).
-    fn sent_params(&mut self, params: &[u8]);
+/// What a step of a key exchange yields.
+#[derive(Default)]
+pub struct Step {
+    /// Key exchange bytes of this side's next flight, if one is to be sent now.
+    pub send: Option<Vec<u8>>,
+    /// The result, in one step of each side: at the server only after the client's Finished was
+    /// verified.
+    pub finished: Option<Finished>,
+}
 
-    /// The result, once: at the server only after the client's Finished was verified.
-    fn finished(&mut self) -> Option<Finished>;
+/// A key exchange that has failed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Failed {
+    /// Why.
+    pub failure: HandshakeFailure,
+    /// Key exchange bytes of a last flight that tells the peer.
+    pub alert: Option<Vec<u8>>,
+}
+
+impl From<HandshakeFailure> for Failed {
+    /// A failure of which the peer is not told.
+    fn from(failure: HandshakeFailure) -> Self {
+        Self {
+            failure,
+            alert: None,
+        }
+    }
 }
 
 /// What a completed key exchange yields.
@@ -51,28 +97,51 @@ pub struct PeerIdentity {
     pub key_identity: Option<String>,
 }
 
-/// Makes key exchanges; held by an endpoint.
+/// Makes key exchanges; held by an endpoint. One provider may offer several kinds of key exchange.
 pub trait KeyExchangeProvider: Send + Sync {
-    /// Begins an attempt to reach the server of this name.
+    /// Begins an attempt to reach the server of this name. `wall` is the wall time, if the endpoint's
+    /// owner has told it ([`crate::Endpoint::set_wall_time`]).
     ///
     /// # Errors
-    /// This endpoint cannot be a client, or the name is none.
-    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure>;
+    /// This endpoint cannot be a client, or `server_name` is neither a DNS name nor an IP address.
+    fn client(
+        &self,
+        server_name: &str,
+        wall: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure>;
 
-    /// Answers an attempt with these client parameters.
+    /// Answers an attempt with these client parameters, by the kind that they name. `wall` is as in
+    /// [`Self::client`].
     ///
     /// # Errors
-    /// This endpoint cannot be a server, or does not know the named key.
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure>;
+    /// This endpoint cannot be a server, has no key exchange of the kind that the client wants
+    /// ([`FailureKind::NoCommonParameters`]), or does not know the named key (the same).
+    fn server(
+        &self,
+        client_params: &[u8],
+        wall: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure>;
+}
 
-    /// The suites that this side accepts, preferred first.
-    fn suites(&self) -> Vec<Suite>;
+/// A key exchange that is about to begin, and what this side's parameters say of it (SPEC §6.3).
+pub struct Attempt {
+    /// Which kind of key exchange.
+    pub kind: smt_wire::KeyExchange,
+    /// The suites that this side accepts, preferred first; none in the plaintext version (SPEC §14).
+    pub suites: Vec<Suite>,
+    /// The external key that the parameters name; only of [`smt_wire::KeyExchange::Registered`].
+    pub key: Option<NamedKey>,
+    /// The exchange itself.
+    pub exchange: Box<dyn KeyExchange>,
+}
 
-    /// Which key exchange this provider makes.
-    fn kind(&self) -> smt_wire::KeyExchange;
-
-    /// Key name and fresh random for the parameters (registered keys only). The server passes the client's.
-    fn registered_params(&self, client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])>;
+/// An external key as parameters name it (SPEC §7.2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NamedKey {
+    /// The key's name.
+    pub name: Vec<u8>,
+    /// A fresh random of this side.
+    pub random: [u8; 32],
 }
 
 /// Keyed hashing for what a host says to itself: cookies and reset tokens, and what its tables are hashed with.

@@ -26,6 +26,7 @@ extern crate std;
 
 mod collections;
 mod config;
+mod control_packet;
 mod endpoint;
 mod error;
 mod establish;
@@ -54,4 +55,4 @@ pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
 pub use grant::srpt::ShortestRemainingFirst;
 pub use send::buffer::TransmitBuffer;
 pub use statistics::Statistics;
-pub use time::Time;
+pub use time::{Time, WallTime};

@@ -33,7 +33,8 @@ use smt_wire::{MessageId, SessionIndex};
 use crate::collections::id_map::IdMap;
 use crate::collections::token_bucket::TokenBucket;
 use crate::error::SessionEnd;
-use crate::establish::agreement::{Agreement, Indices};
+use crate::establish::agreement::Agreement;
+use crate::establish::established::Established;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
 use crate::grant::ndp::trimmed::UnopenedIds;
@@ -175,33 +176,41 @@ impl Stripe {
 }
 
 impl Session {
-    pub(crate) fn new(
-        (now, path): (Time, Path),
-        indices: Indices,
-        keys: (SealKeys, OpenKeys),
-        agreement: Agreement,
-        factory: &SessionFactory<'_>,
-    ) -> Self {
-        let stripes = (0..1u16 << agreement.stripes_log2)
+    /// A session that has just been established.
+    pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
+        let Established {
+            agreed_at: now,
+            indices,
+            agreement,
+            ..
+        } = established;
+        let setup = &factory.setup;
+        let mut stripes: Vec<Stripe> = (0..1u16 << agreement.stripes_log2)
             .map(|stripe| Stripe::new(&agreement, stripe))
             .collect();
+        stripes[0].control_counter = established.controls;
+        if let Some(number) = established.confirmed_by {
+            let stripe = &mut stripes[usize::from(number.stripe)];
+            stripe.control_window.accept(number.counter);
+        }
         let jitter = indices.jitter();
         let pmtud = Pmtud::new(now, agreement.datagram_limit);
         Self {
-            path,
+            path: established.path,
             index: indices.own,
             remote_index: indices.remote,
-            peer_token: None,
+            peer_token: established.peer_token,
             own_token: indices.token,
-            confirm_due: false,
-            seal: keys.0,
-            open: keys.1,
+            // The client repeats its CONFIRM until ours opens.
+            confirm_due: agreement.side == Side::Server,
+            seal: established.seal,
+            open: established.open,
             stripes,
             next_stripe: 0,
-            calls: IdMap::new(factory.setup.table_salt),
+            calls: IdMap::new(setup.table_salt),
             bundles: 0,
             bundle_in_reserve: None,
-            served: IdMap::new(factory.setup.table_salt),
+            served: IdMap::new(setup.table_salt),
             served_accounted: 0,
             kept_replies: 0,
             promised: 0,
@@ -232,7 +241,7 @@ impl Session {
             is_epoch_done: false,
             begun: keys::Begun::default(),
             old_epoch: None,
-            controls: 0,
+            controls: established.controls,
             key_request: None,
             blocked: None,
             parked: BTreeSet::new(),
@@ -259,7 +268,7 @@ impl Session {
     }
 
     /// Something of the peer has opened that it sends to who is heard: what was asked may be answered by it.
-    fn heard(&mut self, now: Time) {
+    pub(crate) fn heard(&mut self, now: Time) {
         self.spoke(now);
         self.asked_since = None;
         self.ping_retry = None;

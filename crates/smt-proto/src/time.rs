@@ -54,4 +54,38 @@ impl Sub for Time {
     }
 }
 
+/// Wall time: seconds since 1970-01-01 00:00:00 UTC, leap seconds not counted.
+///
+/// [`Time`] counts from a beginning that nobody else knows; certificates and tickets are valid until a date.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct WallTime(u64);
+
+impl WallTime {
+    /// A wall time from seconds since 1970.
+    #[must_use]
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    /// Seconds since 1970.
+    #[must_use]
+    pub const fn as_secs(self) -> u64 {
+        self.0
+    }
+}
+
+/// The wall time at some [`Time`], from which others follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClock {
+    pub(crate) at: Time,
+    pub(crate) wall: WallTime,
+}
+
+impl WallClock {
+    /// The wall time at `now`, whole seconds.
+    pub(crate) fn wall_at(self, now: Time) -> WallTime {
+        WallTime(self.wall.0.saturating_add(now.since(self.at).as_secs()))
+    }
+}
+
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

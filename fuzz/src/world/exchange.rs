@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose,
-    PeerIdentity, TokenMac,
+    Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
+    KeyExchangeProvider, MacPurpose, PeerIdentity, Step, TokenMac,
 };
 use smt_record::{ImportedIdentity, ImportedKey, Side, Suite, parameter_hash};
 
@@ -26,10 +27,10 @@ impl Exchanges {
         }
     }
 
-    fn begin(&self, side: Side) -> Box<dyn KeyExchange> {
+    fn begin(&self, side: Side) -> Attempt {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
         let random = hash(&[SECRET, &attempt.to_be_bytes(), &[side as u8]]);
-        Box::new(Exchange {
+        let exchange = Exchange {
             side,
             random,
             own_params: Vec::new(),
@@ -37,29 +38,23 @@ impl Exchanges {
             awaited: Some(if side == Side::Client { 2 } else { 1 }),
             next: (side == Side::Client).then(|| random.to_vec()),
             finished: None,
-        })
+        };
+        Attempt {
+            kind: smt_wire::KeyExchange::Tls13,
+            suites: vec![Suite::Aes128Gcm],
+            key: None,
+            exchange: Box::new(exchange),
+        }
     }
 }
 
 impl KeyExchangeProvider for Exchanges {
-    fn client(&self, _server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         Ok(self.begin(Side::Client))
     }
 
-    fn server(&self, _client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         Ok(self.begin(Side::Server))
-    }
-
-    fn suites(&self) -> Vec<Suite> {
-        vec![Suite::Aes128Gcm]
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Tls13
-    }
-
-    fn registered_params(&self, _client: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
     }
 }
 
@@ -76,7 +71,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+    fn take_flight(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         // Taken out: a failed flight ends the attempt.
         if self.awaited.take() != Some(flight) {
             return Err(failure(FailureKind::Malformed));
@@ -141,31 +136,48 @@ impl Exchange {
     }
 }
 
-impl KeyExchange for Exchange {
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+impl Exchange {
+    /// Takes a whole flight of the peer.
+    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         if bytes == ALERT {
             self.awaited = None;
             return Err(failure(FailureKind::AlertReceived));
         }
-        let taken = self.take(flight, params, bytes);
+        let taken = self.take_flight(flight, params, bytes);
         if taken.is_err() {
             self.next = Some(ALERT.to_vec());
         }
         taken
     }
+}
 
-    fn next_flight(&mut self) -> Option<Vec<u8>> {
-        self.next.take()
-    }
-
-    fn sent_params(&mut self, params: &[u8]) {
-        self.own_params = params.to_vec();
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+impl KeyExchange for Exchange {
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let taken = match input {
+            Input::Begin { own_params } => {
+                self.own_params = own_params.to_vec();
+                Ok(())
+            }
+            Input::Flight {
+                number,
+                params,
+                bytes,
+            } => self.take(number, params, bytes),
+        };
+        let send = self.next.take();
+        match taken {
+            Ok(()) => Ok(Step {
+                send,
+                finished: self.finished.take(),
+            }),
+            Err(failure) => Err(Failed {
+                failure,
+                alert: send,
+            }),
+        }
     }
 }
+
 
 /// Cookies and reset tokens of one node.
 struct Tokens(u8);

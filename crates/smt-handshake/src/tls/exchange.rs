@@ -9,7 +9,9 @@
 //! tickets, early data. TLS's own traffic keys protect nothing but the handshake.
 
 use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
-use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use smt_proto::key_exchange::{
+    Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
+};
 use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
 
 use crate::failure::{caller, check_suite, environment, malformed, nothing_common};
@@ -33,7 +35,7 @@ pub(crate) struct TlsExchange {
     peer_params: Option<Vec<u8>>,
     /// What a failed attempt still has to say.
     alert: Alert,
-    /// Waits for [`KeyExchange::finished`].
+    /// The result, until the step that yields it ends.
     finished: Option<Finished>,
 }
 
@@ -260,8 +262,9 @@ impl TlsExchange {
     }
 }
 
-impl KeyExchange for TlsExchange {
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+impl TlsExchange {
+    /// Takes a whole flight of the peer.
+    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         if self.state == State::Failed {
             return Err(malformed(
                 "a flight came after the attempt had failed".to_owned(),
@@ -275,6 +278,7 @@ impl KeyExchange for TlsExchange {
         taken
     }
 
+    /// What is to be sent now.
     fn next_flight(&mut self) -> Option<Vec<u8>> {
         let mut flight = Vec::new();
         while self.connection.wants_write() {
@@ -288,13 +292,32 @@ impl KeyExchange for TlsExchange {
             _ => (!flight.is_empty()).then_some(flight),
         }
     }
+}
 
-    fn sent_params(&mut self, params: &[u8]) {
-        self.own_params = Some(params.to_vec());
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+impl KeyExchange for TlsExchange {
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let taken = match input {
+            Input::Begin { own_params } => {
+                self.own_params = Some(own_params.to_vec());
+                Ok(())
+            }
+            Input::Flight {
+                number,
+                params,
+                bytes,
+            } => self.take(number, params, bytes),
+        };
+        let send = self.next_flight();
+        match taken {
+            Ok(()) => Ok(Step {
+                send,
+                finished: self.finished.take(),
+            }),
+            Err(failure) => Err(Failed {
+                failure,
+                alert: send,
+            }),
+        }
     }
 }
 

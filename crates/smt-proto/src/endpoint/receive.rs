@@ -167,23 +167,23 @@ impl Endpoint {
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
             };
-            let progress = connect.handle_control(now, control, &mut self.shared);
+            let progress = connect.handle_control(control, &mut self.shared.statistics);
             self.progress(now, id, progress);
         } else if let Some(accept) = self
             .accepts
             .get_mut(index.0)
             .filter(|accept| is_on(accept.path, path))
         {
-            let Some((mut session, peer)) = accept.handle_control(now, control, &mut self.shared)
-            else {
+            let statistics = &mut self.shared.statistics;
+            let Some(mut established) = accept.handle_control(control, statistics) else {
                 return;
             };
             self.remove_accept(index);
             if !self.has_room_for(path.remote.ip()) {
                 return;
             }
-            session.ready = None;
-            self.insert_session(session);
+            let peer = core::mem::take(&mut established.peer);
+            self.begin_session(now, established);
             self.shared.events.push_back(Event::Accepted {
                 session: index,
                 path,

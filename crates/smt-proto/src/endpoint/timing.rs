@@ -8,9 +8,11 @@ use smt_wire::SessionIndex;
 use super::{Endpoint, Sender};
 use crate::error::ConnectError;
 use crate::establish::client::Progress;
+use crate::establish::established::Established;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event};
 use crate::memory::cipher_cache::CipherSlot;
+use crate::session::Session;
 use crate::time::Time;
 
 impl Endpoint {
@@ -96,10 +98,11 @@ impl Endpoint {
         match progress {
             Progress::Waiting => self.reschedule_connect(id),
             Progress::Restart => self.restart(now, id),
-            Progress::Live(session, peer) => {
+            Progress::Live(mut established) => {
                 self.remove_connect(id);
-                let index = session.index;
-                self.insert_session(session);
+                let index = established.indices.own;
+                let peer = core::mem::take(&mut established.peer);
+                self.begin_session(now, established);
                 self.shared.events.push_back(Event::Connected {
                     connect: id,
                     session: index,
@@ -116,7 +119,14 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn insert_session(&mut self, session: Box<crate::session::Session>) {
+    /// The peer has confirmed: a session is live.
+    pub(super) fn begin_session(&mut self, now: Time, established: Established) {
+        let factory = SessionFactory {
+            config: &self.shared.config,
+            setup: &self.setup,
+        };
+        let mut session = Box::new(Session::new(established, &factory));
+        session.heard(now);
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");
         self.by_remote
@@ -214,41 +224,32 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::key_exchange::{
-        Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose, TokenMac,
+        Attempt, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, MacPurpose,
+        Step, TokenMac,
     };
+    use crate::time::WallTime;
     use std::prelude::v1::{Box, Vec};
 
     /// Begins, and hears nothing ever.
     struct Unheard;
 
     impl KeyExchangeProvider for Unheard {
-        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-            Ok(Box::new(Self))
+        fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+            Ok(Attempt {
+                kind: smt_wire::KeyExchange::Tls13,
+                suites: vec![Suite::Aes128Gcm],
+                key: None,
+                exchange: Box::new(Self),
+            })
         }
-        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-            unreachable!("nobody connects")
-        }
-        fn suites(&self) -> Vec<Suite> {
-            vec![Suite::Aes128Gcm]
-        }
-        fn kind(&self) -> smt_wire::KeyExchange {
-            smt_wire::KeyExchange::Tls13
-        }
-        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-            None
+        fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+            unreachable!("no client connects")
         }
     }
 
     impl KeyExchange for Unheard {
-        fn receive(&mut self, _: u8, _: &[u8], _: &[u8]) -> Result<(), HandshakeFailure> {
-            unreachable!("nothing is heard")
-        }
-        fn next_flight(&mut self) -> Option<Vec<u8>> {
-            None
-        }
-        fn sent_params(&mut self, _: &[u8]) {}
-        fn finished(&mut self) -> Option<Finished> {
-            None
+        fn step(&mut self, _: Input<'_>) -> Result<Step, Failed> {
+            Ok(Step::default())
         }
     }
 

@@ -7,38 +7,40 @@ use smt_record::{IdLayout, IndexBits, Padding, Side};
 use smt_wire::{Geometry, InnerHeader, Params, ParamsError, SessionIndex, Suites};
 
 use crate::config::Config;
-use crate::key_exchange::KeyExchangeProvider;
+use crate::key_exchange::Attempt;
 use crate::recovery::jitter::Jitter;
 
 /// What the client offers, as bytes.
-pub(crate) fn client_params(
-    config: &Config,
-    provider: &dyn KeyExchangeProvider,
-    index: SessionIndex,
-) -> Vec<u8> {
-    let registered = provider.registered_params(None);
-    let suites = suite_codes(provider);
-    let params = own_params(config, provider, index, &suites, registered.as_ref());
-    emit(&params)
+pub(crate) fn client_params(config: &Config, attempt: &Attempt, index: SessionIndex) -> Vec<u8> {
+    let suites = suite_codes(attempt);
+    emit(&own_params(config, attempt, index, &suites))
+}
+
+/// Whether a server of this configuration can answer a client's parameters at all.
+///
+/// # Errors
+/// The parameters are malformed, or do not offer the server's version.
+pub(crate) fn check_offer(config: &Config, client_bytes: &[u8]) -> Result<(), Disagreement> {
+    let client = Params::parse(client_bytes)?;
+    match client.versions.contains(&config.version) {
+        true => Ok(()),
+        false => Err(Disagreement::Version),
+    }
 }
 
 /// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser of both.
 pub(crate) fn server_params(
     config: &Config,
-    provider: &dyn KeyExchangeProvider,
+    attempt: &Attempt,
     index: SessionIndex,
     client_bytes: &[u8],
 ) -> Result<Vec<u8>, Disagreement> {
     let client = Params::parse(client_bytes)?;
-    if !client.versions.contains(&config.version) {
-        return Err(Disagreement::Version);
-    }
-    if client.key_exchange != provider.kind() {
+    if client.key_exchange != attempt.kind {
         return Err(Disagreement::KeyExchange);
     }
-    let registered = provider.registered_params(Some(client_bytes));
-    let suites = suite_codes(provider);
-    let mut params = own_params(config, provider, index, &suites, registered.as_ref());
+    let suites = suite_codes(attempt);
+    let mut params = own_params(config, attempt, index, &suites);
     params.record_size = params.record_size.min(client.record_size);
     params.first_record_size = params
         .first_record_size
@@ -165,14 +167,14 @@ pub(crate) enum Disagreement {
 
 fn own_params<'a>(
     config: &'a Config,
-    provider: &dyn KeyExchangeProvider,
+    attempt: &'a Attempt,
     index: SessionIndex,
     suites: &'a [u16],
-    registered: Option<&'a (Vec<u8>, [u8; 32])>,
 ) -> Params<'a> {
+    let key = attempt.key.as_ref();
     Params {
         versions: core::slice::from_ref(&config.version),
-        key_exchange: provider.kind(),
+        key_exchange: attempt.kind,
         index,
         suites: Suites::from(suites),
         index_bits: config.index_bits,
@@ -183,19 +185,18 @@ fn own_params<'a>(
         unscheduled: config.unscheduled,
         datagram_limit: config.datagram_limit,
         stripes: config.stripes_log2,
-        key_name: registered.map(|(name, _)| name.as_slice()),
-        random: registered.map(|(_, random)| random),
+        key_name: key.map(|key| key.name.as_slice()),
+        random: key.map(|key| &key.random),
         takes_bundles: config.bundles,
     }
 }
 
-fn suite_codes(provider: &dyn KeyExchangeProvider) -> Vec<u16> {
-    let suites = provider.suites();
-    if suites.is_empty() {
+fn suite_codes(attempt: &Attempt) -> Vec<u16> {
+    if attempt.suites.is_empty() {
         // The plaintext measurement version (SPEC §14).
         return vec![0];
     }
-    suites.iter().map(|suite| suite.code()).collect()
+    attempt.suites.iter().map(|suite| suite.code()).collect()
 }
 
 fn emit(params: &Params<'_>) -> Vec<u8> {
@@ -208,32 +209,39 @@ fn emit(params: &Params<'_>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_exchange::{HandshakeFailure, KeyExchange};
+    use crate::key_exchange::{Failed, Input, KeyExchange, NamedKey, Step};
     use smt_record::Suite;
     use std::prelude::v1::*;
 
-    /// Is asked for its kind and suite alone.
-    struct Provider(smt_wire::KeyExchange);
+    /// Takes no step.
+    struct Unused;
 
-    impl KeyExchangeProvider for Provider {
-        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-            unreachable!("no attempt is made")
-        }
-        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-            unreachable!("no attempt is made")
-        }
-        fn suites(&self) -> Vec<Suite> {
-            vec![Suite::Aes128Gcm]
-        }
-        fn kind(&self) -> smt_wire::KeyExchange {
-            self.0
-        }
-        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-            Some((b"key".to_vec(), [7; 32]))
+    impl KeyExchange for Unused {
+        fn step(&mut self, _: Input<'_>) -> Result<Step, Failed> {
+            unreachable!("parameters alone are asked for")
         }
     }
 
-    const TLS: Provider = Provider(smt_wire::KeyExchange::Tls13);
+    fn attempt(kind: smt_wire::KeyExchange) -> Attempt {
+        let key = NamedKey {
+            name: b"key".to_vec(),
+            random: [7; 32],
+        };
+        Attempt {
+            kind,
+            suites: vec![Suite::Aes128Gcm],
+            key: Some(key),
+            exchange: Box::new(Unused),
+        }
+    }
+
+    fn tls() -> Attempt {
+        attempt(smt_wire::KeyExchange::Tls13)
+    }
+
+    fn registered() -> Attempt {
+        attempt(smt_wire::KeyExchange::Registered)
+    }
 
     /// N, N0 and k, and defaults.
     fn with(record_size: u16, first_record_size: u16, stripes_log2: u8) -> Config {
@@ -254,7 +262,7 @@ mod tests {
 
     /// A side's own parameters: an offer, or an answer that heeds none.
     fn own(config: &Config) -> Vec<u8> {
-        client_params(config, &TLS, SessionIndex(7))
+        client_params(config, &tls(), SessionIndex(7))
     }
 
     mod server_params {
@@ -262,17 +270,18 @@ mod tests {
 
         fn answer(
             config: &Config,
-            provider: &Provider,
+            attempt: &Attempt,
             client: &[u8],
         ) -> Result<Vec<u8>, Disagreement> {
-            server_params(config, provider, SessionIndex(8), client)
+            check_offer(config, client)?;
+            server_params(config, attempt, SessionIndex(8), client)
         }
 
         #[test]
         fn sizes_and_stripes_are_the_lesser_of_both() {
             let (few, many) = (with(5_000, 500, 1), with(6_000, 600, 2));
             for (server, client) in [(&few, &many), (&many, &few)] {
-                let bytes = answer(server, &TLS, &own(client)).unwrap();
+                let bytes = answer(server, &tls(), &own(client)).unwrap();
                 let chosen = Params::parse(&bytes).unwrap();
                 let sizes = (chosen.record_size, chosen.first_record_size);
                 assert_eq!((sizes, chosen.stripes), ((5_000, 500), 1));
@@ -281,14 +290,13 @@ mod tests {
 
         #[test]
         fn its_version_must_be_offered() {
-            let refused = answer(&speaking(1), &TLS, &own(&speaking(2)));
+            let refused = answer(&speaking(1), &tls(), &own(&speaking(2)));
             assert_eq!(refused, Err(Disagreement::Version));
         }
 
         #[test]
         fn its_key_exchange_must_be_the_clients() {
-            let registered = Provider(smt_wire::KeyExchange::Registered);
-            let refused = answer(&Config::default(), &registered, &own(&Config::default()));
+            let refused = answer(&Config::default(), &registered(), &own(&Config::default()));
             assert_eq!(refused, Err(Disagreement::KeyExchange));
         }
     }
@@ -316,11 +324,8 @@ mod tests {
 
         #[test]
         fn an_answer_echoes_the_key_exchange() {
-            let (config, registered) = (
-                Config::default(),
-                Provider(smt_wire::KeyExchange::Registered),
-            );
-            let answer = client_params(&config, &registered, SessionIndex(8));
+            let config = Config::default();
+            let answer = client_params(&config, &registered(), SessionIndex(8));
             let refused = outcome(Side::Client, &config, &answer);
             assert_eq!(refused, Some(Disagreement::KeyExchange));
         }

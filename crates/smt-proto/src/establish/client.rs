@@ -20,12 +20,12 @@ use smt_record::Side;
 use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::{ConnectError, Unavailability};
-use crate::establish::agreement::Indices;
-use crate::establish::agreement::{agree, client_params};
-use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX};
+use crate::establish::agreement::{Indices, agree, client_params};
+use crate::establish::established::{Established, Unconfirmed};
+use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX, flight_of};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::ConnectId;
-use crate::key_exchange::{FailureKind, Fault, HandshakeFailure, KeyExchange, PeerIdentity};
+use crate::key_exchange::{FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange};
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
     STALE_HINTS,
@@ -34,8 +34,7 @@ use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// A wish for a session, over all its attempts.
@@ -73,7 +72,7 @@ struct Attempt {
     /// Questions asked when the first unreachable hint came.
     asked_before_hint: Option<u32>,
     /// Once TLS has finished; live when the server's CONFIRM has opened.
-    session: Option<(Box<Session>, PeerIdentity)>,
+    unconfirmed: Option<Box<Unconfirmed>>,
     /// Something of flight 2 has come.
     has_answer: bool,
     /// The attempt has failed; an alert may still be due, then a new one begins.
@@ -87,7 +86,7 @@ pub(crate) enum Progress {
     /// This attempt failed: begin another.
     Restart,
     /// The session is live.
-    Live(Box<Session>, PeerIdentity),
+    Live(Established),
     /// It is over.
     Failed(ConnectError),
 }
@@ -163,7 +162,7 @@ impl Connect {
             return Progress::Waiting;
         };
         attempt.remote = Some(packet.source);
-        if attempt.session.is_some() {
+        if attempt.unconfirmed.is_some() {
             // Nothing is missing but CONFIRM: what is no alert is forged.
             return match attempt.hear_alert(packet.flight, &body) {
                 Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
@@ -172,8 +171,8 @@ impl Connect {
         }
         match attempt.advance(now, self.path, (packet.flight, &body), factory) {
             Ok(()) => {
-                if let Some((_, peer)) = &attempt.session {
-                    self.unproven_key.clone_from(&peer.key_name);
+                if let Some(unconfirmed) = &attempt.unconfirmed {
+                    self.unproven_key.clone_from(&unconfirmed.peer().key_name);
                 }
                 Progress::Waiting
             }
@@ -184,19 +183,12 @@ impl Connect {
     /// Takes a control packet that names this attempt: only CONFIRM counts.
     pub(crate) fn handle_control(
         &mut self,
-        now: Time,
         control: &Control<'_>,
-        shared: &mut Shared,
+        statistics: &mut Statistics,
     ) -> Progress {
-        let Some((session, _)) = self.attempt.session.as_mut() else {
-            return Progress::Waiting;
-        };
-        if control.body != smt_wire::Body::Confirm || !session.handle_control(now, control, shared)
-        {
-            return Progress::Waiting;
-        }
-        match self.attempt.session.take() {
-            Some((session, peer)) => Progress::Live(session, peer),
+        let unconfirmed = &mut self.attempt.unconfirmed;
+        match unconfirmed.take_if(|waits| waits.open_confirm(control, statistics)) {
+            Some(confirmed) => Progress::Live(confirmed.confirmed()),
             None => Progress::Waiting,
         }
     }
@@ -298,8 +290,8 @@ impl Connect {
         let attempt = &mut self.attempt;
         attempt.must_send = false;
         let mut tail = TransmitBuffer::default();
-        if let Some((session, _)) = attempt.session.as_mut() {
-            session.write_confirm(version, &mut tail);
+        if let Some(unconfirmed) = attempt.unconfirmed.as_mut() {
+            unconfirmed.write_confirm(version, &mut tail);
         }
         let route = FlightRoute {
             version,
@@ -350,10 +342,16 @@ impl Attempt {
         (index, token): (SessionIndex, [u8; 16]),
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
-        let mut key_exchange = factory.provider().client(server_name)?;
-        let params = client_params(factory.config, factory.provider(), index);
-        key_exchange.sent_params(&params);
-        let bytes = key_exchange.next_flight().unwrap_or_default();
+        let mut attempt = factory.provider().client(server_name, factory.wall(now))?;
+        let params = client_params(factory.config, &attempt, index);
+        let begin = Input::Begin {
+            own_params: &params,
+        };
+        let step = attempt
+            .exchange
+            .step(begin)
+            .map_err(|failed| failed.failure)?;
+        let bytes = step.send.unwrap_or_default();
         // Attempts that begin together would have their answers fill a queue together again and again.
         let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
         Ok(Self {
@@ -361,7 +359,7 @@ impl Attempt {
             remote: None,
             token,
             flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
-            key_exchange,
+            key_exchange: attempt.exchange,
             params,
             server_params: Vec::new(),
             cookie: Vec::new(),
@@ -370,7 +368,7 @@ impl Attempt {
             retry: RetryTimer::new(now, first_wait),
             must_send: true,
             asked_before_hint: None,
-            session: None,
+            unconfirmed: None,
             has_answer: false,
             has_failed: false,
         })
@@ -396,36 +394,34 @@ impl Attempt {
             }
             self.server_params = body.params.to_vec();
         }
-        let received = self
-            .key_exchange
-            .receive(number, body.params, body.key_exchange);
-        let next = self.key_exchange.next_flight();
-        if received.is_ok()
-            && let Some(finished) = self.key_exchange.finished()
-        {
+        let (next, finished, outcome) = match self.key_exchange.step(flight_of(number, &body)) {
+            Ok(step) => (step.send, step.finished, Ok(())),
+            Err(failed) => (failed.alert, None, Err(failed.failure)),
+        };
+        if let Some(finished) = finished {
             self.begin_session(now, path, finished, factory)?;
         }
-        if next.is_some() || self.session.is_some() && number == 2 {
+        if next.is_some() || self.unconfirmed.is_some() && number == 2 {
             let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
             self.flight = next.ok_or_else(|| too_long(number + 1))?;
             self.must_send = true;
         }
-        received
+        outcome
     }
 
     /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM, and when it was to be.
     fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
-        self.key_exchange
-            .receive(number, body.params, body.key_exchange)
+        let step = self.key_exchange.step(flight_of(number, &body));
+        step.map(|_| ()).map_err(|failed| failed.failure)
     }
 
     fn begin_session(
         &mut self,
         now: Time,
         path: Path,
-        finished: crate::key_exchange::Finished,
+        finished: Finished,
         factory: &SessionFactory<'_>,
     ) -> Result<(), HandshakeFailure> {
         let agreement = agree(
@@ -443,11 +439,21 @@ impl Attempt {
             remote,
             token: self.token,
         };
-        let keys = factory
+        let (seal, open) = factory
             .keys(Side::Client, indices, finished.secrets)
             .map_err(|error| malformed(&error))?;
-        let session = Session::new((now, path), indices, keys, agreement, factory);
-        self.session = Some((Box::new(session), finished.peer));
+        self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
+            agreed_at: now,
+            path,
+            indices,
+            agreement,
+            seal,
+            open,
+            peer: finished.peer,
+            peer_token: None,
+            controls: 0,
+            confirmed_by: None,
+        })));
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use smt_wire::{COOKIE_MAX, FlightBody, Handshake, SessionIndex};
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
+use crate::key_exchange::Input;
 use crate::limits::{DATAGRAM_FLOOR, DATAGRAM_LIMIT, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
 use crate::send::batch::Batch;
 
@@ -52,6 +53,15 @@ impl FlightAssembly {
             body.truncate(length);
             body
         })
+    }
+}
+
+/// A whole flight as a key exchange takes it.
+pub(crate) const fn flight_of<'a>(number: u8, body: &FlightBody<'a>) -> Input<'a> {
+    Input::Flight {
+        number,
+        params: body.params,
+        bytes: body.key_exchange,
     }
 }
 

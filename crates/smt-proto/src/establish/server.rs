@@ -9,19 +9,18 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use smt_carrier::Path;
 use smt_record::Side;
-use smt_wire::{Body, Control, FlightBody, Handshake, Params, SessionIndex};
+use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::Unavailability;
-use crate::establish::agreement::Indices;
-use crate::establish::agreement::{Disagreement, agree, server_params};
-use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute};
+use crate::establish::agreement::{Disagreement, Indices, agree, check_offer, server_params};
+use crate::establish::established::{Established, Unconfirmed};
+use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
-use crate::key_exchange::{FailureKind, Finished, HandshakeFailure, KeyExchange, PeerIdentity};
+use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::Batch;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// A client's handshake in progress.
@@ -38,6 +37,8 @@ pub(crate) struct Accept {
     bytes_received: usize,
     bytes_sent: usize,
     key_exchange: Option<Box<dyn KeyExchange>>,
+    /// Of the key exchange, once it has begun.
+    kind: smt_wire::KeyExchange,
     client_params: Vec<u8>,
     server_params: Vec<u8>,
     /// The flight that comes next from the client.
@@ -49,7 +50,7 @@ pub(crate) struct Accept {
     spoilt: u8,
     /// What is to be told the client, which would else wait in vain.
     refusal: Option<Unavailability>,
-    session: Option<(Box<Session>, PeerIdentity)>,
+    unconfirmed: Option<Box<Unconfirmed>>,
     pub(crate) timer: Option<Time>,
 }
 
@@ -71,6 +72,7 @@ impl Accept {
             bytes_received: 0,
             bytes_sent: 0,
             key_exchange: None,
+            kind: smt_wire::KeyExchange::Tls13,
             client_params: Vec::new(),
             server_params: Vec::new(),
             expected: 1,
@@ -79,7 +81,7 @@ impl Accept {
             must_send: false,
             spoilt: 0,
             refusal: None,
-            session: None,
+            unconfirmed: None,
             timer: None,
         }
     }
@@ -102,7 +104,7 @@ impl Accept {
         // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never a client's: it has no
         // answer.
         let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
-        if !is_awaited || self.session.is_some() {
+        if !is_awaited || self.unconfirmed.is_some() {
             return true;
         }
         let Some(body) = self.assembly.add(packet) else {
@@ -122,18 +124,15 @@ impl Accept {
         advanced.is_some()
     }
 
-    /// Takes a control packet that names this handshake; the session, if it was the client's CONFIRM.
+    /// Takes a control packet that names this handshake: what is established, if it was the client's CONFIRM.
     pub(crate) fn handle_control(
         &mut self,
-        now: Time,
         control: &Control<'_>,
-        shared: &mut Shared,
-    ) -> Option<(Box<Session>, PeerIdentity)> {
-        let (session, _) = self.session.as_mut()?;
-        if control.body != Body::Confirm || !session.handle_control(now, control, shared) {
-            return None;
-        }
-        self.session.take()
+        statistics: &mut Statistics,
+    ) -> Option<Established> {
+        let unconfirmed = &mut self.unconfirmed;
+        let confirmed = unconfirmed.take_if(|waits| waits.open_confirm(control, statistics))?;
+        Some(confirmed.confirmed())
     }
 
     /// Whether the handshake began with a cookie.
@@ -208,17 +207,14 @@ impl Accept {
         factory: &SessionFactory<'_>,
     ) -> Option<()> {
         if number == 1 {
-            self.begin(body.params, factory)?;
+            self.begin(now, body.params, factory)?;
         }
-        let key_exchange = self.key_exchange.as_mut()?;
-        let received = key_exchange.receive(number, body.params, body.key_exchange);
-        let next = key_exchange.next_flight();
-        let finished = if received.is_ok() {
-            key_exchange.finished()
-        } else {
-            None
+        let step = self.key_exchange.as_mut()?.step(flight_of(number, &body));
+        let (next, finished, outcome) = match step {
+            Ok(step) => (step.send, step.finished, Ok(())),
+            Err(failed) => (failed.alert, None, Err(failed.failure)),
         };
-        if next.is_some() || number == 1 && received.is_ok() {
+        if next.is_some() || number == 1 && outcome.is_ok() {
             let params = if number == 1 {
                 self.server_params.as_slice()
             } else {
@@ -231,32 +227,47 @@ impl Accept {
         if let Some(finished) = finished {
             self.begin_session(now, finished, factory)?;
         }
-        or_logged(self.path, received)
+        or_logged(self.path, outcome)
     }
 
     /// Answers the client's parameters.
-    fn begin(&mut self, client: &[u8], factory: &SessionFactory<'_>) -> Option<()> {
+    fn begin(&mut self, now: Time, client: &[u8], factory: &SessionFactory<'_>) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
-        let params = server_params(factory.config, factory.provider(), self.index, client);
-        let disagrees = matches!(
-            params,
-            Err(Disagreement::Version | Disagreement::KeyExchange)
-        );
-        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
-        let params = or_logged(self.path, params)?;
+        self.or_refused(check_offer(factory.config, client), |disagreement| {
+            *disagreement == Disagreement::Version
+        })?;
         if !names_itself {
             return None;
         }
-        let key_exchange = factory.provider().server(client);
-        let of_kind = |failure: &HandshakeFailure| failure.kind == FailureKind::NoCommonParameters;
-        let disagrees = key_exchange.as_ref().err().is_some_and(of_kind);
-        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
-        let mut key_exchange = or_logged(self.path, key_exchange)?;
-        key_exchange.sent_params(&params);
-        self.key_exchange = Some(key_exchange);
+        let attempt = factory.provider().server(client, factory.wall(now));
+        let mut attempt = self.or_refused(attempt, |failure| {
+            failure.kind == FailureKind::NoCommonParameters
+        })?;
+        let params = server_params(factory.config, &attempt, self.index, client);
+        let params = self.or_refused(params, |disagreement| {
+            *disagreement == Disagreement::KeyExchange
+        })?;
+        let begin = Input::Begin {
+            own_params: &params,
+        };
+        let begun = attempt.exchange.step(begin);
+        or_logged(self.path, begun.map_err(|failed| failed.failure))?;
+        self.kind = attempt.kind;
+        self.key_exchange = Some(attempt.exchange);
         self.client_params = client.to_vec();
         self.server_params = params;
         Some(())
+    }
+
+    /// The value; else the failure goes to the log, and the client is told of one that leaves nothing in common.
+    fn or_refused<T, E: core::fmt::Display>(
+        &mut self,
+        result: Result<T, E>,
+        disagrees: impl FnOnce(&E) -> bool,
+    ) -> Option<T> {
+        let disagrees = result.as_ref().err().is_some_and(disagrees);
+        self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
+        or_logged(self.path, result)
     }
 
     fn begin_session(
@@ -276,11 +287,21 @@ impl Accept {
             token: self.token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
-        let keys = or_logged(self.path, keys)?;
-        let session = Session::new((now, self.path), indices, keys, agreement, factory);
-        self.session = Some((Box::new(session), finished.peer));
+        let (seal, open) = or_logged(self.path, keys)?;
+        self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
+            agreed_at: now,
+            path: self.path,
+            indices,
+            agreement,
+            seal,
+            open,
+            peer: finished.peer,
+            peer_token: None,
+            controls: 0,
+            confirmed_by: None,
+        })));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.
-        self.is_validated |= factory.provider().kind() == smt_wire::KeyExchange::Tls13;
+        self.is_validated |= self.kind == smt_wire::KeyExchange::Tls13;
         Some(())
     }
 }

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::establish::agreement::Disagreement;
 use crate::establish::agreement::Indices;
 use crate::key_exchange::KeyExchangeProvider;
+use crate::time::{Time, WallClock, WallTime};
 
 /// The libraries behind an endpoint, as its owner chose them.
 pub(crate) struct CryptoContext {
@@ -19,6 +20,8 @@ pub(crate) struct CryptoContext {
     pub(crate) aead: Arc<dyn AeadProvider>,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) table_salt: Salt,
+    /// The wall time, if the endpoint's owner has told it.
+    pub(crate) wall: Option<WallClock>,
 }
 
 /// What a handshake of either side is made with.
@@ -35,6 +38,7 @@ impl CryptoContext {
             aead: Arc::new(AwsLc),
             key_log: None,
             table_salt,
+            wall: None,
         }
     }
 }
@@ -42,6 +46,11 @@ impl CryptoContext {
 impl SessionFactory<'_> {
     pub(crate) fn provider(&self) -> &dyn KeyExchangeProvider {
         self.setup.provider.as_ref()
+    }
+
+    /// The wall time at `now`, if it is known.
+    pub(crate) fn wall(&self, now: Time) -> Option<WallTime> {
+        self.setup.wall.map(|clock| clock.wall_at(now))
     }
 
     /// The keys of a side from the session's secrets.
@@ -89,7 +98,8 @@ impl SessionFactory<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_exchange::{HandshakeFailure, KeyExchange};
+    use crate::key_exchange::{Attempt, HandshakeFailure};
+    use crate::time::WallTime;
     use smt_record::Suite;
     use smt_wire::SessionIndex;
     use std::prelude::v1::*;
@@ -98,20 +108,11 @@ mod tests {
     struct NoExchange;
 
     impl KeyExchangeProvider for NoExchange {
-        fn client(&self, _: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
             unreachable!("no attempt is made")
         }
-        fn server(&self, _: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
             unreachable!("no attempt is made")
-        }
-        fn suites(&self) -> Vec<Suite> {
-            Vec::new()
-        }
-        fn kind(&self) -> smt_wire::KeyExchange {
-            smt_wire::KeyExchange::Tls13
-        }
-        fn registered_params(&self, _: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-            None
         }
     }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A key exchange without cryptography, for scale: the secrets follow from the parameters alone.
 
+use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, PeerIdentity,
+    Attempt, Failed, Finished, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider,
+    PeerIdentity, Step,
 };
 use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
 
@@ -11,36 +13,29 @@ use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
 pub struct FastExchange;
 
 impl KeyExchangeProvider for FastExchange {
-    fn client(&self, _server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        Ok(Box::new(Exchange {
-            side: Side::Client,
+    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+        Ok(attempt(Side::Client, &[]))
+    }
+
+    fn server(
+        &self,
+        client_params: &[u8],
+        _: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
+        Ok(attempt(Side::Server, client_params))
+    }
+}
+
+fn attempt(side: Side, peer_params: &[u8]) -> Attempt {
+    Attempt {
+        kind: smt_wire::KeyExchange::Tls13,
+        suites: vec![Suite::Aes128Gcm],
+        key: None,
+        exchange: Box::new(Exchange {
+            side,
             own: Vec::new(),
-            peer: Vec::new(),
-            says: Some(b"client"),
-            is_over: false,
-        }))
-    }
-
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        Ok(Box::new(Exchange {
-            side: Side::Server,
-            own: Vec::new(),
-            peer: client_params.to_vec(),
-            says: None,
-            is_over: false,
-        }))
-    }
-
-    fn suites(&self) -> Vec<Suite> {
-        vec![Suite::Aes128Gcm]
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Tls13
-    }
-
-    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
+            peer: peer_params.to_vec(),
+        }),
     }
 }
 
@@ -48,36 +43,33 @@ struct Exchange {
     side: Side,
     own: Vec<u8>,
     peer: Vec<u8>,
-    says: Option<&'static [u8]>,
-    is_over: bool,
 }
 
 impl KeyExchange for Exchange {
-    fn receive(&mut self, flight: u8, params: &[u8], _: &[u8]) -> Result<(), HandshakeFailure> {
-        match flight {
-            1 => self.says = Some(b"server"),
-            2 => {
-                self.peer = params.to_vec();
-                self.says = Some(b"done");
-                self.is_over = true;
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let (says, is_over): (Option<&[u8]>, bool) = match input {
+            Input::Begin { own_params } => {
+                self.own = own_params.to_vec();
+                ((self.side == Side::Client).then_some(b"client"), false)
             }
-            _ => self.is_over = true,
-        }
-        Ok(())
+            Input::Flight { number: 1, .. } => (Some(b"server"), false),
+            Input::Flight {
+                number: 2, params, ..
+            } => {
+                self.peer = params.to_vec();
+                (Some(b"done"), true)
+            }
+            Input::Flight { .. } => (None, true),
+        };
+        Ok(Step {
+            send: says.map(<[u8]>::to_vec),
+            finished: is_over.then(|| self.finished()),
+        })
     }
+}
 
-    fn next_flight(&mut self) -> Option<Vec<u8>> {
-        self.says.take().map(<[u8]>::to_vec)
-    }
-
-    fn sent_params(&mut self, params: &[u8]) {
-        self.own = params.to_vec();
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        if !std::mem::take(&mut self.is_over) {
-            return None;
-        }
+impl Exchange {
+    fn finished(&self) -> Finished {
         let hash = match self.side {
             Side::Client => parameter_hash(&self.own, &self.peer),
             Side::Server => parameter_hash(&self.peer, &self.own),
@@ -89,10 +81,10 @@ impl KeyExchange for Exchange {
             Ok::<(), std::convert::Infallible>(())
         };
         let secrets = SessionSecrets::from_exporter(Suite::Aes128Gcm, &hash, export);
-        Some(Finished {
+        Finished {
             secrets: secrets.unwrap_or_else(|never| match never {}),
             peer: PeerIdentity::default(),
             key_exchange: "none",
-        })
+        }
     }
 }

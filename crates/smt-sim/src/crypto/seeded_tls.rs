@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::time_provider::TimeProvider;
 use rustls_pki_types::UnixTime;
 use smt_handshake::{ClientAuth, ClientTls, EntropySources, ServerTls, TlsProvider};
-use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::WallTime;
+use smt_proto::key_exchange::{
+    Attempt, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, Step,
+};
 use smt_record::Suite;
 
 use super::credentials::{Credentials, DATE};
@@ -46,34 +49,32 @@ impl SeededTls {
 
     fn make(
         &self,
-        make: impl FnOnce(&TlsProvider) -> Result<Box<dyn KeyExchange>, HandshakeFailure>,
-    ) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+        make: impl FnOnce(&TlsProvider) -> Result<Attempt, HandshakeFailure>,
+    ) -> Result<Attempt, HandshakeFailure> {
         let mut own = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         let mut random = own.fork();
-        let exchange = lend(&mut random, || make(&self.provider))?;
-        Ok(Box::new(SeededExchange { exchange, random }))
+        let attempt = lend(&mut random, || make(&self.provider))?;
+        Ok(Attempt {
+            exchange: Box::new(SeededExchange {
+                exchange: attempt.exchange,
+                random,
+            }),
+            ..attempt
+        })
     }
 }
 
 impl KeyExchangeProvider for SeededTls {
-    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        self.make(|provider| provider.client(server_name))
+    fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+        self.make(|provider| provider.client(name, wall))
     }
 
-    fn server(&self, client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
-        self.make(|provider| provider.server(client_params))
-    }
-
-    fn suites(&self) -> Vec<Suite> {
-        self.provider.suites()
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        self.provider.kind()
-    }
-
-    fn registered_params(&self, client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        self.provider.registered_params(client_params)
+    fn server(
+        &self,
+        client_params: &[u8],
+        wall: Option<WallTime>,
+    ) -> Result<Attempt, HandshakeFailure> {
+        self.make(|provider| provider.server(client_params, wall))
     }
 }
 
@@ -84,22 +85,8 @@ struct SeededExchange {
 }
 
 impl KeyExchange for SeededExchange {
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
-        lend(&mut self.random, || {
-            self.exchange.receive(flight, params, bytes)
-        })
-    }
-
-    fn next_flight(&mut self) -> Option<Vec<u8>> {
-        lend(&mut self.random, || self.exchange.next_flight())
-    }
-
-    fn sent_params(&mut self, params: &[u8]) {
-        self.exchange.sent_params(params);
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        self.exchange.finished()
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        lend(&mut self.random, || self.exchange.step(input))
     }
 }
 

@@ -5,8 +5,9 @@
 //! counted as a violation and has no effect.
 
 use smt_record::{Delivered, IdParts, Side};
-use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend, TAG_LEN};
+use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend};
 
+use crate::control_packet;
 use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::limits::RESEND_INTERVAL_MAX;
@@ -56,26 +57,12 @@ impl Session {
     }
 
     fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
-        let Some((epoch, aead)) = self.open.control(control.header.epoch) else {
-            shared.statistics.controls_forged += 1;
-            return false;
-        };
-        let mut sealed = [0; 2 * TAG_LEN];
-        let sealed = &mut sealed[..control.sealed.len()];
-        sealed.copy_from_slice(control.sealed);
-        if aead
-            .open_in_place(control.header.number.to_u64(), control.aad, sealed)
-            .is_err()
-        {
-            self.open.failed();
-            shared.statistics.controls_forged += 1;
-            return false;
+        let opened = control_packet::open(&mut self.open, control);
+        match opened {
+            Some(opened) => self.peer_token = opened.token.or(self.peer_token),
+            None => shared.statistics.controls_forged += 1,
         }
-        self.open.opened(epoch);
-        if control.body == Body::Confirm {
-            self.peer_token = sealed[..TAG_LEN].try_into().ok();
-        }
-        true
+        opened.is_some()
     }
 
     fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {

@@ -6,6 +6,7 @@
 use smt_record::SealError;
 use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
 
+use crate::control_packet::{self, ControlRoute};
 use crate::error::CallFailure;
 use crate::grant::policy::Granted;
 use crate::limits::DATAGRAM_FLOOR;
@@ -165,7 +166,7 @@ impl Session {
     }
 
     /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.
-    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
+    fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
         self.write_control_packet(version, (0, &Body::Confirm), out);
     }
 
@@ -236,20 +237,12 @@ impl Session {
             counter: state.control_counter,
         };
         state.control_counter += 1;
-        let header = ControlHeader {
-            epoch: self.seal.epoch() as u8,
+        let route = ControlRoute {
+            version,
             session: self.remote_index,
             number,
         };
-        let packet = out.grow_zeroed(ControlHeader::packet_len(body));
-        let length = header.emit(version, body, packet);
-        let (aad, sealed) = packet.split_at_mut(length);
-        let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
-        if *body == Body::Confirm {
-            plaintext.copy_from_slice(&self.own_token);
-        }
-        let computed = self.seal.control().seal(number.to_u64(), aad, plaintext);
-        tag.copy_from_slice(&computed);
+        control_packet::seal(&mut self.seal, route, body, &self.own_token, out);
     }
 
     /// Writes packets of one message.

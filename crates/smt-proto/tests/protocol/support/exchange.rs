@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_lc_rs::hmac;
+use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider, MacPurpose,
-    PeerIdentity, TokenMac,
+    Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
+    KeyExchangeProvider, MacPurpose, PeerIdentity, Step, TokenMac,
 };
 use smt_record::{ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash};
 
@@ -37,12 +38,12 @@ impl Exchanges {
         }
     }
 
-    fn begin(&self, side: Side) -> Box<dyn KeyExchange> {
+    fn begin(&self, side: Side) -> Attempt {
         let mut random = [0; 32];
         let number = self.randoms.fetch_add(1, Ordering::Relaxed);
         random[..8].copy_from_slice(&number.to_be_bytes());
         random[31] = side as u8;
-        Box::new(Exchange {
+        let exchange = Exchange {
             side,
             secret: self.secret.clone(),
             filler: self.filler,
@@ -53,29 +54,23 @@ impl Exchanges {
             next: (side == Side::Client).then(|| hello(&random, self.filler[0])),
             awaited: if side == Side::Client { 2 } else { 1 },
             finished: None,
-        })
+        };
+        Attempt {
+            kind: self.kind,
+            suites: vec![Suite::Aes128Gcm],
+            key: None,
+            exchange: Box::new(exchange),
+        }
     }
 }
 
 impl KeyExchangeProvider for Exchanges {
-    fn client(&self, _server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         Ok(self.begin(Side::Client))
     }
 
-    fn server(&self, _client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         Ok(self.begin(Side::Server))
-    }
-
-    fn suites(&self) -> Vec<Suite> {
-        vec![Suite::Aes128Gcm]
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        self.kind
-    }
-
-    fn registered_params(&self, _client: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
     }
 }
 
@@ -153,7 +148,12 @@ impl Exchange {
         }
     }
 
-    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+    fn take_flight(
+        &mut self,
+        flight: u8,
+        params: &[u8],
+        bytes: &[u8],
+    ) -> Result<(), HandshakeFailure> {
         let random = bytes.get(..32).unwrap_or_default().to_vec();
         match (self.side, flight) {
             (Side::Server, 1) => {
@@ -181,8 +181,9 @@ impl Exchange {
     }
 }
 
-impl KeyExchange for Exchange {
-    fn receive(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+impl Exchange {
+    /// Takes a whole flight of the peer.
+    fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         if bytes == ALERT {
             return Err(failure(FailureKind::AlertReceived, "refused by the peer"));
         }
@@ -192,7 +193,7 @@ impl KeyExchange for Exchange {
         }
         let awaited = std::mem::take(&mut self.awaited);
         let taken = if awaited == flight {
-            self.take(flight, params, bytes)
+            self.take_flight(flight, params, bytes)
         } else {
             Err(failure(FailureKind::Malformed, "a flight out of turn"))
         };
@@ -201,17 +202,32 @@ impl KeyExchange for Exchange {
         }
         taken
     }
+}
 
-    fn next_flight(&mut self) -> Option<Vec<u8>> {
-        self.next.take()
-    }
-
-    fn sent_params(&mut self, params: &[u8]) {
-        self.own_params = params.to_vec();
-    }
-
-    fn finished(&mut self) -> Option<Finished> {
-        self.finished.take()
+impl KeyExchange for Exchange {
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let taken = match input {
+            Input::Begin { own_params } => {
+                self.own_params = own_params.to_vec();
+                Ok(())
+            }
+            Input::Flight {
+                number,
+                params,
+                bytes,
+            } => self.take(number, params, bytes),
+        };
+        let send = self.next.take();
+        match taken {
+            Ok(()) => Ok(Step {
+                send,
+                finished: self.finished.take(),
+            }),
+            Err(failure) => Err(Failed {
+                failure,
+                alert: send,
+            }),
+        }
     }
 }
 

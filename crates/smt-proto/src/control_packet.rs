@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Control packets as the keys see them (SPEC §3.4): sealed into a buffer, opened from a packet.
+//!
+//! Handshakes confirm with them before there is a session, and sessions send them afterwards. Not here: which numbers
+//! have been used, and what a packet means.
+
+use smt_record::{OpenKeys, SealKeys};
+use smt_wire::{Body, Control, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};
+
+use crate::send::buffer::TransmitBuffer;
+
+/// Where a control packet goes, and its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ControlRoute {
+    pub(crate) version: u8,
+    /// The peer's index.
+    pub(crate) session: SessionIndex,
+    pub(crate) number: ControlNumber,
+}
+
+/// Appends a sealed control packet; CONFIRM carries `own_token`, encrypted. The caller has counted it
+/// ([`SealKeys::count_control`]).
+pub(crate) fn seal(
+    keys: &mut SealKeys,
+    route: ControlRoute,
+    body: &Body<'_>,
+    own_token: &[u8; TAG_LEN],
+    out: &mut TransmitBuffer,
+) {
+    let header = ControlHeader {
+        epoch: keys.epoch() as u8,
+        session: route.session,
+        number: route.number,
+    };
+    let packet = out.grow_zeroed(ControlHeader::packet_len(body));
+    let length = header.emit(route.version, body, packet);
+    let (aad, sealed) = packet.split_at_mut(length);
+    let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
+    if *body == Body::Confirm {
+        plaintext.copy_from_slice(own_token);
+    }
+    let computed = keys.control().seal(route.number.to_u64(), aad, plaintext);
+    tag.copy_from_slice(&computed);
+}
+
+/// A control packet that has opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    /// The peer's reset token (SPEC §12.1), if it is CONFIRM.
+    pub(crate) token: Option<[u8; TAG_LEN]>,
+}
+
+/// Opens a control packet. A failure counts towards the cipher's integrity limit.
+pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Option<Opened> {
+    let (epoch, aead) = keys.control(control.header.epoch)?;
+    let mut sealed = [0; 2 * TAG_LEN];
+    let sealed = &mut sealed[..control.sealed.len()];
+    sealed.copy_from_slice(control.sealed);
+    let number = control.header.number.to_u64();
+    if aead.open_in_place(number, control.aad, sealed).is_err() {
+        keys.failed();
+        return None;
+    }
+    keys.opened(epoch);
+    let is_confirm = control.body == Body::Confirm;
+    Some(Opened {
+        token: sealed[..TAG_LEN].try_into().ok().filter(|_| is_confirm),
+    })
+}
