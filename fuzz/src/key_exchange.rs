@@ -14,7 +14,9 @@ use smt_handshake::{
     RegisteredProvider, ServerTls, TlsProvider,
 };
 use smt_pki::EphemeralCa;
-use smt_proto::key_exchange::{Finished, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{
+    Attempt, Failed, Finished, Input, KeyExchange, KeyExchangeProvider, Step,
+};
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
 
@@ -105,59 +107,67 @@ struct Side {
 }
 
 impl Side {
-    fn new(exchange: Box<dyn KeyExchange>, params: &[u8]) -> Self {
-        let mut exchange = exchange;
-        exchange.sent_params(params);
-        Self {
-            exchange,
+    /// A side that begins with these parameters, and the key exchange bytes of its first flight.
+    fn begin(attempt: Attempt, own_params: &[u8]) -> (Self, Option<Vec<u8>>) {
+        let mut side = Self {
+            exchange: attempt.exchange,
             has_failed: false,
             finished: None,
-        }
+        };
+        let send = side.step(Input::Begin { own_params });
+        (side, send)
     }
 
     /// Takes a flight; the key exchange bytes of the next one.
     fn take(&mut self, flight: &Flight) -> Option<Vec<u8>> {
-        let Flight {
-            number,
-            params,
-            bytes,
-        } = flight;
-        if let Err(failure) = self.exchange.receive(*number, params, bytes) {
-            let is_one_line = !failure.text.chars().any(char::is_control);
-            assert!(is_one_line, "{:?}", failure.text);
-            self.has_failed = true;
+        self.step(Input::Flight {
+            number: flight.number,
+            params: &flight.params,
+            bytes: &flight.bytes,
+        })
+    }
+
+    fn step(&mut self, input: Input<'_>) -> Option<Vec<u8>> {
+        match self.exchange.step(input) {
+            Ok(Step { send, finished }) => {
+                assert!(
+                    !self.has_failed || finished.is_none(),
+                    "a failed attempt has a result"
+                );
+                if finished.is_some() {
+                    self.finished = finished;
+                }
+                send
+            }
+            Err(Failed { failure, alert }) => {
+                let is_one_line = !failure.text.chars().any(char::is_control);
+                assert!(is_one_line, "{:?}", failure.text);
+                self.has_failed = true;
+                self.finished = None;
+                alert
+            }
         }
-        let next = self.exchange.next_flight();
-        let finished = self.exchange.finished();
-        assert!(
-            !self.has_failed || finished.is_none(),
-            "a failed attempt has a result"
-        );
-        if finished.is_some() || self.has_failed {
-            self.finished = finished;
-        }
-        next
     }
 }
 
 fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, changes: &[Change]) {
-    let offered = params(1, client, client.registered_params(None));
-    let exchange = client.client("a.example").expect("it is a client");
-    let mut client_side = Side::new(exchange, &offered);
-    let bytes = client_side.exchange.next_flight().expect("flight 1");
+    let attempt = client.client("a.example", None).expect("it is a client");
+    let kind = attempt.kind;
+    let offered = params(1, &attempt);
+    let (mut client_side, bytes) = Side::begin(attempt, &offered);
     let mut sent = vec![Flight {
         number: 1,
         params: offered,
-        bytes,
+        bytes: bytes.expect("flight 1"),
     }];
     let first = changed(&sent, changes);
-    let Ok(exchange) = server.server(&first.params) else {
+    let Ok(attempt) = server.server(&first.params, None) else {
         assert!(!changes.is_empty(), "an honest client is refused");
         return;
     };
-    let registered = server.registered_params(Some(&first.params));
-    let mut answer = params(2, server, registered);
-    let mut server_side = Side::new(exchange, &answer);
+    let mut answer = params(2, &attempt);
+    let (mut server_side, bytes) = Side::begin(attempt, &answer);
+    assert!(bytes.is_none(), "a server waits for flight 1");
     let mut received = first;
     let mut is_intact = received.params == sent[0].params;
     loop {
@@ -184,7 +194,7 @@ fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, chang
         received = changed(&sent, changes);
         is_intact &= received.params == sent[usize::from(number)].params;
     }
-    compare(client.kind(), [&client_side, &server_side], is_intact);
+    compare(kind, [&client_side, &server_side], is_intact);
     if changes.is_empty() {
         assert!(client_side.finished.is_some() && server_side.finished.is_some());
     }
@@ -274,19 +284,15 @@ fn tls() -> &'static (TlsProvider, TlsProvider) {
 }
 
 /// Parameters as the core sends them.
-fn params(
-    index: u64,
-    provider: &dyn KeyExchangeProvider,
-    registered: Option<(Vec<u8>, [u8; 32])>,
-) -> Vec<u8> {
-    let mut suites: Vec<u16> = provider.suites().into_iter().map(Suite::code).collect();
+fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
+    let mut suites: Vec<u16> = attempt.suites.iter().map(|suite| suite.code()).collect();
     if suites.is_empty() {
         // The plaintext version has none (SPEC §14).
         suites.push(0);
     }
     let params = Params {
         versions: &[1],
-        key_exchange: provider.kind(),
+        key_exchange: attempt.kind,
         index: SessionIndex(index),
         suites: suites.as_slice().into(),
         index_bits: 16,
@@ -297,8 +303,8 @@ fn params(
         unscheduled: 60_000,
         datagram_limit: 65_507,
         stripes: 0,
-        key_name: registered.as_ref().map(|(name, _)| name.as_slice()),
-        random: registered.as_ref().map(|(_, random)| random),
+        key_name: attempt.key.as_ref().map(|key| key.name.as_slice()),
+        random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
     };
     let mut out = vec![0; Params::LEN_MAX];

@@ -4,7 +4,7 @@
 
 mod harness;
 
-use harness::{NAME, params, providers, run_with};
+use harness::{Flight, NAME, Side, providers, run_with};
 use smt_handshake::{Algorithms, KeyEnds, RegisteredKey, RegisteredProvider};
 use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
@@ -16,6 +16,19 @@ fn window_byte(params: &[u8]) -> usize {
         .position(|pair| pair == [8, 4])
         .expect("tag 8 has 4 bytes");
     head + 5
+}
+
+fn registered_key(own: &str, peer: &str) -> RegisteredKey {
+    let ends = KeyEnds { own, peer };
+    RegisteredKey::from_secret(b"k", ends, Suite::Aes128Gcm, &[5; 32]).unwrap()
+}
+
+fn registered_client() -> RegisteredProvider {
+    RegisteredProvider::client(registered_key("a", "b"))
+}
+
+fn registered_server() -> RegisteredProvider {
+    RegisteredProvider::server(vec![registered_key("b", "a")]).unwrap()
 }
 
 mod changed_in_flight {
@@ -106,13 +119,7 @@ mod changed_in_flight {
 
     #[test]
     fn no_byte_of_a_registered_keys_parameters_changes_without_other_secrets_or_a_refusal() {
-        let key = |own, peer| {
-            let ends = KeyEnds { own, peer };
-            RegisteredKey::from_secret(b"k", ends, Suite::Aes128Gcm, &[5; 32]).unwrap()
-        };
-        let client = RegisteredProvider::client(key("a", "b"));
-        let server = RegisteredProvider::server(vec![key("b", "a")]).unwrap();
-        assert_every_byte_is_bound(&client, &server, &[1, 0x80]);
+        assert_every_byte_is_bound(&registered_client(), &registered_server(), &[1, 0x80]);
     }
 
     #[test]
@@ -196,45 +203,64 @@ mod suite {
     }
 
     #[test]
-    fn one_that_the_servers_own_parameters_lack_never_finishes() {
+    fn one_that_the_servers_own_parameters_lack_is_refused_by_the_server_itself_with_an_alert() {
         let algorithms = Algorithms::default();
-        let (client_provider, server_provider) = providers(&algorithms, &algorithms);
-        let client_params = params(1, &client_provider, None);
-        let mut server_params = params(2, &server_provider, None);
-        let mut client = client_provider.client(NAME).unwrap();
-        let mut server = server_provider.server(&client_params).unwrap();
-        client.sent_params(&client_params);
-        server
-            .receive(1, &client_params, &client.next_flight().unwrap())
-            .unwrap();
-        let honest = server_params.clone();
-        without_aes_128(&mut server_params);
-        server.sent_params(&server_params);
-        client
-            .receive(2, &honest, &server.next_flight().unwrap())
-            .unwrap();
-        server
-            .receive(3, &[], &client.next_flight().unwrap())
-            .unwrap_err();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let mut client = Side::client(&client);
+        let attempt = server.server(&client.params, None).unwrap();
+        assert_eq!(attempt.suites[0], Suite::Aes128Gcm);
+        let mut server = Side::of(attempt, 2);
+        let mut lacking = server.params.clone();
+        without_aes_128(&mut lacking);
+        server.begin(&lacking);
+        let failure = server.receive(&client.flight(1).unwrap()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::NoCommonParameters);
         assert!(server.finished().is_none());
-        assert_eq!(server_provider.suites()[0], Suite::Aes128Gcm);
+        let told = client.receive(&server.flight(2).unwrap()).unwrap_err();
+        assert_eq!(told.kind, FailureKind::AlertReceived);
+        assert!(client.finished().is_none());
+    }
+}
+
+mod never_given {
+    use super::*;
+
+    #[test]
+    fn parameters_of_a_server_over_tls_are_the_callers_fault() {
+        let algorithms = Algorithms::default();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let mut client = Side::client(&client);
+        let mut server = Side::of(server.server(&client.params, None).unwrap(), 2);
+        server.receive(&client.flight(1).unwrap()).unwrap();
+        client.receive(&server.flight(2).unwrap()).unwrap();
+        let failure = server.receive(&client.flight(3).unwrap()).unwrap_err();
+        assert_eq!(failure.fault, Fault::Caller);
+        assert!(server.finished().is_none());
     }
 
     #[test]
-    fn parameters_that_were_never_given_are_the_callers_fault() {
+    fn parameters_of_a_client_over_tls_are_the_callers_fault() {
         let algorithms = Algorithms::default();
-        let (client_provider, server_provider) = providers(&algorithms, &algorithms);
-        let client_params = params(1, &client_provider, None);
-        let mut client = client_provider.client(NAME).unwrap();
-        let mut server = server_provider.server(&client_params).unwrap();
-        server
-            .receive(1, &client_params, &client.next_flight().unwrap())
-            .unwrap();
-        let server_params = params(2, &server_provider, None);
-        let failure = client
-            .receive(2, &server_params, &server.next_flight().unwrap())
-            .unwrap_err();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let mut client = Side::of(client.client(NAME, None).unwrap(), 1);
+        // A client that has not begun has said nothing yet: an empty flight makes it speak.
+        client.receive(&Flight::of(2, &[], &[])).unwrap();
+        let mut server = Side::server(&server, &client.params).unwrap();
+        server.receive(&client.flight(1).unwrap()).unwrap();
+        let failure = client.receive(&server.flight(2).unwrap()).unwrap_err();
         assert_eq!(failure.fault, Fault::Caller);
         assert!(client.finished().is_none());
+    }
+
+    #[test]
+    fn parameters_of_either_side_with_a_registered_key_are_the_callers_fault() {
+        let (client, server) = (registered_client(), registered_server());
+        let mut client = Side::of(client.client(NAME, None).unwrap(), 1);
+        let mut server = Side::of(server.server(&client.params, None).unwrap(), 2);
+        server.receive(&Flight::of(1, &client.params, &[])).unwrap();
+        let at_client = client.receive(&server.flight(2).unwrap()).unwrap_err();
+        let at_server = server.receive(&Flight::of(3, &[], &[])).unwrap_err();
+        assert_eq!([at_client.fault, at_server.fault], [Fault::Caller; 2]);
+        assert!(client.finished().is_none() && server.finished().is_none());
     }
 }

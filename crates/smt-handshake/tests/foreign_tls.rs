@@ -7,14 +7,14 @@ mod harness;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use harness::{NAME, params, providers};
+use harness::{Flight, NAME, Side, providers};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use smt_handshake::{Algorithms, ClientTls, ServerTls};
 use smt_pki::{CertificatePlan, EphemeralCa};
-use smt_proto::key_exchange::{FailureKind, HandshakeFailure, KeyExchange, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, HandshakeFailure};
 
 fn foreign_client(authority: &EphemeralCa, alpn: &[&[u8]]) -> ClientConnection {
     let pem = authority.authority().certificate_pem();
@@ -58,24 +58,26 @@ mod server {
         let identity = authority.server(&[NAME]).unwrap();
         let provider = ServerTls::new(identity).build().unwrap();
         let (any_client, _) = providers(&Algorithms::default(), &Algorithms::default());
-        let client_params = params(1, &any_client, None);
+        let client_params = Side::client(&any_client).params;
         for alpn in [&[][..], &[b"h2".as_slice()]] {
             let mut client = foreign_client(&authority, alpn);
             let mut hello = Vec::new();
             while client.wants_write() {
                 client.write_tls(&mut hello).unwrap();
             }
-            let mut server = provider.server(&client_params).unwrap();
-            let failure = server.receive(1, &client_params, &hello).unwrap_err();
+            let mut server = Side::server(&provider, &client_params).unwrap();
+            let hello = Flight::of(1, &client_params, &hello);
+            let failure = server.receive(&hello).unwrap_err();
             assert_eq!(failure.kind, FailureKind::NoCommonParameters);
             assert!(failure.text.contains("smt/1"), "{failure}");
-            let alert = server.next_flight().unwrap();
-            client.read_tls(&mut alert.as_slice()).unwrap();
+            let alert = server.flight(2).unwrap();
+            client.read_tls(&mut alert.bytes.as_slice()).unwrap();
             let error = client.process_new_packets().unwrap_err();
             let no_protocol = rustls::AlertDescription::NoApplicationProtocol;
             assert_eq!(error, rustls::Error::AlertReceived(no_protocol));
+            server.receive(&hello).unwrap_err();
             assert!(
-                server.next_flight().is_none(),
+                server.flight(2).is_none(),
                 "nothing of TLS follows the alert"
             );
         }
@@ -86,14 +88,13 @@ mod client {
     use super::*;
 
     /// Our client's view of a foreign server's flight 2.
-    fn meet(alpn: &[&[u8]], data: &[u8]) -> (Box<dyn KeyExchange>, Result<(), HandshakeFailure>) {
+    fn meet(alpn: &[&[u8]], data: &[u8]) -> (Side, Result<(), HandshakeFailure>) {
         let authority = EphemeralCa::new().unwrap();
         let provider = ClientTls::new(authority.trust().unwrap()).build().unwrap();
-        let mut client = provider.client(NAME).unwrap();
-        client.sent_params(&params(1, &provider, None));
+        let mut client = Side::client(&provider);
         let mut server = foreign_server(&authority, alpn);
         server
-            .read_tls(&mut client.next_flight().unwrap().as_slice())
+            .read_tls(&mut client.flight(1).unwrap().bytes.as_slice())
             .unwrap();
         server.process_new_packets().unwrap();
         server.writer().write_all(data).unwrap();
@@ -101,7 +102,8 @@ mod client {
         while server.wants_write() {
             server.write_tls(&mut flight).unwrap();
         }
-        let result = client.receive(2, &params(2, &provider, None), &flight);
+        let server_params = Side::client(&provider).params;
+        let result = client.receive(&Flight::of(2, &server_params, &flight));
         (client, result)
     }
 
@@ -128,6 +130,6 @@ mod client {
         assert_eq!(failure.kind, FailureKind::Malformed);
         assert_eq!(failure.text, "the server sent application data through TLS");
         assert!(client.finished().is_none());
-        assert!(client.next_flight().is_none());
+        assert!(client.flight(3).is_none());
     }
 }

@@ -4,10 +4,10 @@
 
 mod harness;
 
-use harness::{NAME, Random, params, providers, run_with};
+use harness::{Flight, NAME, Random, Side, providers, run_with};
 use smt_handshake::{Algorithms, ClientAuth, ClientTls, Group, ServerTls, TlsProvider};
 use smt_pki::EphemeralCa;
-use smt_proto::key_exchange::{FailureKind, KeyExchangeProvider};
+use smt_proto::key_exchange::FailureKind;
 
 /// Mutual authentication without ML-KEM, so that flights are short.
 fn mutual() -> (TlsProvider, TlsProvider) {
@@ -29,8 +29,6 @@ fn mutual() -> (TlsProvider, TlsProvider) {
 #[test]
 fn random_bytes_fail_at_either_side() {
     let (client_provider, server_provider) = mutual();
-    let client_params = params(1, &client_provider, None);
-    let server_params = params(2, &server_provider, None);
     let mut random = Random::from_env();
     for _ in 0..300 {
         let len = random.below(600);
@@ -40,20 +38,17 @@ fn random_bytes_fail_at_either_side() {
             bytes[..3].copy_from_slice(&[0x15 + random.below(2) as u8, 3, 3]);
             bytes[3..5].copy_from_slice(&(len as u16 - 5).to_be_bytes());
         }
-        let mut server = server_provider.server(&client_params).unwrap();
-        server.sent_params(&server_params);
-        server.receive(1, &client_params, &bytes).unwrap_err();
-        let mut client = client_provider.client(NAME).unwrap();
-        client.sent_params(&client_params);
-        let _ = client.next_flight();
-        client.receive(2, &server_params, &bytes).unwrap_err();
+        let mut client = Side::client(&client_provider);
+        let mut server = Side::server(&server_provider, &client.params).unwrap();
+        let to_server = Flight::of(1, &client.params, &bytes);
+        let to_client = Flight::of(2, &server.params, &bytes);
+        server.receive(&to_server).unwrap_err();
+        client.receive(&to_client).unwrap_err();
         for side in [&mut server, &mut client] {
-            let _ = side.next_flight();
             assert!(side.finished().is_none());
-            assert!(
-                side.receive(3, &[], &bytes).is_err(),
-                "a failed attempt stays failed"
-            );
+            let again = side.receive(&Flight::of(3, &[], &bytes));
+            assert!(again.is_err(), "a failed attempt stays failed");
+            assert!(side.finished().is_none());
         }
     }
 }
@@ -114,25 +109,21 @@ fn a_client_says_nothing_to_a_lone_server_hello() {
 }
 
 #[test]
-fn a_late_failure_takes_the_result_back() {
-    let (client_provider, server_provider) = mutual();
-    let client_params = params(1, &client_provider, None);
-    let server_params = params(2, &server_provider, None);
-    let mut client = client_provider.client(NAME).unwrap();
-    let mut server = server_provider.server(&client_params).unwrap();
-    client.sent_params(&client_params);
-    server.sent_params(&server_params);
-    server
-        .receive(1, &client_params, &client.next_flight().unwrap())
-        .unwrap();
-    client
-        .receive(2, &server_params, &server.next_flight().unwrap())
-        .unwrap();
-    client
-        .receive(4, &[], &[0x17, 3, 3, 0, 20, 1, 2, 3])
-        .unwrap();
-    client.receive(4, &[], &[0; 40]).unwrap_err();
-    assert!(client.finished().is_none());
+fn a_failure_after_the_result_is_told_and_yields_no_other_result() {
+    let (client, server) = mutual();
+    let mut client = Side::client(&client);
+    let mut server = Side::server(&server, &client.params).unwrap();
+    server.receive(&client.flight(1).unwrap()).unwrap();
+    client.receive(&server.flight(2).unwrap()).unwrap();
+    assert!(client.finished().is_some());
+    let partial = Flight::of(4, &[], &[0x17, 3, 3, 0, 20, 1, 2, 3]);
+    client.receive(&partial).unwrap();
+    assert!(client.finished().is_none(), "there is one result");
+    for _ in 0..2 {
+        let rest = Flight::of(4, &[], &[0; 40]);
+        client.receive(&rest).unwrap_err();
+        assert!(client.finished().is_none());
+    }
 }
 
 #[test]

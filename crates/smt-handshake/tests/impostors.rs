@@ -15,8 +15,10 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, Trust};
 use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
+use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    FailureKind, Fault, Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider,
+    Attempt, Failed, FailureKind, Fault, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider,
+    Step,
 };
 use smt_record::Suite;
 
@@ -84,7 +86,7 @@ impl Impostor {
 }
 
 impl KeyExchangeProvider for Impostor {
-    fn client(&self, server_name: &str) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn client(&self, server_name: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -94,10 +96,10 @@ impl KeyExchangeProvider for Impostor {
         config.alpn_protocols = vec![b"smt/1".to_vec()];
         let name = ServerName::try_from(server_name.to_owned()).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        Ok(Box::new(Plain(connection.into())))
+        Ok(attempt(connection.into()))
     }
 
-    fn server(&self, _client_params: &[u8]) -> Result<Box<dyn KeyExchange>, HandshakeFailure> {
+    fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -107,52 +109,61 @@ impl KeyExchangeProvider for Impostor {
         config.alpn_protocols = vec![b"smt/1".to_vec()];
         config.send_tls13_tickets = 0;
         let connection = ServerConnection::new(Arc::new(config)).unwrap();
-        Ok(Box::new(Plain(connection.into())))
+        Ok(attempt(connection.into()))
     }
+}
 
-    fn suites(&self) -> Vec<Suite> {
-        vec![Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305]
-    }
-
-    fn kind(&self) -> smt_wire::KeyExchange {
-        smt_wire::KeyExchange::Tls13
-    }
-
-    fn registered_params(&self, _client_params: Option<&[u8]>) -> Option<(Vec<u8>, [u8; 32])> {
-        None
+fn attempt(connection: Connection) -> Attempt {
+    Attempt {
+        kind: smt_wire::KeyExchange::Tls13,
+        suites: Suite::ALL.to_vec(),
+        key: None,
+        exchange: Box::new(Plain(connection)),
     }
 }
 
 /// TLS without any of SMT's checks.
 struct Plain(Connection);
 
-impl KeyExchange for Plain {
-    fn receive(&mut self, _: u8, _: &[u8], mut bytes: &[u8]) -> Result<(), HandshakeFailure> {
+impl Plain {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), rustls::Error> {
         while !bytes.is_empty() {
             self.0.read_tls(&mut bytes).unwrap();
-            if let Err(error) = self.0.process_new_packets() {
-                return Err(HandshakeFailure {
-                    fault: Fault::Peer,
-                    kind: FailureKind::Other,
-                    text: error.to_string(),
-                });
-            }
+            self.0.process_new_packets()?;
         }
         Ok(())
     }
 
-    fn next_flight(&mut self) -> Option<Vec<u8>> {
+    fn send(&mut self) -> Option<Vec<u8>> {
         let mut flight = Vec::new();
         while self.0.wants_write() {
             self.0.write_tls(&mut flight).unwrap();
         }
         (!flight.is_empty()).then_some(flight)
     }
+}
 
-    fn sent_params(&mut self, _: &[u8]) {}
-
-    fn finished(&mut self) -> Option<Finished> {
-        None
+impl KeyExchange for Plain {
+    fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
+        let taken = match input {
+            Input::Begin { .. } => Ok(()),
+            Input::Flight { bytes, .. } => self.take(bytes),
+        };
+        let send = self.send();
+        match taken {
+            Ok(()) => Ok(Step {
+                send,
+                finished: None,
+            }),
+            Err(error) => Err(Failed {
+                failure: HandshakeFailure {
+                    fault: Fault::Peer,
+                    kind: FailureKind::Other,
+                    text: error.to_string(),
+                },
+                alert: send,
+            }),
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 
 mod harness;
 
-use harness::{params, run, run_with};
+use std::collections::HashSet;
+
+use harness::{Flight, Side, run, run_with};
 use smt_handshake::{Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider};
-use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider};
+use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider, NamedKey};
 use smt_record::Suite;
 
 const CLIENT: KeyEnds<'static> = KeyEnds {
@@ -160,35 +162,48 @@ mod registered {
     #[test]
     fn flights_out_of_turn_are_refused_and_end_the_attempt() {
         let (client, server) = providers();
-        let offered = params(1, &client, client.registered_params(None));
-        let answer = params(2, &server, server.registered_params(Some(&offered)));
+        let offered = Side::client(&client).params;
         for first in [0, 2, 3, 255] {
-            let mut server = server.server(&offered).unwrap();
-            server.sent_params(&answer);
-            assert!(server.receive(first, &[], &[]).is_err());
-            assert!(server.receive(1, &offered, &[]).is_err());
-            assert!(server.finished().is_none() && server.next_flight().is_none());
+            let mut server = Side::server(&server, &offered).unwrap();
+            assert!(server.receive(&Flight::of(first, &[], &[])).is_err());
+            assert!(server.finished().is_none() && server.flight(2).is_none());
+            assert!(server.receive(&Flight::of(1, &offered, &[])).is_err());
+            assert!(server.finished().is_none() && server.flight(2).is_none());
         }
-        let mut client = client.client("").unwrap();
-        client.sent_params(&offered);
-        assert!(client.receive(4, &answer, &[]).is_err());
+        let answer = Side::server(&server, &offered).unwrap().params;
+        let mut client = Side::client(&client);
+        assert!(client.receive(&Flight::of(4, &answer, &[])).is_err());
         assert!(client.finished().is_none());
+        assert!(client.receive(&Flight::of(2, &answer, &[])).is_err());
+        assert!(client.finished().is_none() && client.flight(3).is_none());
     }
 
     #[test]
-    fn the_random_is_fresh() {
+    fn the_random_of_either_side_is_fresh() {
         let (client, server) = providers();
-        let one = client.registered_params(None).unwrap();
-        let two = client.registered_params(None).unwrap();
-        assert_eq!(one.0, two.0);
-        assert_ne!(one.1, two.1);
-        assert_eq!(server.registered_params(None), None);
+        let offered = Side::client(&client).params;
+        let of_client = || client.client("", None).unwrap().key.unwrap();
+        let of_server = || server.server(&offered, None).unwrap().key.unwrap();
+        let keys = [of_client(), of_client(), of_server(), of_server()];
+        let randoms: HashSet<[u8; 32]> = keys.iter().map(|key| key.random).collect();
+        assert_eq!(randoms.len(), keys.len());
+        for NamedKey { name, random } in &keys {
+            assert_eq!(name, b"one");
+            assert_ne!(*random, [0; 32]);
+        }
+    }
+
+    #[test]
+    fn a_server_alone_makes_no_calls() {
+        let failure = providers().1.client("", None).err().unwrap();
+        assert_eq!(failure.fault, Fault::Caller);
     }
 
     #[test]
     fn tls_parameters_are_refused() {
         let (tls, _) = harness::providers(&Algorithms::default(), &Algorithms::default());
-        let failure = providers().1.server(&params(1, &tls, None)).err().unwrap();
+        let offered = Side::client(&tls).params;
+        let failure = providers().1.server(&offered, None).err().unwrap();
         assert_eq!(failure.kind, FailureKind::NoCommonParameters);
     }
 }
@@ -205,14 +220,12 @@ mod plaintext {
     #[test]
     fn neither_side_takes_another_exchanges_parameters() {
         let (client, server) = providers();
-        let offered = params(1, &client, client.registered_params(None));
-        let failure = PlaintextProvider.server(&offered).err().unwrap();
+        let offered = Side::client(&client).params;
+        let failure = PlaintextProvider.server(&offered, None).err().unwrap();
         assert_eq!(failure.kind, FailureKind::NoCommonParameters);
-        let plain = params(1, &PlaintextProvider, None);
-        assert!(server.server(&plain).is_err());
-        let mut client = PlaintextProvider.client("").unwrap();
-        client.sent_params(&plain);
-        assert!(client.receive(2, &offered, &[]).is_err());
+        let mut client = Side::client(&PlaintextProvider);
+        assert!(server.server(&client.params, None).is_err());
+        assert!(client.receive(&Flight::of(2, &offered, &[])).is_err());
         assert!(client.finished().is_none());
     }
 }

@@ -4,7 +4,7 @@
 
 mod harness;
 
-use harness::{NAME, params, providers, run};
+use harness::{NAME, Side, providers, run};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
@@ -110,28 +110,16 @@ mod handshake {
     #[test]
     fn a_server_is_not_finished_before_the_clients_finished() {
         let algorithms = Algorithms::default();
-        let (client_provider, server_provider) = providers(&algorithms, &algorithms);
-        let (client_params, server_params) = (
-            params(1, &client_provider, None),
-            params(2, &server_provider, None),
-        );
-        let mut client = client_provider.client(NAME).unwrap();
-        let mut server = server_provider.server(&client_params).unwrap();
-        client.sent_params(&client_params);
-        server
-            .receive(1, &client_params, &client.next_flight().unwrap())
-            .unwrap();
-        server.sent_params(&server_params);
-        let flight_2 = server.next_flight().unwrap();
+        let (client, server) = providers(&algorithms, &algorithms);
+        let mut client = Side::client(&client);
+        let mut server = Side::server(&server, &client.params).unwrap();
+        server.receive(&client.flight(1).unwrap()).unwrap();
         assert!(server.finished().is_none());
-        client.receive(2, &server_params, &flight_2).unwrap();
+        client.receive(&server.flight(2).unwrap()).unwrap();
         assert!(client.finished().is_some());
-        assert!(server.finished().is_none());
-        server
-            .receive(3, &[], &client.next_flight().unwrap())
-            .unwrap();
+        server.receive(&client.flight(3).unwrap()).unwrap();
         assert!(server.finished().is_some());
-        assert!(server.next_flight().is_none(), "no tickets (SPEC §6.1)");
+        assert!(server.flight(4).is_none(), "no tickets (SPEC §6.1)");
     }
 }
 
@@ -239,15 +227,22 @@ mod provider {
     fn a_side_that_was_not_set_up_is_the_callers_fault() {
         let algorithms = Algorithms::default();
         let (client, server) = providers(&algorithms, &algorithms);
-        assert_eq!(server.client(NAME).err().unwrap().fault, Fault::Caller);
-        assert_eq!(client.server(&[]).err().unwrap().fault, Fault::Caller);
+        let params = Side::client(&client).params;
+        assert_eq!(
+            server.client(NAME, None).err().unwrap().fault,
+            Fault::Caller
+        );
+        assert_eq!(
+            client.server(&params, None).err().unwrap().fault,
+            Fault::Caller
+        );
     }
 
     #[test]
     fn what_is_no_name_is_the_callers_fault_and_named() {
         let algorithms = Algorithms::default();
         let (client, _) = providers(&algorithms, &algorithms);
-        let failure = client.client("a b").err().unwrap();
+        let failure = client.client("a b", None).err().unwrap();
         assert_eq!(failure.fault, Fault::Caller);
         assert!(
             failure.text.starts_with("\"a b\" is no server name"),

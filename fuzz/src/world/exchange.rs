@@ -71,7 +71,12 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn take_flight(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
+    fn take_flight(
+        &mut self,
+        flight: u8,
+        params: &[u8],
+        bytes: &[u8],
+    ) -> Result<(), HandshakeFailure> {
         // Taken out: a failed flight ends the attempt.
         if self.awaited.take() != Some(flight) {
             return Err(failure(FailureKind::Malformed));
@@ -177,7 +182,6 @@ impl KeyExchange for Exchange {
         }
     }
 }
-
 
 /// Cookies and reset tokens of one node.
 struct Tokens(u8);

@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use smt_handshake::{Algorithms, ClientTls, ServerTls, TlsProvider};
 use smt_pki::{EphemeralCa, Validity};
-use smt_proto::key_exchange::{Finished, HandshakeFailure, KeyExchange, KeyExchangeProvider};
-use smt_record::Suite;
+use smt_proto::WallTime;
+use smt_proto::key_exchange::{
+    Attempt, Failed, Finished, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, Step,
+};
 use smt_wire::{Params, SessionIndex};
 
 /// The name that test servers have.
@@ -59,6 +61,7 @@ impl Outcome {
 }
 
 /// One flight on its way.
+#[derive(Clone)]
 pub struct Flight {
     /// From 1.
     pub number: u8,
@@ -68,6 +71,104 @@ pub struct Flight {
     pub bytes: Vec<u8>,
 }
 
+impl Flight {
+    /// A flight as a test makes it.
+    pub fn of(number: u8, params: &[u8], bytes: &[u8]) -> Self {
+        Self {
+            number,
+            params: params.to_vec(),
+            bytes: bytes.to_vec(),
+        }
+    }
+}
+
+/// One side of an attempt, and what its last step has yielded, until it is taken.
+pub struct Side {
+    exchange: Box<dyn KeyExchange>,
+    /// The parameters that it sends.
+    pub params: Vec<u8>,
+    send: Option<Vec<u8>>,
+    finished: Option<Finished>,
+}
+
+impl Side {
+    /// A client of [`NAME`] that has begun, with honest parameters.
+    pub fn client(provider: &dyn KeyExchangeProvider) -> Self {
+        Self::begun(provider.client(NAME, None).unwrap(), 1)
+    }
+
+    /// A server that has begun, with honest parameters, to answer these.
+    pub fn server(
+        provider: &dyn KeyExchangeProvider,
+        client_params: &[u8],
+    ) -> Result<Self, HandshakeFailure> {
+        let attempt = provider.server(client_params, None)?;
+        Ok(Self::begun(attempt, 2))
+    }
+
+    /// A side that has not begun.
+    pub fn of(attempt: Attempt, index: u64) -> Self {
+        Self {
+            params: params(index, &attempt),
+            exchange: attempt.exchange,
+            send: None,
+            finished: None,
+        }
+    }
+
+    /// Begins with these parameters, whatever it should send.
+    pub fn begin(&mut self, own_params: &[u8]) {
+        self.step(Input::Begin { own_params }).unwrap();
+    }
+
+    /// Takes a flight of the peer.
+    pub fn receive(&mut self, flight: &Flight) -> Result<(), HandshakeFailure> {
+        self.step(Input::Flight {
+            number: flight.number,
+            params: &flight.params,
+            bytes: &flight.bytes,
+        })
+    }
+
+    /// What the last step wants sent, an alert too, as the flight of this number.
+    pub fn flight(&mut self, number: u8) -> Option<Flight> {
+        let params = match number {
+            1 | 2 => self.params.clone(),
+            _ => Vec::new(),
+        };
+        self.send.take().map(|bytes| Flight {
+            number,
+            params,
+            bytes,
+        })
+    }
+
+    /// The result, if the last step has yielded one.
+    pub fn finished(&mut self) -> Option<Finished> {
+        self.finished.take()
+    }
+
+    fn begun(attempt: Attempt, index: u64) -> Self {
+        let mut side = Self::of(attempt, index);
+        let params = side.params.clone();
+        side.begin(&params);
+        side
+    }
+
+    fn step(&mut self, input: Input<'_>) -> Result<(), HandshakeFailure> {
+        match self.exchange.step(input) {
+            Ok(Step { send, finished }) => {
+                (self.send, self.finished) = (send, finished);
+                Ok(())
+            }
+            Err(Failed { failure, alert }) => {
+                (self.send, self.finished) = (alert, None);
+                Err(failure)
+            }
+        }
+    }
+}
+
 /// Runs an exchange with honest parameters and an honest network.
 pub fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider) -> Outcome {
     run_with(client, server, |_| {})
@@ -75,27 +176,30 @@ pub fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider) -
 
 /// Runs an exchange over a network that may change flights.
 pub fn run_with(
-    client_provider: &dyn KeyExchangeProvider,
-    server_provider: &dyn KeyExchangeProvider,
+    client: &dyn KeyExchangeProvider,
+    server: &dyn KeyExchangeProvider,
+    network: impl FnMut(&mut Flight),
+) -> Outcome {
+    run_at(None, client, server, network)
+}
+
+/// Runs an exchange at a wall time that both sides are told.
+pub fn run_at(
+    wall: Option<WallTime>,
+    client: &dyn KeyExchangeProvider,
+    server: &dyn KeyExchangeProvider,
     mut network: impl FnMut(&mut Flight),
 ) -> Outcome {
-    let client_params = params(1, client_provider, client_provider.registered_params(None));
-    let mut client = client_provider.client(NAME).unwrap();
-    client.sent_params(&client_params);
-    let bytes = client.next_flight().expect("flight 1");
-    let mut flight = Flight {
-        number: 1,
-        params: client_params,
-        bytes,
-    };
+    let mut client = Side::begun(client.client(NAME, wall).unwrap(), 1);
+    let mut flight = client.flight(1).expect("flight 1");
     network(&mut flight);
     let mut outcome = Outcome {
         client: Err(unfinished()),
         server: Err(unfinished()),
         flights: 1,
     };
-    let mut server = match server_provider.server(&flight.params) {
-        Ok(server) => server,
+    let mut server = match server.server(&flight.params, wall) {
+        Ok(attempt) => Side::begun(attempt, 2),
         Err(failure) => {
             return Outcome {
                 server: Err(failure),
@@ -103,64 +207,42 @@ pub fn run_with(
             };
         }
     };
-    let registered = server_provider.registered_params(Some(&flight.params));
-    let mut answer = params(2, server_provider, registered);
-    server.sent_params(&answer);
+    assert!(
+        server.flight(2).is_none(),
+        "a server has not begun to speak"
+    );
     loop {
-        let is_to_server = flight.number % 2 == 1;
-        let (receiver, result) = if is_to_server {
-            (&mut server, &mut outcome.server)
-        } else {
-            (&mut client, &mut outcome.client)
+        let (receiver, result) = match flight.number % 2 {
+            1 => (&mut server, &mut outcome.server),
+            _ => (&mut client, &mut outcome.client),
         };
-        deliver(receiver.as_mut(), &flight, result);
-        let Some(bytes) = receiver.next_flight() else {
+        match receiver.receive(&flight) {
+            Err(failure) => *result = Err(failure),
+            Ok(()) => {
+                if let Some(finished) = receiver.finished() {
+                    *result = Ok(finished);
+                }
+            }
+        }
+        let Some(next) = receiver.flight(flight.number + 1) else {
             return outcome;
         };
-        let params = if is_to_server {
-            std::mem::take(&mut answer)
-        } else {
-            Vec::new()
-        };
-        flight = Flight {
-            number: flight.number + 1,
-            params,
-            bytes,
-        };
+        flight = next;
         outcome.flights = flight.number;
         assert!(flight.number <= 7, "SPEC §6.1");
         network(&mut flight);
     }
 }
 
-fn deliver(
-    receiver: &mut dyn KeyExchange,
-    flight: &Flight,
-    result: &mut Result<Finished, HandshakeFailure>,
-) {
-    match receiver.receive(flight.number, &flight.params, &flight.bytes) {
-        Err(failure) => *result = Err(failure),
-        Ok(()) => {
-            if let Some(finished) = receiver.finished() {
-                *result = Ok(finished);
-            }
-        }
-    }
-}
-
 /// Parameters as the core would send them.
-pub fn params(
-    index: u64,
-    provider: &dyn KeyExchangeProvider,
-    registered: Option<(Vec<u8>, [u8; 32])>,
-) -> Vec<u8> {
-    let suites: Vec<u16> = match provider.kind() {
+pub fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
+    let suites: Vec<u16> = match attempt.kind {
         smt_wire::KeyExchange::Plaintext => vec![0],
-        _ => provider.suites().into_iter().map(Suite::code).collect(),
+        _ => attempt.suites.iter().map(|suite| suite.code()).collect(),
     };
     let params = Params {
         versions: &[1],
-        key_exchange: provider.kind(),
+        key_exchange: attempt.kind,
         index: SessionIndex(index),
         suites: suites.as_slice().into(),
         index_bits: 16,
@@ -171,8 +253,8 @@ pub fn params(
         unscheduled: 60_000,
         datagram_limit: 65_507,
         stripes: 0,
-        key_name: registered.as_ref().map(|(name, _)| name.as_slice()),
-        random: registered.as_ref().map(|(_, random)| random),
+        key_name: attempt.key.as_ref().map(|key| key.name.as_slice()),
+        random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
     };
     let mut out = vec![0; Params::LEN_MAX];

@@ -111,8 +111,9 @@ mod tests {
 
     fn first_flight(seed: u64) -> Vec<u8> {
         let tls = tls(&Credentials::new(2, 0), 0, seed);
-        let mut client = tls.client("host-1.sim").unwrap();
-        client.next_flight().unwrap()
+        let mut client = tls.client("host-1.sim", None).unwrap().exchange;
+        let begun = client.step(Input::Begin { own_params: &[] });
+        begun.unwrap().send.unwrap()
     }
 
     #[test]
