@@ -9,6 +9,8 @@
 //! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself ([`RegisteredKey`]).
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
+//! [`SeveralKinds`] holds providers of different kinds for one endpoint.
+//!
 //! Beside them: [`HmacTokens`] for cookies, reset tokens and tables. Certificates are made and read by
 //! the crate `smt-pki`:
 //!
@@ -32,6 +34,7 @@ pub mod limits;
 mod params_exchange;
 mod pem;
 mod plaintext;
+mod several_kinds;
 mod tls;
 mod told_time;
 mod trust;
@@ -42,6 +45,7 @@ pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
 pub use pem::{CredentialError, Pem};
 pub use plaintext::PlaintextProvider;
+pub use several_kinds::SeveralKinds;
 pub use tls::algorithms::{Algorithms, Group};
 pub use tls::entropy::EntropySources;
 pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};

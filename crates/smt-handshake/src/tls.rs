@@ -165,7 +165,8 @@ pub enum ClientAuth {
     None,
     /// Asked; a client without a certificate is let in, one with a bad one is not.
     Optional(Trust),
-    /// Only clients with a certificate that this trust accepts are let in.
+    /// Only TLS clients with a certificate that this trust accepts are let in; for clients of other
+    /// kinds see [`crate::SeveralKinds`].
     Required(Trust),
 }
 

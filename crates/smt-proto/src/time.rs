@@ -89,3 +89,37 @@ impl WallClock {
 }
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Time = Time::from_nanos(90 * NANOS_PER_SECOND + 600_000_000);
+
+    fn wall_at(wall: u64, now: Time) -> u64 {
+        let clock = WallClock {
+            at: AT,
+            wall: WallTime::from_secs(wall),
+        };
+        clock.wall_at(now).as_secs()
+    }
+
+    #[test]
+    fn a_wall_clock_goes_on_by_whole_seconds_from_when_it_was_told() {
+        let after = |millis| wall_at(1_700_000_000, AT + Duration::from_millis(millis));
+        let moments = [0, 999, 1_000, 1_999, 2_000, 86_400_000];
+        let expected = [0, 0, 1, 1, 2, 86_400].map(|seconds| 1_700_000_000 + seconds);
+        assert_eq!(moments.map(after), expected);
+    }
+
+    #[test]
+    fn a_wall_clock_stands_still_before_it_was_told() {
+        assert_eq!(wall_at(1_700_000_000, Time::default()), 1_700_000_000);
+    }
+
+    #[test]
+    fn a_wall_clock_ends_at_the_last_date_that_there_is() {
+        assert_eq!(wall_at(u64::MAX - 1, AT + Duration::from_secs(1)), u64::MAX);
+        assert_eq!(wall_at(u64::MAX, AT + Duration::from_secs(1)), u64::MAX);
+    }
+}
