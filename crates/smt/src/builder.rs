@@ -5,22 +5,17 @@ pub(crate) mod address;
 pub(crate) mod bound_socket;
 mod credentials;
 pub(crate) mod endpoint_parts;
+mod key_exchanges;
 mod open;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, PlaintextProvider, RegisteredKey,
-    RegisteredProvider, ServerTls, TlsProvider, Trust,
-};
+use smt_handshake::{Algorithms, ClientAuth, Group, Identity, RegisteredKey, Trust};
 use smt_io::UdpOptions;
 use smt_proto::Config;
-use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
-
-use crate::error::OpenError;
 
 /// The port that is used if an address names none (SPEC §15.1).
 pub const DEFAULT_PORT: u16 = 17_379;
@@ -69,7 +64,9 @@ impl Builder {
         self
     }
 
-    /// The clients that a server accepts; by default any, without a certificate. A client that has it is not opened.
+    /// The TLS clients that a server accepts; by default any, without a certificate. Clients with a
+    /// registered key show none, even where one is required: their key says who they are
+    /// ([`Self::registered_key`]). A client that has it is not opened.
     pub fn client_auth(mut self, client_auth: ClientAuth) -> Self {
         self.client_auth = Some(client_auth);
         self
@@ -81,9 +78,14 @@ impl Builder {
         self
     }
 
-    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has one, for one server or
-    /// several that share an identity; a server has one for each client identity, told apart by name, and all of them
-    /// give it the same own identity. Options of TLS have no place beside it: an endpoint that has both is not opened.
+    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has one,
+    /// for one server or several that share an identity; a server has one for each client identity,
+    /// told apart by name, and all of them give it the same own identity. Options of TLS have no place
+    /// beside a client's key: a client that has both is not opened.
+    ///
+    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients as
+    /// [`Self::client_auth`] says, the others by their key. Client certificates that are required are
+    /// required of TLS clients alone: each client that has a registered key is let in by it.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.registered.push(key);
         self
@@ -197,52 +199,6 @@ impl Builder {
 
     pub(crate) fn udp_options(&self) -> &UdpOptions {
         &self.udp
-    }
-
-    fn provider(&self, accept: bool) -> Result<Arc<dyn KeyExchangeProvider>, OpenError> {
-        if self.is_plaintext() {
-            return Ok(Arc::new(PlaintextProvider));
-        }
-        if let Some(first) = self.registered.first() {
-            let provider = if accept {
-                RegisteredProvider::server(self.registered.clone())
-            } else {
-                Ok(RegisteredProvider::client(first.clone()))
-            };
-            return Ok(Arc::new(provider?));
-        }
-        let client = match (&self.trust, accept) {
-            (Some(trust), false) => {
-                let tls = ClientTls::new(trust.clone());
-                Some(match &self.identity {
-                    Some(identity) => tls.with_identity(identity.clone()),
-                    None => tls,
-                })
-            }
-            (None, false) => {
-                return Err(OpenError::Options(
-                    "a client needs `trust`: whose certificates it accepts",
-                ));
-            }
-            (_, true) => None,
-        };
-        let server = match (&self.identity, accept) {
-            (Some(identity), true) => {
-                let auth = self.client_auth.clone().unwrap_or(ClientAuth::None);
-                Some(ServerTls::new(identity.clone()).with_client_auth(auth))
-            }
-            (None, true) => {
-                return Err(OpenError::Options(
-                    "a server needs an `identity`: certificate and key",
-                ));
-            }
-            (_, false) => None,
-        };
-        Ok(Arc::new(TlsProvider::new(
-            client,
-            server,
-            &self.algorithms,
-        )?))
     }
 }
 

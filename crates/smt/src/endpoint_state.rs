@@ -27,6 +27,8 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::Answer;
+use crate::builder::endpoint_parts::OpenedEndpoint;
+use crate::clock::WallTimeTold;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::error::ErrorKind;
@@ -85,17 +87,18 @@ pub(crate) struct EndpointState {
     releases: Releases,
     /// When it was last changed.
     changed: Time,
+    wall_time_told: WallTimeTold,
 }
 
 impl EndpointState {
     pub(crate) fn new(
-        endpoint: Endpoint,
+        opened: OpenedEndpoint,
         carrier: Arc<dyn Carrier>,
         udp: Option<Arc<UdpCarrier>>,
         has_dscp: bool,
     ) -> Self {
         Self {
-            endpoint,
+            endpoint: opened.endpoint,
             outbox: Outbox::new(carrier, has_dscp),
             socket: Socket::of(udp),
             cork: Cork::default(),
@@ -121,6 +124,7 @@ impl EndpointState {
             #[cfg(feature = "tokio")]
             releases: Releases::default(),
             changed: Time::default(),
+            wall_time_told: opened.wall_time_told,
         }
     }
 

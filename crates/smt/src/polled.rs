@@ -29,7 +29,7 @@ use crate::builder::Builder;
 use crate::builder::address::resolve;
 use crate::builder::bound_socket::{bound, connected};
 use crate::builder::endpoint_parts::EndpointParts;
-use crate::clock::Clock;
+use crate::clock::{Clock, WallTimeTold};
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
 use crate::outbox::Outbox;
@@ -62,6 +62,7 @@ pub struct Endpoint {
     events: Events,
     /// Where it was opened.
     process: Process,
+    wall_time_told: WallTimeTold,
     /// Keeps others from the state file.
     _state_lock: Option<Arc<StateLock>>,
 }
@@ -124,8 +125,9 @@ impl Endpoint {
         })?;
         let carrier = Arc::new(carrier);
         let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
+        let opened = endpoint_parts.endpoint(shard, Some(&carrier));
         Ok(Self {
-            endpoint: endpoint_parts.endpoint(shard, Some(&carrier)),
+            endpoint: opened.endpoint,
             outbox: Outbox::new(sends, endpoint_parts.has_dscp),
             carrier,
             descriptor,
@@ -137,6 +139,7 @@ impl Endpoint {
             has_corked: false,
             events: Events::new(),
             process: Process::this(),
+            wall_time_told: opened.wall_time_told,
             _state_lock: endpoint_parts.state_lock.clone(),
         })
     }
@@ -163,6 +166,7 @@ impl Endpoint {
         deadline: Duration,
     ) -> Result<ConnectId, ConnectError> {
         let now = self.clock.now();
+        self.wall_time_told.tell(now, &mut self.endpoint);
         let connect = self
             .endpoint
             .connect(now, Path::to(remote), server_name, deadline)?;
@@ -176,6 +180,7 @@ impl Endpoint {
     /// The descriptor's timer could not be set.
     pub fn process(&mut self) -> io::Result<()> {
         let now = self.clock.now();
+        self.wall_time_told.tell(now, &mut self.endpoint);
         let batches = match self.process.is_this() {
             true => BATCHES_PER_TURN,
             // The socket is the original's.

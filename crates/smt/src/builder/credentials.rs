@@ -12,9 +12,14 @@ impl Builder {
         let has_keys = !self.registered.is_empty();
         let checks = [
             (
-                has_keys && self.has_tls_options(),
-                "a registered key takes the place of TLS, so `identity`, `trust`, `client_auth`, `server_name`, \
+                !accept && has_keys && self.has_tls_options(),
+                "a client's registered key takes the place of TLS, so `identity`, `trust`, `client_auth`, `server_name`, \
                  `suites` and `groups` would do nothing beside it: leave them out, or leave the key out",
+            ),
+            (
+                accept && has_keys && self.identity.is_none() && self.has_tls_options(),
+                "a server without an `identity` has registered keys alone, so `trust`, `client_auth`, `server_name`, \
+                 `suites` and `groups` would do nothing: leave them out, or give it the identity that TLS clients are shown",
             ),
             (
                 !accept && self.registered.len() > 1,
@@ -102,22 +107,45 @@ mod tests {
     }
 
     #[test]
-    fn options_of_tls_beside_a_registered_key_are_refused_on_both_sides() {
+    fn a_server_may_have_an_identity_and_its_tls_options_beside_registered_keys() {
+        let both = || server().registered_key(key()).registered_key(key_of(b"l"));
+        let servers = [
+            both(),
+            both().client_auth(ClientAuth::Required(trust())),
+            both().suites([Suite::Aes256Gcm]).groups([Group::X25519]),
+        ];
+        for server in servers {
+            server.endpoint_parts(true).unwrap();
+            assert!(refused(&server.trust(trust()), true).contains("no use for `trust`"));
+        }
+    }
+
+    #[test]
+    fn an_identity_beside_a_clients_registered_key_is_refused() {
+        let error = refused(&server().registered_key(key()), false);
+        assert!(error.contains("a client's registered key takes the place of TLS"));
+    }
+
+    #[test]
+    fn options_of_tls_that_registered_keys_alone_would_ignore_are_refused_on_both_sides() {
         let with_key = || Builder::new().registered_key(key());
-        let identity = EphemeralCa::new().unwrap().server(&["a"]).unwrap();
         let options = [
-            with_key().identity(identity),
             with_key().trust(trust()),
             with_key().client_auth(ClientAuth::Required(trust())),
             with_key().server_name("a"),
             with_key().suites([Suite::Aes128Gcm]),
             with_key().groups([Group::X25519]),
         ];
-        for accept in [true, false] {
+        for (accept, text) in [
+            (
+                true,
+                "a server without an `identity` has registered keys alone",
+            ),
+            (false, "a client's registered key takes the place of TLS"),
+        ] {
             with_key().endpoint_parts(accept).unwrap();
             for builder in &options {
-                let error = refused(builder, accept);
-                assert!(error.contains("a registered key takes the place of TLS"));
+                assert!(refused(builder, accept).contains(text));
             }
         }
     }

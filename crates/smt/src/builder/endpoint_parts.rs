@@ -14,7 +14,7 @@ use smt_record::KeyLog;
 use smt_wire::Shard;
 
 use super::Builder;
-use crate::clock::Clock;
+use crate::clock::{Clock, WallTimeTold};
 use crate::error::OpenError;
 use crate::state_file::{BOOTS, StateFile};
 use crate::state_lock::StateLock;
@@ -65,8 +65,8 @@ impl Builder {
 }
 
 impl EndpointParts {
-    /// One shard's endpoint; the carrier is asked how much it can hold.
-    pub(crate) fn endpoint(&self, shard: Shard, udp: Option<&UdpCarrier>) -> Endpoint {
+    /// One shard's endpoint, which knows the wall time; the carrier is asked how much it can hold.
+    pub(crate) fn endpoint(&self, shard: Shard, udp: Option<&UdpCarrier>) -> OpenedEndpoint {
         let mut config = self.config.clone();
         config.shard = shard;
         if let Some(udp) = udp {
@@ -78,8 +78,19 @@ impl EndpointParts {
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
         }
-        endpoint
+        let mut wall_time_told = WallTimeTold::default();
+        wall_time_told.tell(self.clock.now(), &mut endpoint);
+        OpenedEndpoint {
+            endpoint,
+            wall_time_told,
+        }
     }
+}
+
+/// An endpoint, and when it was told the wall time.
+pub(crate) struct OpenedEndpoint {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) wall_time_told: WallTimeTold,
 }
 
 fn check(config: &Config) -> Result<(), OpenError> {
@@ -123,7 +134,68 @@ fn check(config: &Config) -> Result<(), OpenError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use smt_carrier::Path;
+    use smt_handshake::PlaintextProvider;
+    use smt_proto::key_exchange::{Attempt, HandshakeFailure};
+    use smt_proto::{Time, WallTime};
+
     use super::*;
+
+    /// Keeps the wall times that attempts are told.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Option<WallTime>>>);
+
+    impl Told {
+        fn last(&self) -> Option<WallTime> {
+            self.0.lock().unwrap().last().copied().flatten()
+        }
+    }
+
+    impl KeyExchangeProvider for Told {
+        fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+            self.0.lock().unwrap().push(wall);
+            PlaintextProvider.client(name, wall)
+        }
+
+        fn server(
+            &self,
+            params: &[u8],
+            wall: Option<WallTime>,
+        ) -> Result<Attempt, HandshakeFailure> {
+            self.0.lock().unwrap().push(wall);
+            PlaintextProvider.server(params, wall)
+        }
+    }
+
+    #[test]
+    fn an_endpoint_knows_the_wall_time_when_it_is_opened_and_goes_on_with_the_hosts_clock() {
+        let told = Arc::new(Told::default());
+        let trust = crate::pki::EphemeralCa::new().unwrap().trust().unwrap();
+        let mut parts = Builder::new().trust(trust).endpoint_parts(false).unwrap();
+        parts.provider = Arc::<Told>::clone(&told);
+        let host = || Clock::wall_time().unwrap();
+        let before = host();
+        let OpenedEndpoint {
+            mut endpoint,
+            mut wall_time_told,
+        } = parts.endpoint(Shard::default(), None);
+        let wall_at = |endpoint: &mut Endpoint, now: Time| {
+            let path = Path::to(([127, 0, 0, 1], 1).into());
+            let deadline = Duration::from_secs(5);
+            endpoint.connect(now, path, "server", deadline).unwrap();
+            told.last().expect("it was told")
+        };
+        let opened = parts.clock.now();
+        assert!((before..=host()).contains(&wall_at(&mut endpoint, opened)));
+        // The endpoint reckons on, far from the host's clock, until it is told again.
+        let later = opened + Duration::from_secs(3_600);
+        assert!(wall_at(&mut endpoint, later).as_secs() >= before.as_secs() + 3_600);
+        wall_time_told.tell(later, &mut endpoint);
+        assert!((before..=host()).contains(&wall_at(&mut endpoint, later)));
+    }
 
     /// The choice that is refused.
     fn refused(change: impl FnOnce(&mut Config)) -> String {

@@ -13,13 +13,13 @@ use crate::pki::EphemeralCa;
 fn state() -> (EndpointState, MemoryCarrier) {
     let authority = EphemeralCa::new().unwrap();
     let builder = Builder::new().trust(authority.trust().unwrap());
-    let endpoint = builder
+    let opened = builder
         .endpoint_parts(false)
         .unwrap()
         .endpoint(Shard::default(), None);
     let (carrier, other) = MemoryCarrier::pair();
     (
-        EndpointState::new(endpoint, Arc::new(carrier), None, false),
+        EndpointState::new(opened, Arc::new(carrier), None, false),
         other,
     )
 }

@@ -34,6 +34,7 @@ impl EndpointState {
     /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
     /// a look has found nothing, so that an endpoint that was held up does not ask for what lies in its socket; but not for long.
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
+        self.wall_time_told.tell(now, &mut self.endpoint);
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
         if self
             .endpoint

@@ -9,13 +9,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use shuttle::future::JoinHandle;
 use smt_carrier::{Carrier, Path, Wait};
-use smt_proto::Endpoint;
 use smt_wire::Shard;
 
 use super::carrier::{Inbox, ModelCarrier, ModelWatch, catch_break};
 use super::peer::Peer;
 use super::runtime::{Alarm, ModelRuntime, Spins};
 use crate::builder::Builder;
+use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::Clock;
 use crate::driver::background::BackgroundDriver;
 use crate::driver::{Drive, DriveBy, Driver, Guard};
@@ -62,9 +62,9 @@ impl Tested {
         let [own, other] = ModelCarrier::pair();
         let remote = own.remote();
         let (inbox, peer_inbox) = (Arc::clone(own.inbox()), Arc::clone(other.inbox()));
-        let (endpoint, clock) = protocol(!is_client);
+        let (opened, clock) = protocol(!is_client);
         let carrier: Arc<dyn Carrier> = Arc::new(own);
-        let mut state = EndpointState::new(endpoint, Arc::clone(&carrier), None, false);
+        let mut state = EndpointState::new(opened, Arc::clone(&carrier), None, false);
         state.reconnect = is_client.then(|| {
             let deadlines = (session_deadline(), session_deadline());
             Reconnect::new(Path::to(remote), "model".to_owned(), deadlines)
@@ -172,7 +172,7 @@ impl Tested {
 }
 
 /// A protocol core that repeats nothing: what is not dealt with when it comes is never dealt with.
-pub(super) fn protocol(accept: bool) -> (Endpoint, Clock) {
+pub(super) fn protocol(accept: bool) -> (OpenedEndpoint, Clock) {
     let builder = Builder::new().without_protection();
     let builder = builder.configure(|config| config.resend_interval = NEVER);
     let endpoint_parts = builder

@@ -28,7 +28,8 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn new(carrier: ModelCarrier, accept: bool) -> Self {
-        let (endpoint, clock) = protocol(accept);
+        let (opened, clock) = protocol(accept);
+        let endpoint = opened.endpoint;
         Self {
             endpoint,
             carrier,

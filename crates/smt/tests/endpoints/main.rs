@@ -27,6 +27,7 @@ mod losses_are_repaired;
 mod many_calls_run_once_each;
 mod messages_of_every_size_arrive;
 mod messages_that_nobody_takes_are_bounded;
+mod one_server_takes_several_kinds;
 mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
