@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+mod backpressure;
 mod commands;
 mod displace;
 mod receive;
@@ -17,6 +18,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 
+use backpressure::Backpressure;
 use smt_carrier::Path;
 use smt_record::{AeadProvider, KeyLog};
 use smt_wire::SessionIndex;
@@ -29,7 +31,7 @@ use crate::establish::foreign::NonSmtPackets;
 use crate::establish::server::Accept;
 use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
-use crate::event::{ConnectId, Event, RpcId};
+use crate::event::{ConnectId, RpcId};
 use crate::grant::ndp::trimmed::TrimmedQueue;
 use crate::grant::policy::GrantPolicy;
 use crate::grant::scheduler::GrantScheduler;
@@ -51,6 +53,7 @@ pub struct Endpoint {
     setup: CryptoContext,
     policy: Box<dyn GrantPolicy>,
     shared: Shared,
+    backpressure: Backpressure,
     stateless: Stateless,
     sessions: IdMap<Box<Session>>,
     connects: IdMap<Connect>,
@@ -142,6 +145,7 @@ impl Endpoint {
             setup: CryptoContext::new(provider, salt),
             policy: Box::new(ShortestRemainingFirst::default()),
             shared,
+            backpressure: Backpressure::default(),
             stateless,
             sessions: IdMap::new(salt),
             connects: IdMap::new(salt),
@@ -189,11 +193,6 @@ impl Endpoint {
     /// Takes the cipher library of sessions that begin from now on; by default aws-lc. For simulators and hardware.
     pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
         self.setup.aead = aead;
-    }
-
-    /// The next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.shared.events.pop_front()
     }
 
     /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before, and what for.
@@ -259,12 +258,6 @@ impl Endpoint {
     /// would wait beyond it are not taken, and come again. Replies are, since somebody waits for them.
     pub fn set_untaken_max(&mut self, bytes: usize) {
         self.shared.memory.set_untaken_max(bytes);
-    }
-
-    /// Whether [`Self::poll_event`] has something to tell.
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.shared.events.is_empty()
     }
 
     /// Whether a request waits for its reply: it is not answered, and its caller has not given up.

@@ -28,7 +28,7 @@ use alloc::collections::BTreeSet;
 
 use smt_carrier::Path;
 use smt_record::{ControlWindow, IdAllocator, IdWindow, OpenKeys, SealKeys, Side};
-use smt_wire::{MessageId, SessionIndex};
+use smt_wire::{ControlNumber, MessageId, SessionIndex};
 
 use crate::collections::id_map::IdMap;
 use crate::collections::token_bucket::TokenBucket;
@@ -184,14 +184,12 @@ impl Session {
             agreement,
             ..
         } = established;
-        let setup = &factory.setup;
         let mut stripes: Vec<Stripe> = (0..1u16 << agreement.stripes_log2)
             .map(|stripe| Stripe::new(&agreement, stripe))
             .collect();
         stripes[0].control_counter = established.controls;
-        if let Some(number) = established.confirmed_by {
-            let stripe = &mut stripes[usize::from(number.stripe)];
-            stripe.control_window.accept(number.counter);
+        if let Some(ControlNumber { stripe, counter }) = established.confirmed_by {
+            stripes[usize::from(stripe)].control_window.accept(counter);
         }
         let jitter = indices.jitter();
         let pmtud = Pmtud::new(now, agreement.datagram_limit);
@@ -207,10 +205,10 @@ impl Session {
             open: established.open,
             stripes,
             next_stripe: 0,
-            calls: IdMap::new(setup.table_salt),
+            calls: IdMap::new(factory.setup.table_salt),
             bundles: 0,
             bundle_in_reserve: None,
-            served: IdMap::new(setup.table_salt),
+            served: IdMap::new(factory.setup.table_salt),
             served_accounted: 0,
             kept_replies: 0,
             promised: 0,

@@ -23,7 +23,7 @@ use smt_proto::{
     CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
     Time,
 };
-use smt_wire::{AbortCode, SessionIndex};
+use smt_wire::SessionIndex;
 
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::Answer;
@@ -295,10 +295,6 @@ impl EndpointState {
             Answer::Reply(rpc, body) => {
                 self.cork.add(body.len());
                 let outcome = self.endpoint.reply(now, rpc, body);
-                if matches!(outcome, Err(Refused::TooLarge { .. })) {
-                    // It waits for its answer, so this cannot be refused.
-                    let _ = self.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
-                }
                 self.hold_back_accepted(rpc.session);
                 outcome
             }

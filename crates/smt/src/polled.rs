@@ -9,7 +9,6 @@
 //! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
 
 mod batch_window;
-mod events;
 
 use std::fmt::Display;
 use std::io;
@@ -37,7 +36,6 @@ use crate::shards::Shards;
 use crate::state_lock::StateLock;
 
 use batch_window::BatchWindow;
-use events::Events;
 
 pub use smt_proto::key_exchange::PeerIdentity;
 pub use smt_proto::{ConnectId, Event, RpcId};
@@ -59,7 +57,6 @@ pub struct Endpoint {
     batch_window: BatchWindow,
     /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
     has_corked: bool,
-    events: Events,
     /// Where it was opened.
     process: Process,
     wall_time_told: WallTimeTold,
@@ -137,7 +134,6 @@ impl Endpoint {
             corked_since: None,
             batch_window: BatchWindow::default(),
             has_corked: false,
-            events: Events::new(),
             process: Process::this(),
             wall_time_told: opened.wall_time_told,
             _state_lock: endpoint_parts.state_lock.clone(),
@@ -228,7 +224,7 @@ impl Endpoint {
 
     /// What has happened. Requests of a peer that has not acknowledged many replies are told of when it has.
     pub fn next_event(&mut self) -> Option<Event> {
-        let event = self.events.next(&mut self.endpoint);
+        let event = self.endpoint.poll_event();
         if event.is_none() {
             self.flush();
         }
@@ -276,10 +272,6 @@ impl Endpoint {
     pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
         let now = self.clock.now();
         let outcome = self.endpoint.reply(now, rpc, body.into());
-        if matches!(outcome, Err(Refused::TooLarge { .. })) {
-            // It waits for its answer, so this cannot be refused.
-            let _ = self.endpoint.abort(now, rpc, AbortCode::ReplyTooLarge);
-        }
         self.settle(now);
         outcome
     }

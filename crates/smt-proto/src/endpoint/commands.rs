@@ -99,8 +99,8 @@ impl Endpoint {
     /// Replies to a request.
     ///
     /// # Errors
-    /// See [`Refused`]. After [`Refused::TooLarge`] the request still waits for an answer: a shorter reply, or
-    /// [`AbortCode::ReplyTooLarge`].
+    /// See [`Refused`]. After [`Refused::TooLarge`] the request is over: its caller learns that the reply is too large for
+    /// it ([`AbortCode::ReplyTooLarge`]).
     pub fn reply(&mut self, now: Time, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
         let session = self
             .sessions

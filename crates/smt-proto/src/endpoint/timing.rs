@@ -102,7 +102,7 @@ impl Endpoint {
                 self.remove_connect(id);
                 let index = established.indices.own;
                 let peer = core::mem::take(&mut established.peer);
-                self.begin_session(now, established);
+                self.begin_session(now, *established);
                 self.shared.events.push_back(Event::Connected {
                     connect: id,
                     session: index,

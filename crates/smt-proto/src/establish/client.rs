@@ -86,7 +86,7 @@ pub(crate) enum Progress {
     /// This attempt failed: begin another.
     Restart,
     /// The session is live.
-    Live(Established),
+    Live(Box<Established>),
     /// It is over.
     Failed(ConnectError),
 }
@@ -188,7 +188,7 @@ impl Connect {
     ) -> Progress {
         let unconfirmed = &mut self.attempt.unconfirmed;
         match unconfirmed.take_if(|waits| waits.open_confirm(control, statistics)) {
-            Some(confirmed) => Progress::Live(confirmed.confirmed()),
+            Some(confirmed) => Progress::Live(Box::new(confirmed.confirmed())),
             None => Progress::Waiting,
         }
     }

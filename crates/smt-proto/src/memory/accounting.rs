@@ -19,6 +19,8 @@ pub(crate) struct MemoryAccount {
     /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and how many may be.
     untaken: usize,
     untaken_max: usize,
+    /// Bytes of requests that wait behind replies that their senders have not acknowledged.
+    waiting: usize,
     /// Bytes of replies that no caller has acknowledged.
     replies: usize,
     /// What the requests take, beside their bodies, that are worked on or whose replies are kept.
@@ -32,6 +34,7 @@ impl Default for MemoryAccount {
             promised: 0,
             untaken: 0,
             untaken_max: usize::MAX,
+            waiting: 0,
             replies: 0,
             served: 0,
         }
@@ -76,7 +79,7 @@ impl MemoryAccount {
     }
 
     fn used(&self) -> usize {
-        self.held.max(self.promised) + self.untaken
+        self.held.max(self.promised) + self.untaken()
     }
 
     /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and
@@ -87,7 +90,7 @@ impl MemoryAccount {
 
     /// Whether delivered messages that nobody has taken are this much alone.
     pub(crate) fn is_untaken_full(&self, most: usize) -> bool {
-        self.untaken >= most
+        self.untaken() >= most
     }
 
     /// A reply was given.
@@ -128,7 +131,22 @@ impl MemoryAccount {
 
     /// Bytes held, delivered ones included that nobody has taken.
     pub(crate) fn held(&self) -> usize {
-        self.held + self.untaken
+        self.held + self.untaken()
+    }
+
+    /// Bytes of whole messages that the application has not taken, whoever has them.
+    fn untaken(&self) -> usize {
+        self.untaken + self.waiting
+    }
+
+    /// A request of so many bytes waits to be told.
+    pub(crate) fn enter_waiting(&mut self, bytes: usize) {
+        self.waiting += bytes;
+    }
+
+    /// A request that has waited is told, or dropped.
+    pub(crate) fn leave_waiting(&mut self, bytes: usize) {
+        self.waiting -= bytes;
     }
 
     pub(crate) fn set_untaken(&mut self, bytes: usize) {
@@ -141,12 +159,12 @@ impl MemoryAccount {
 
     /// Whether so much waits for the application that what comes behind it has memory of its own.
     pub(crate) fn has_backlog(&self, most: usize) -> bool {
-        self.untaken >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
+        self.untaken() >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
     }
 
     /// Whether so much more may wait for somebody to take it.
     pub(crate) fn may_wait(&self, bytes: usize) -> bool {
-        bytes <= self.untaken_max.saturating_sub(self.untaken)
+        bytes <= self.untaken_max.saturating_sub(self.untaken())
     }
 }
 

@@ -364,8 +364,7 @@ impl Player {
                     Err(Refused::TooLarge { length, .. }) => {
                         self.replies_too_large += 1;
                         self.refused(request.from, length);
-                        let code = AbortCode::ReplyTooLarge;
-                        self.answer(now, rpc, Answer::Abort(code, request), endpoint);
+                        self.reports.push(Report::DroppedByApplication(request));
                     }
                     Err(_) => {}
                 }
