@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What SMT is to reach, as ratios of medians of the same run. Rows whose figures were not measured are left out.
 
-use crate::report::number;
+use smt_report::number;
+
 use crate::results::{Key, Results};
 use crate::scenario::Scenario;
 

@@ -2,11 +2,9 @@
 //! Results for readers: Markdown on standard output, JSON for programs, a page with plots.
 
 mod page;
-mod plot;
 mod table;
 
 pub(crate) use page::html;
-pub(crate) use table::number;
 
 use crate::failure::Failure;
 use crate::results::Results;

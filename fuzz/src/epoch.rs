@@ -5,9 +5,7 @@
 //! 2. The receiver gets them in any order, under the epoch byte that the input says.
 //! 3. A simple model of both sides says which key is meant, and whether it opens.
 //!
-//! [`nonces`] watches that nothing is ever sealed under a number that sealed something else.
-
-mod nonces;
+//! [`NonceGuard`] sees to it that nothing is ever sealed under a number that sealed something else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +15,8 @@ use smt_record::{
     FrozenMessage, IdAllocator, IdLayout, ImportedIdentity, ImportedKey, IndexBits, KeyLimits,
     KeyUsedUp, OpenKeys, SealError, SealKeys, Side, Suite,
 };
+use smt_testkit::{NonceGuard, WatchedCipher};
 use smt_wire::{Geometry, InnerHeader, Kind};
-
-use nonces::NonceWatch;
 
 /// The keys' limits, and what happens.
 #[derive(Arbitrary, Debug)]
@@ -96,7 +93,7 @@ impl Channel {
         };
         let key = ImportedKey::new(suite, b"a secret of both sides", &identity);
         let secrets = || key.session_secrets(&[7; 32]).client;
-        let watch = Arc::new(NonceWatch::default());
+        let guard = Arc::new(WatchedCipher::new(NonceGuard::default()));
         let bits = IndexBits::new(8).expect("8 to 17");
         let layout = IdLayout::new(bits, bits, 0).expect("one stripe");
         let mut ids = IdAllocator::new(layout, Side::Client, 0);
@@ -118,7 +115,7 @@ impl Channel {
         Self {
             limits,
             messages: messages.collect(),
-            seal: SealKeys::with_provider(secrets(), suite, limits, None, watch),
+            seal: SealKeys::with_provider(secrets(), suite, limits, None, guard),
             open: OpenKeys::new(secrets(), suite, limits, None),
             sealed: BTreeMap::new(),
             sender: Sender::default(),

@@ -10,7 +10,6 @@
 
 mod applications;
 mod epilogue;
-mod exchange;
 mod forgery;
 mod ledger;
 mod message;
@@ -30,9 +29,9 @@ use std::time::Duration;
 
 use smt_carrier::Path;
 use smt_proto::{Config, ConnectError, ConnectId, Event, SessionEnd, Time};
+use smt_testkit::FakeKeyExchange;
 use smt_wire::{SessionIndex, VERSION};
 
-use exchange::Exchanges;
 use ledger::Ledger;
 
 /// Node 0 is the client, node 1 the server.
@@ -65,7 +64,7 @@ impl World {
         configs[1].accept = true;
         let node = |number: usize| {
             let config = configs[number].clone();
-            let node = Node::new(number, config, Arc::new(Exchanges::new()));
+            let node = Node::new(number, config, Arc::new(FakeKeyExchange::new(1)));
             node.with_pull(settings[number].pull())
         };
         let mut nodes = [node(0), node(1)];

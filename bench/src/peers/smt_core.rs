@@ -15,7 +15,7 @@ use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wa
 use smt_handshake::HmacTokens;
 use smt_io::{UdpCarrier, UdpOptions};
 use smt_proto::{CloseCode, Config, Endpoint, Event, Time, TransmitBuffer};
-use smt_sim::crypto::NullCipher;
+use smt_testkit::NullCipher;
 
 use super::smt_calls::{SmtCall, SmtCalls};
 use super::{Newcomer, Peer, Shape};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure of a scenario as a table: a row for each peer, a column for each case.
 
+use smt_report::{Table, number};
+
 use super::View;
 use crate::results::{Results, Row};
 
@@ -10,24 +12,20 @@ pub(super) fn markdown(results: &Results, place: &str, view: &View) -> Option<St
     if columns.is_empty() {
         return None;
     }
-    let mut text = format!(
-        "## {} ({place})\n| peer | {} |\n|---|",
-        view.title,
-        columns.join(" | ")
-    );
-    text.push_str(&"---:|".repeat(columns.len()));
-    text.push('\n');
     let mut notes = Vec::new();
-    for peer in &results.order {
-        let mut cells = Vec::new();
-        for label in &columns {
-            cells.push(match find(results, place, view, (peer, label)) {
-                Some(row) => cell(row, view, &mut notes),
-                None => "–".to_owned(),
-            });
-        }
-        text.push_str(&format!("| {peer} | {} |\n", cells.join(" | ")));
-    }
+    let row = |peer: &&'static str| {
+        let cell = |label: &&str| match find(results, place, view, (peer, label)) {
+            Some(row) => cell(row, view, &mut notes),
+            None => "–".to_owned(),
+        };
+        ((*peer).to_owned(), columns.iter().map(cell).collect())
+    };
+    let table = Table {
+        corner: "peer".to_owned(),
+        rows: results.order.iter().map(row).collect(),
+        columns: columns.iter().map(|label| (*label).to_owned()).collect(),
+    };
+    let mut text = format!("## {} ({place})\n{}", view.title, table.markdown());
     for (number, note) in notes.iter().enumerate() {
         text.push_str(&format!("\n{}: {note}", number + 1));
     }
@@ -90,17 +88,4 @@ fn cell(row: &Row, view: &View, notes: &mut Vec<String>) -> String {
         text.push_str(&format!(" ({})", place + 1));
     }
     text
-}
-
-/// Three digits that count.
-pub(crate) fn number(value: f64) -> String {
-    match value.abs() {
-        size if size < 1e5 && value.fract() == 0.0 => format!("{value:.0}"),
-        size if size < 1.0 => format!("{value:.3}"),
-        size if size < 10.0 => format!("{value:.2}"),
-        size if size < 100.0 => format!("{value:.1}"),
-        size if size < 1e5 => format!("{value:.0}"),
-        size if size < 1e6 => format!("{:.0}k", value / 1e3),
-        _ => format!("{:.2}M", value / 1e6),
-    }
 }

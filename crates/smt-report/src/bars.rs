@@ -46,7 +46,7 @@ impl Bars {
 
 const WIDTH: f64 = 640.0;
 /// Names stand left of it.
-const LEFT: f64 = 130.0;
+const LEFT: f64 = 160.0;
 /// A value at the end of a bar.
 const VALUE_WIDTH: f64 = 70.0;
 const MARGIN: f64 = 5.0;
@@ -70,7 +70,7 @@ mod tests {
             bars: vec![bar(50.0), bar(100.0), bar(0.0)],
         };
         let svg = bars.svg();
-        for width in ["\"220.0\"", "\"440.0\"", "\"0.0\""] {
+        for width in ["\"205.0\"", "\"410.0\"", "\"0.0\""] {
             assert!(svg.contains(&format!("width={width}")), "{svg}");
         }
         assert!(

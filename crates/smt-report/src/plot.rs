@@ -33,11 +33,11 @@ impl Plot {
     /// The element.
     pub fn svg(&self) -> String {
         let is_legend_above = self.lines.len() <= NAMES_ABOVE_MAX;
-        let width = match is_legend_above {
-            true => WIDTH,
-            false => WIDTH + LEGEND_WIDTH,
+        let (width, height) = match is_legend_above {
+            true => (WIDTH, HEIGHT),
+            false => (WIDTH + LEGEND_WIDTH, HEIGHT.max(name_y(self.lines.len()))),
         };
-        let mut svg = Svg::new(width, HEIGHT, &self.title);
+        let mut svg = Svg::new(width, height, &self.title);
         self.draw_grid(&mut svg);
         for (place, line) in self.lines.iter().enumerate() {
             self.draw_line(line, &mut svg);
@@ -95,10 +95,15 @@ fn draw_name_above(place: usize, line: &Line, svg: &mut Svg) {
 
 /// At the right of the plot, the first name uppermost.
 fn draw_name_beside(place: usize, line: &Line, svg: &mut Svg) {
-    let (left, y) = (ACROSS + 8.0, TOP + 4.0 + 13.0 * place as f64);
+    let (left, y) = (ACROSS + 8.0, name_y(place));
     let class = format!("line c{}", line.color);
     svg.path(&class, format_args!("{left} {y:.1}h14"));
     svg.text((left + 18.0, y + 4.0), "start", &line.name);
+}
+
+/// Where a name beside the plot is.
+fn name_y(place: usize) -> f64 {
+    TOP + 4.0 + 13.0 * place as f64
 }
 
 /// Of a plot without names at its right.
@@ -114,7 +119,7 @@ const NAMES_ABOVE_MAX: usize = 3;
 /// A name above the plot, and its line.
 const NAME_WIDTH: f64 = 84.0;
 /// Names at the right of the plot.
-const LEGEND_WIDTH: f64 = 130.0;
+const LEGEND_WIDTH: f64 = 160.0;
 
 #[cfg(test)]
 mod tests {
@@ -162,8 +167,9 @@ mod tests {
             plot.svg()
         };
         assert!(with(3).contains("viewBox=\"0 0 480 280\""), "{}", with(3));
-        assert!(with(4).contains("viewBox=\"0 0 610 280\""), "{}", with(4));
+        assert!(with(4).contains("viewBox=\"0 0 640 280\""), "{}", with(4));
         assert!(with(4).contains(">n3</text>"));
+        assert!(with(29).contains("viewBox=\"0 0 640 405\""), "{}", with(29));
     }
 
     #[test]

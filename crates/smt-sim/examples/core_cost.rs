@@ -13,7 +13,7 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_handshake::HmacTokens;
 use smt_proto::{Config, Endpoint, Event, Time, TransmitBuffer};
-use smt_sim::crypto::{FastExchange, NullCipher};
+use smt_testkit::{FakeKeyExchange, NullCipher};
 use smt_wire::SessionIndex;
 
 fn main() {
@@ -56,7 +56,7 @@ impl Pair {
             config.accept = accept;
             config.datagram_limit = datagram_limit;
             let tokens = Arc::new(HmacTokens::new([key; 32]));
-            let mut endpoint = Endpoint::new(config, Arc::new(FastExchange), tokens);
+            let mut endpoint = Endpoint::new(config, Arc::new(FakeKeyExchange::unproven()), tokens);
             if is_null {
                 endpoint.set_aead_provider(Arc::new(NullCipher));
             }

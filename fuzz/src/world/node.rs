@@ -7,8 +7,7 @@ use std::sync::Arc;
 use smt_carrier::Path;
 use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_proto::{Config, Endpoint, Pull, Time, TransmitBuffer};
-
-use super::exchange::tokens;
+use smt_testkit::FakeTokenMac;
 
 /// A datagram, by node numbers. [`STRANGER`] is an address without a node.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ impl Node {
         provider: Arc<dyn KeyExchangeProvider>,
     ) -> Self {
         Self {
-            endpoint: Endpoint::new(config, provider, tokens(number)),
+            endpoint: Endpoint::new(config, provider, Arc::new(FakeTokenMac(number as u8))),
             number,
             buffer: TransmitBuffer::default(),
             pulls: false,

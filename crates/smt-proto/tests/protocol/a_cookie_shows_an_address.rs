@@ -10,7 +10,7 @@ use smt_wire::{Cookie, FlightBody, Handshake, Packet, PacketType, SessionIndex};
 
 use super::support::forge::flipped;
 use super::support::node::address_of;
-use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
+use super::support::{Datagram, Node, Verdict, World, body, exchanges, ms};
 
 fn server() -> Config {
     let mut config = Config::default();
@@ -21,8 +21,8 @@ fn server() -> Config {
 /// A world whose server has flights 2 and 4 of this length.
 fn world_with_a_long_answer(length: usize) -> World {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.filler[1] = length;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.filler[1] = length;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     world
 }
@@ -89,8 +89,8 @@ fn an_answer_that_it_may_get_costs_none() {
 #[test]
 fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(0);
-    exchanges.filler[2] = 70_000;
+    let mut exchanges = exchanges(0);
+    exchanges.settings.filler[2] = 70_000;
     world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
     let error = world.connect(0, 1).unwrap_err().to_string();
     assert!(
@@ -266,8 +266,8 @@ fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
 #[test]
 fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.refuses = true;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.refuses = true;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     world.is_recording = true;
     world.begin_connect(0, 1);

@@ -14,7 +14,7 @@ use smt_wire::{Body, Handshake, Packet, PacketType, SessionIndex, VersionAnswer}
 use super::support::forge::flipped;
 use super::support::node::address_of;
 use super::support::rogue::Rogue;
-use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms, us};
+use super::support::{Datagram, Node, Verdict, World, body, exchanges, ms, us};
 
 fn server() -> Config {
     let mut config = Config::default();
@@ -48,8 +48,8 @@ fn emitted(packet: &Handshake<'_>) -> Vec<u8> {
 
 fn large_flights(world: &mut World) {
     for number in 0..2 {
-        let mut exchanges = Exchanges::new((number as u64) << 32);
-        exchanges.filler = [2_000, 12_000, 3_000];
+        let mut exchanges = exchanges((number as u64) << 32);
+        exchanges.settings.filler = [2_000, 12_000, 3_000];
         let mut config = server();
         config.accept = number == 1;
         world.nodes[number] = Node::with_exchanges(number, config, exchanges);
@@ -129,7 +129,7 @@ fn a_server_that_restarts_in_the_middle_costs_one_attempt() {
     world.begin_connect(0, 1);
     world.run_for(ms(10));
     world.rule = Box::new(|_, _| Verdict::Deliver);
-    world.nodes[1] = Node::with_exchanges(1, server(), Exchanges::new(99 << 32));
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges(99 << 32));
     world.wait(0, |event| {
         matches!(event, Event::Connected { .. }).then_some(())
     });
@@ -256,7 +256,7 @@ fn forged_cookies_do_not_make_a_client_a_flood() {
 fn a_client_that_restarts_on_its_port_gets_in_and_leaves_the_old_session_alone() {
     let (mut world, _, old) = World::connected();
     world.nodes[1].application = Box::new(|_| super::support::Answer::Hold);
-    world.nodes[0] = Node::with_exchanges(0, Config::default(), Exchanges::new(77));
+    world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges(77));
     // The same address, the same port, the same index.
     let (client, server) = world.connect(0, 1).unwrap();
     assert_ne!(server, old);
@@ -295,8 +295,8 @@ fn a_client_that_restarts_on_its_port_gets_in_and_leaves_the_old_session_alone()
 #[test]
 fn a_server_that_refuses_is_believed_after_three_times() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.refuses = true;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.refuses = true;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     let began = world.now;
     let error = world.connect(0, 1).unwrap_err();
@@ -309,8 +309,8 @@ fn a_server_that_refuses_is_believed_after_three_times() {
 #[test]
 fn refusals_with_damage_between_them_are_not_added_up() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.refuses = true;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.refuses = true;
     let refusing = Node::with_exchanges(1, server(), exchanges);
     let running = std::mem::replace(&mut world.nodes[1], refusing);
     let answers = Rc::new(Cell::new(0));
@@ -463,8 +463,8 @@ fn a_report_about_what_was_sent_before_spoils_no_connect() {
 #[test]
 fn other_secrets_never_make_a_session() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.secret = b"another".to_vec();
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.secret = b"another".to_vec();
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     assert!(world.connect(0, 1).is_err());
     assert!(
@@ -624,8 +624,8 @@ fn flights_after_the_clients_finished_are_not_heard() {
 #[test]
 fn refusals_with_silence_between_them_are_not_added_up() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.refuses = true;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.refuses = true;
     let refusing = Node::with_exchanges(1, server(), exchanges);
     let running = std::mem::replace(&mut world.nodes[1], refusing);
     let attempts = Rc::new(RefCell::new(Vec::new()));

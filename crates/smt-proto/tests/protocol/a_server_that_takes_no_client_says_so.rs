@@ -4,7 +4,7 @@
 use smt_proto::{Config, ConnectError, Event, Unavailability};
 use smt_wire::{Handshake, Packet, PacketType, SessionIndex, Unavailable};
 
-use super::support::{Datagram, Exchanges, Node, Verdict, World, body, ms};
+use super::support::{Datagram, Node, Verdict, World, body, exchanges, ms};
 
 fn full_with_one() -> Config {
     let mut config = Config::default();
@@ -76,8 +76,8 @@ fn when_it_shuts_down() {
 fn but_finishes_the_handshakes_that_have_begun() {
     for lost in [0, 1] {
         let mut world = World::pair(Config::default(), Config::default());
-        let mut exchanges = Exchanges::new(0);
-        exchanges.filler[0] = 2_000;
+        let mut exchanges = exchanges(0);
+        exchanges.settings.filler[0] = 2_000;
         world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
         let mut count = 0;
         world.rule = Box::new(move |datagram, _| {
@@ -126,8 +126,8 @@ fn and_takes_clients_again_when_there_is_room() {
 #[test]
 fn when_they_have_nothing_in_common() {
     let mut world = World::pair(Config::default(), Config::default());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.kind = smt_wire::KeyExchange::Registered;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.kind = smt_wire::KeyExchange::Registered;
     let mut config = Config::default();
     config.accept = true;
     world.nodes[1] = Node::with_exchanges(1, config, exchanges);
@@ -272,8 +272,8 @@ fn nor_one_after_flight_2() {
         world.is_recording = true;
         let mut config = Config::default();
         config.accept = true;
-        let mut exchanges = Exchanges::new(1 << 32);
-        exchanges.filler[1] = 2_000;
+        let mut exchanges = exchanges(1 << 32);
+        exchanges.settings.filler[1] = 2_000;
         world.nodes[1] = Node::with_exchanges(1, config, exchanges);
         let end = world.now + ms(500);
         world.rule = Box::new(move |datagram, _| match datagram.packets().first() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smt_proto::CloseCode;
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_testkit::{CipherWatch, KeyWatch, WatchedCipher};
 use smt_wire::SessionIndex;
 
 use super::support::configs::ethernet;
@@ -18,44 +18,22 @@ struct Counted {
     held: Arc<AtomicUsize>,
 }
 
-impl AeadProvider for Counted {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+impl CipherWatch for Counted {
+    fn key(&self, _key: &[u8], _iv: &[u8; 12]) -> Box<dyn KeyWatch> {
         self.made.fetch_add(1, Ordering::Relaxed);
         self.held.fetch_add(1, Ordering::Relaxed);
-        Box::new(Cipher(AwsLc.aead(suite, key, iv), self.clone()))
+        Box::new(Held(Arc::clone(&self.held)))
     }
 }
 
-struct Cipher(Box<dyn Aead>, Counted);
+/// A cipher that there is.
+struct Held(Arc<AtomicUsize>);
 
-impl Drop for Cipher {
+impl KeyWatch for Held {}
+
+impl Drop for Held {
     fn drop(&mut self) {
-        self.1.held.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Aead for Cipher {
-    fn seal(&self, number: u64, aad: &[u8], plaintext: &mut [u8]) -> [u8; 16] {
-        self.0.seal(number, aad, plaintext)
-    }
-
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
-        self.0.seal_scatter(number, aad, body, tail, out);
-    }
-
-    fn open(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext: &[u8],
-        tag: &[u8; 16],
-        out: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.0.open(number, aad, ciphertext, tag, out)
-    }
-
-    fn open_in_place(&self, number: u64, aad: &[u8], bytes: &mut [u8]) -> Result<(), OpenFailed> {
-        self.0.open_in_place(number, aad, bytes)
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -67,7 +45,7 @@ fn server_of(clients: usize, cipher_cache_sessions: usize) -> (World, Vec<Sessio
     let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
     let mut world = World::new(configs.collect());
     let ciphers = Counted::default();
-    let provider = Arc::new(ciphers.clone());
+    let provider = Arc::new(WatchedCipher::new(ciphers.clone()));
     world.nodes[0].endpoint.set_aead_provider(provider);
     let connect = |client| world.connect(client, 0).unwrap().0;
     let sessions = (1..=clients).map(connect).collect();

@@ -8,7 +8,7 @@ use smt_proto::{Config, ConnectError, Event};
 use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
 
 use super::support::node::address_of;
-use super::support::{Datagram, Exchanges, Node, Verdict, World, body};
+use super::support::{Datagram, Node, Verdict, World, body, exchanges};
 
 fn server() -> Config {
     let mut config = Config::default();
@@ -128,8 +128,8 @@ fn forged_alert_costs_nothing(shift: u64, flight: u8) {
 #[test]
 fn a_client_that_refuses_its_server_sends_it_the_alert() {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(0);
-    exchanges.refuses = true;
+    let mut exchanges = exchanges(0);
+    exchanges.settings.refuses = true;
     world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
     world.is_recording = true;
     world.connect(0, 1).unwrap_err();
@@ -168,8 +168,8 @@ fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
 /// What the server sends at once for a flight 1 of one datagram of so many bytes.
 fn answer(filler: usize, length: usize) -> Vec<u8> {
     let mut world = World::pair(Config::default(), server());
-    let mut exchanges = Exchanges::new(1 << 32);
-    exchanges.filler[1] = filler;
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.filler[1] = filler;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     world.is_recording = true;
     world.begin_connect(0, 1);

@@ -14,12 +14,12 @@ use smt_proto::{
 use smt_wire::{DataHeader, SessionIndex};
 
 use super::messenger::{Arrival, Messenger};
-use crate::crypto::{FastExchange, NullCipher};
 use crate::net::link::Link;
 use crate::net::packet::{HostId, Packet, wire_len};
 use crate::net::smt_host::{Application, SmtHost};
 use crate::net::topology::Topology;
 use crate::net::world::{Burst, Host};
+use smt_testkit::{FakeKeyExchange, NullCipher};
 
 /// A host that sends one-way messages by SMT.
 pub struct SmtMessenger {
@@ -52,7 +52,7 @@ impl SmtMessenger {
     pub fn new(id: HostId, config: Config, zeros: Bytes) -> Self {
         let round_trip = config.unscheduled;
         let tokens = Arc::new(HmacTokens::new([7; 32]));
-        let mut endpoint = Endpoint::new(config, Arc::new(FastExchange), tokens);
+        let mut endpoint = Endpoint::new(config, Arc::new(FakeKeyExchange::unproven()), tokens);
         endpoint.set_aead_provider(Arc::new(NullCipher));
         let window = granted_window(round_trip);
         let grants = ShortestRemainingFirst::new(OVERCOMMIT, window..=window);

@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use content::{Content, TINY};
 pub use ledger::{Ledger, Outcome, Received, Report, Sent};
-pub use sealing::{CheckedCipher, SealBook};
+pub use sealing::{SealBook, SealWatch};
 
 /// What a checker has found.
 #[derive(Clone, Debug, Eq, PartialEq)]

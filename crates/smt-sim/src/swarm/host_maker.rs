@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use smt_handshake::HmacTokens;
 use smt_proto::{Endpoint, Pull};
 use smt_record::KeyLog;
+use smt_testkit::WatchedCipher;
 
 use super::case::{Case, Pulls};
 use super::player::{Hosts, Player};
@@ -16,7 +17,7 @@ use crate::crypto::{Credentials, SeededTls};
 use crate::net::packet::HostId;
 use crate::net::smt_host::SmtHost;
 use crate::random::Random;
-use crate::swarm::check::{CheckedCipher, SealBook};
+use crate::swarm::check::{SealBook, SealWatch};
 
 /// What hosts are made of.
 pub(super) struct HostMaker<'a> {
@@ -85,7 +86,7 @@ impl<'a> HostMaker<'a> {
         {
             endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
         }
-        let cipher = CheckedCipher::new(Arc::clone(&self.seals), numbers_max);
+        let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&self.seals), numbers_max));
         endpoint.set_aead_provider(Arc::new(cipher));
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));

@@ -3,7 +3,7 @@
 //!
 //! 1. [`World`] holds nodes, each an endpoint with an application, and the datagrams on their way.
 //! 2. [`rule`] decides what becomes of each datagram; [`Random`] is seeded and printed.
-//! 3. [`exchange`] is a key exchange with real keys, transcript and failures.
+//! 3. [`exchanges`] makes key exchanges with real keys, transcript and failures (`smt-testkit`).
 //! 4. [`forge`] is who has no keys and changes bytes; [`rogue`] is a peer that has them.
 #![allow(
     dead_code,
@@ -12,7 +12,6 @@
 )]
 
 pub mod configs;
-pub mod exchange;
 pub mod forge;
 pub mod load;
 pub mod node;
@@ -21,7 +20,6 @@ pub mod rogue;
 pub mod rule;
 pub mod world;
 
-pub use exchange::Exchanges;
 pub use load::Load;
 pub use node::{Answer, Node};
 pub use random::Random;
@@ -30,6 +28,15 @@ pub use world::World;
 
 use bytes::Bytes;
 use core::time::Duration;
+use smt_testkit::FakeKeyExchange;
+
+/// Key exchanges as long as those with certificates, whose randoms are counted from `attempt`.
+pub fn exchanges(attempt: u64) -> FakeKeyExchange {
+    let mut exchanges = FakeKeyExchange::new(attempt);
+    exchanges.settings.filler = [200, 900, 0];
+    exchanges.settings.observer = rogue::learn;
+    exchanges
+}
 
 pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use smt_proto::{Config, Endpoint, Event, RpcId, Time, TransmitBuffer};
+use smt_testkit::{FakeKeyExchange, FakeTokenMac};
 use smt_wire::AbortCode;
 
-use super::exchange::tokens;
-use super::{Exchanges, body};
+use super::{body, exchanges};
 
 /// What the application does with a request.
 pub enum Answer {
@@ -39,11 +39,11 @@ pub struct Node {
 
 impl Node {
     pub fn new(number: usize, config: Config) -> Self {
-        Self::with_exchanges(number, config, Exchanges::new((number as u64) << 32))
+        Self::with_exchanges(number, config, exchanges((number as u64) << 32))
     }
 
-    pub fn with_exchanges(number: usize, config: Config, exchanges: Exchanges) -> Self {
-        let mac = tokens(number as u8 + 1);
+    pub fn with_exchanges(number: usize, config: Config, exchanges: FakeKeyExchange) -> Self {
+        let mac = Arc::new(FakeTokenMac(number as u8 + 1));
         Self {
             endpoint: Endpoint::new(config, Arc::new(exchanges), mac),
             address: address_of(number),

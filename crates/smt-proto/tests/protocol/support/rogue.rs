@@ -12,6 +12,7 @@ use smt_record::{
     FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits, OutgoingId, SealKeys,
     SessionSecrets, Side, Suite,
 };
+use smt_testkit::Transcript;
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MessageId,
     RECORD_OVERHEAD, SessionIndex, TAG_LEN,
@@ -20,13 +21,13 @@ use smt_wire::{
 use super::{Datagram, World};
 
 thread_local! {
-    /// Transcript and its hash of the handshake that was the last to finish in this test.
-    static TRANSCRIPT: RefCell<Option<(Vec<u8>, [u8; 32])>> = const { RefCell::new(None) };
+    /// Transcript of the handshake that was the last to finish in this test.
+    static TRANSCRIPT: RefCell<Option<Transcript>> = const { RefCell::new(None) };
 }
 
 /// Notes what the keys of a session are made of.
-pub fn learn(transcript: &[u8], hash: [u8; 32]) {
-    TRANSCRIPT.set(Some((transcript.to_vec(), hash)));
+pub fn learn(transcript: &Transcript) {
+    TRANSCRIPT.set(Some(*transcript));
 }
 
 pub struct Rogue {
@@ -56,10 +57,8 @@ impl Rogue {
     }
 
     fn new(from: usize, index: SessionIndex) -> Self {
-        let SessionSecrets { client, server, .. } = TRANSCRIPT.with_borrow(|last| {
-            let (transcript, hash) = last.as_ref().expect("a session was established");
-            super::exchange::secrets(transcript, hash)
-        });
+        let SessionSecrets { client, server, .. } = TRANSCRIPT
+            .with_borrow(|last| last.as_ref().expect("a session was established").secrets());
         let secrets = if from == 0 { client } else { server };
         Self {
             keys: SealKeys::new(secrets, Suite::Aes128Gcm, KeyLimits::default(), None),

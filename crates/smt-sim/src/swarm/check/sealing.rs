@@ -8,8 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
-use smt_wire::TAG_LEN;
+use smt_testkit::{CipherWatch, KeyWatch};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Checker, Failure};
@@ -73,14 +72,13 @@ impl SealBook {
     }
 }
 
-/// The production cipher library of one host, watched.
-#[derive(Clone)]
-pub struct CheckedCipher {
+/// Sees the ciphers of one host.
+pub struct SealWatch {
     book: Arc<Mutex<SealBook>>,
     numbers_max: u64,
 }
 
-impl CheckedCipher {
+impl SealWatch {
     /// Writes into `book`. The host seals at most `numbers_max` records, or control packets, under one key.
     pub fn new(book: Arc<Mutex<SealBook>>, numbers_max: u64) -> Self {
         Self { book, numbers_max }
@@ -94,12 +92,11 @@ struct Key {
     numbers_max: u64,
 }
 
-impl AeadProvider for CheckedCipher {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        Box::new(CheckedAead {
-            aead: AwsLc.aead(suite, key, iv),
+impl CipherWatch for SealWatch {
+    fn key(&self, key: &[u8], iv: &[u8; 12]) -> Box<dyn KeyWatch> {
+        Box::new(SealKeyWatch {
             key: Key {
-                name: digest(&[key, &iv]),
+                name: digest(&[key, iv]),
                 numbers_max: self.numbers_max,
             },
             book: Arc::clone(&self.book),
@@ -107,56 +104,27 @@ impl AeadProvider for CheckedCipher {
     }
 }
 
-struct CheckedAead {
-    aead: Box<dyn Aead>,
+struct SealKeyWatch {
     key: Key,
     book: Arc<Mutex<SealBook>>,
 }
 
-impl CheckedAead {
-    fn note(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
-        let digest = digest(&[&[aad], plaintext].concat());
-        self.book().note(self.key, number, aad, digest);
-    }
-
+impl SealKeyWatch {
     fn book(&self) -> MutexGuard<'_, SealBook> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Aead for CheckedAead {
-    fn seal(&self, number: u64, aad: &[u8], plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
-        self.note(number, aad, &[plaintext_in_place]);
-        self.aead.seal(number, aad, plaintext_in_place)
+impl KeyWatch for SealKeyWatch {
+    fn sealing(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
+        let digest = digest(&[&[aad], plaintext].concat());
+        self.book().note(self.key, number, aad, digest);
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
-        self.note(number, aad, &[body, tail]);
-        self.aead.seal_scatter(number, aad, body, tail, out);
-    }
-
-    fn open(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext: &[u8],
-        tag: &[u8; TAG_LEN],
-        out: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.aead.open(number, aad, ciphertext, tag, out)
-    }
-
-    fn open_in_place(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext_and_tag: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.aead.open_in_place(number, aad, ciphertext_and_tag)?;
+    fn opened(&self, number: u64, aad: &[u8]) {
         if aad.len() != RECORD_HEADER_LEN {
             self.book().note_opened(self.key.name, number);
         }
-        Ok(())
     }
 }
 
@@ -172,6 +140,10 @@ fn digest(parts: &[&[u8]]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use smt_record::{AeadProvider, Suite};
+    use smt_testkit::WatchedCipher;
+    use smt_wire::TAG_LEN;
+
     use super::*;
 
     const RECORD: [u8; RECORD_HEADER_LEN] = [0x17, 3, 3, 0, 20];
@@ -180,7 +152,7 @@ mod tests {
     /// Seals these texts under number 7 of one key, or of one key each.
     fn failures(aad: &[u8], keys: [u8; 2], texts: [&[u8]; 2]) -> usize {
         let book = Arc::new(Mutex::new(SealBook::default()));
-        let cipher = CheckedCipher::new(Arc::clone(&book), 100);
+        let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 100));
         for (key, text) in keys.iter().zip(texts) {
             let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]);
             aead.seal(7, aad, &mut text.to_vec());
@@ -205,7 +177,7 @@ mod tests {
     #[test]
     fn a_key_is_used_up_to_its_limit() {
         let book = Arc::new(Mutex::new(SealBook::default()));
-        let cipher = CheckedCipher::new(Arc::clone(&book), 3);
+        let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 3));
         let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
         let failures_after = |numbers: &[u64]| {
             for number in numbers {
@@ -222,7 +194,7 @@ mod tests {
     fn a_control_number_opens_once() {
         for (aad, expected) in [(&CONTROL[..], 1), (&RECORD, 0)] {
             let book = Arc::new(Mutex::new(SealBook::default()));
-            let cipher = CheckedCipher::new(Arc::clone(&book), 100);
+            let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 100));
             let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
             let tag = aead.seal(7, aad, &mut []);
             let forged = [0; TAG_LEN];

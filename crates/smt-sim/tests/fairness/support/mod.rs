@@ -15,8 +15,9 @@ use std::time::Duration;
 use smt_handshake::HmacTokens;
 use smt_proto::{Config, Endpoint, Time};
 use smt_sim::Random;
-use smt_sim::crypto::{Credentials, NullCipher, SeededTls};
+use smt_sim::crypto::{Credentials, SeededTls};
 use smt_sim::net::{Burst, Host, HostId, Machine, Network, Packet, SmtHost, Topology, World};
+use smt_testkit::NullCipher;
 
 use flood::Flood;
 use hoard::Hoard;

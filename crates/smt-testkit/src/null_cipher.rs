@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! No encryption, for scale: bytes stay as they are, and the tag only tells which key and number they belong to.
+//! No encryption, for scale: bytes stay as they are, and the tag only tells which key and number
+//! they belong to.
 //!
-//! It has no suite number. An endpoint gets it from [`smt_proto::Endpoint::set_aead_provider`], here and in `bench/`.
+//! It has no suite number. An endpoint gets it from [`smt_proto::Endpoint::set_aead_provider`].
 
 use smt_record::{Aead, AeadProvider, OpenFailed, Suite};
 use smt_wire::TAG_LEN;
-
-use crate::random::mix;
 
 /// Makes keys that protect nothing.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +18,14 @@ impl AeadProvider for NullCipher {
         });
         Box::new(NullAead { name })
     }
+}
+
+/// Spreads the bits of a number (SplitMix64).
+fn mix(value: u64) -> u64 {
+    let mut z = value;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 struct NullAead {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What stands in for cryptography in tests, fuzz targets and simulations. It protects nothing.
+//!
+//! - [`FakeKeyExchange`]: three flights and a shared secret instead of certificates.
+//! - [`FakeTokenMac`]: cookies and reset tokens from a number.
+//! - [`NullCipher`]: bytes stay as they are.
+//! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other bytes
+//!   under a number that was used.
+//!
+//! No users of SMT depend on this crate.
+
+#![forbid(unsafe_code)]
+
+mod key_exchange;
+mod nonce_guard;
+mod null_cipher;
+mod token_mac;
+mod watched_cipher;
+
+pub use key_exchange::{ExchangeSettings, FakeKeyExchange, Transcript};
+pub use nonce_guard::NonceGuard;
+pub use null_cipher::NullCipher;
+pub use token_mac::FakeTokenMac;
+pub use watched_cipher::{CipherWatch, KeyWatch, WatchedCipher};
+
+/// SHA-256 over all parts, one after the other.
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    smt_record::parameter_hash(&parts.concat(), b"")
+}
