@@ -48,8 +48,8 @@ impl Directory {
         Ok(directory)
     }
 
-    /// SIGINT and SIGTERM remove it too before they end the process: a run of hours is often ended so. Processes and
-    /// namespaces end with their input.
+    /// SIGINT and SIGTERM remove it too before they end the process: a run of hours is often ended
+    /// so. Processes and namespaces end with their input.
     fn guard(&self) -> Result<(), Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let path = self.0.clone();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What SMT is to reach, as ratios of medians of the same run. Rows whose figures were not measured are left out.
+//! What SMT is to reach, as ratios of medians of the same run. Rows whose figures were not measured
+//! are left out.
 
 use crate::report::number;
 use crate::results::{Key, Results};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is in messages, and how streams of bytes are cut into them. The same for all peers.
 //!
-//! A request begins with the length that its reply is to have, and how many microseconds its handler is to compute; the
-//! rest is zeros. If the length is the request's own the reply is the request, else zeros.
+//! A request begins with the length that its reply is to have, and how many microseconds its
+//! handler is to compute; the rest is zeros. If the length is the request's own the reply is the
+//! request, else zeros.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -60,7 +61,8 @@ pub(crate) fn zeros(length: usize) -> Bytes {
     ZEROS.slice(..length.min(ZEROS_BYTES))
 }
 
-/// Before each message on a connection that carries several at once: length and number, both in four bytes.
+/// Before each message on a connection that carries several at once: length and number, both in
+/// four bytes.
 pub(crate) const NUMBERED_HEADER: usize = 8;
 
 /// The header of a numbered message.

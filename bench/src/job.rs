@@ -94,7 +94,8 @@ pub(crate) struct ClientJob {
 /// A measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Work {
-    /// Callers begin their next call when they have their reply. `sessions`: at least so many connections.
+    /// Callers begin their next call when they have their reply. `sessions`: at least so many
+    /// connections.
     Closed { groups: Vec<Group>, sessions: usize },
     /// Calls begin at random times that do not depend on replies.
     Open {
@@ -112,8 +113,8 @@ pub(crate) struct Findings {
     /// One for each group of callers.
     pub(crate) groups: Vec<GroupFindings>,
     pub(crate) client_cpu_s: f64,
-    /// What left by the network device in the meantime. Larger than the MTU on average: segmentation was offloaded, and
-    /// super-packets passed whole.
+    /// What left by the network device in the meantime. Larger than the MTU on average:
+    /// segmentation was offloaded, and super-packets passed whole.
     pub(crate) packets: u64,
     pub(crate) bytes_per_packet: f64,
 }
@@ -123,8 +124,8 @@ pub(crate) struct Findings {
 pub(crate) struct GroupFindings {
     /// Finished.
     pub(crate) calls: u64,
-    /// Due, and not finished within the time given to finish. They are in the times below with the age that they had
-    /// then.
+    /// Due, and not finished within the time given to finish. They are in the times below with the
+    /// age that they had then.
     pub(crate) unfinished: u64,
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,

@@ -19,7 +19,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts this program with these arguments. `wrapper` is a command that starts what follows it, or nothing.
+    /// Starts this program with these arguments. `wrapper` is a command that starts what follows
+    /// it, or nothing.
     pub(crate) fn start(wrapper: &[String], arguments: &[&str]) -> Result<Self, Failure> {
         let program = std::env::current_exe().doing("finding this program")?;
         let mut words = wrapper

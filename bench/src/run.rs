@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-bench run`: measures everything that was asked for.
 //!
-//! Repetitions are interleaved: each case is measured for each peer in turn before it is measured again, so that whatever
-//! changes on the machine meanwhile meets all of them alike. Each measurement has a server and a client process of its own.
+//! Repetitions are interleaved: each case is measured for each peer in turn before it is measured
+//! again, so that whatever changes on the machine meanwhile meets all of them alike. Each
+//! measurement has a server and a client process of its own.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -31,8 +32,8 @@ pub(crate) struct Arguments {
     /// Whom to measure; all by default
     #[arg(long, value_delimiter = ',', value_name = "PEER")]
     peers: Vec<String>,
-    /// Where to measure: loopback, or the MTU of a veth pair between two network namespaces. Loss is always measured on a pair
-    /// of its own
+    /// Where to measure: loopback, or the MTU of a veth pair between two network namespaces. Loss
+    /// is always measured on a pair of its own
     #[arg(
         long,
         value_delimiter = ',',
@@ -198,7 +199,8 @@ impl Arguments {
         self.peers.iter().map(|name| peers::by_name(name)).collect()
     }
 
-    /// Where, and what there. All places are made before anything is measured: what cannot be made is found out at once.
+    /// Where, and what there. All places are made before anything is measured: what cannot be made
+    /// is found out at once.
     fn places(&self) -> Result<Places, Failure> {
         let wanted = match self.only.as_slice() {
             [] => Scenario::value_variants().to_vec(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server process: serves a peer, and tells what it has used when asked. It ends with its input.
+//! The server process: serves a peer, and tells what it has used when asked. It ends with its
+//! input.
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;

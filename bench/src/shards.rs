@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How shards scale: each is a client and a server over memory, in a thread of its own on a core of its own.
+//! How shards scale: each is a client and a server over memory, in a thread of its own on a core of
+//! its own.
 //!
-//! 1. One thread alone; as many as there are shards, in one process; and as many in a process each. What processes reach
-//!    is what the machine gives: they share no memory, so what threads lack against them is what shards share.
-//! 2. All are connected and warm before any is measured; the three are interleaved, and medians are compared.
+//! 1. One thread alone; as many as there are shards, in one process; and as many in a process each.
+//!    What processes reach is what the machine gives: they share no memory, so what threads lack
+//!    against them is what shards share.
+//! 2. All are connected and warm before any is measured; the three are interleaved, and medians are
+//!    compared.
 //!
-//! The core (smt-proto) over smt-io's memory, without the crate `smt`: it holds a lock per shard, and blocks.
+//! The core (smt-proto) over smt-io's memory, without the crate `smt`: it holds a lock per shard,
+//! and blocks.
 
 mod pair;
 

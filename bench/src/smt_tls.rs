@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SMT's key exchange as all peers here are set up: AES-128-GCM and X25519 alone, the run's certificates.
+//! SMT's key exchange as all peers here are set up: AES-128-GCM and X25519 alone, the run's
+//! certificates.
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Key epochs of one direction (SPEC §5.5, §7.3): sealing keys, opening keys, messages between them.
+//! Key epochs of one direction (SPEC §5.5, §7.3): sealing keys, opening keys, messages between
+//! them.
 //!
 //! 1. The sender seals records of a few messages, again too, and moves to new keys.
 //! 2. The receiver gets them in any order, under the epoch byte that the input says.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The real key exchanges over a network that changes flights (SPEC §6, §7; `smt-handshake`).
 //!
-//! Nothing panics; unchanged flights agree; what was tampered with fails, or both sides end with the
-//! same secrets for the same parameters, never for others. TLS draws randoms, so an input's path
-//! differs a little from run to run; what must hold does not.
-//! Not here: lost and repeated packets (see [`crate::script`]).
+//! Nothing panics; unchanged flights agree; what was tampered with fails, or both sides end with
+//! the same secrets for the same parameters, never for others. TLS draws randoms, so an input's
+//! path differs a little from run to run; what must hold does not. Not here: lost and repeated
+//! packets (see [`crate::script`]).
 
 use std::sync::OnceLock;
 

@@ -16,8 +16,8 @@ use smt_wire::{PLAINTEXT_VERSION, Packet, PacketType, ParseError, VERSION, parse
 
 use model::{Verdict, judge};
 
-/// Checks one datagram in both versions, and once more as one packet with a right prefix: else hardly
-/// any change of a length would get past it.
+/// Checks one datagram in both versions, and once more as one packet with a right prefix: else
+/// hardly any change of a length would get past it.
 pub fn check(datagram: &[u8]) {
     walk(VERSION, datagram);
     walk(PLAINTEXT_VERSION, datagram);

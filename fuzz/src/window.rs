@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Id windows, replay windows, allocators and numbers, each against sets of numbers (SPEC §4, §5.1).
+//! Id windows, replay windows, allocators and numbers, each against sets of numbers (SPEC §4,
+//! §5.1).
 //!
 //! The input is a session's layout and a sequence of steps; every step asks the window and the sets
 //! the same question. The sets forget nothing.

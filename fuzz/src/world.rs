@@ -194,7 +194,8 @@ impl World {
             SessionEnd::Reset => assert!(!peer_lives, "a session that lives was reset"),
             SessionEnd::Silent(silence) => {
                 assert!(*silence >= SILENCE_MAX, "{end}");
-                // Questions are at most 500 ms apart, so an honest network has brought an answer by then.
+                // Questions are at most 500 ms apart, so an honest network has brought an answer by
+                // then.
                 let is_honest = self
                     .honest_since
                     .is_some_and(|since| self.now.since(since) > Duration::from_millis(700));

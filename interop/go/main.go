@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// An SMT client written from the specification alone. It calls an echo server and checks what comes back.
+// An SMT client written from the specification alone. It calls an echo server and checks what comes
+// back.
 package main
 
 import (

@@ -40,7 +40,8 @@ impl Arrivals {
         *self.began.get_or_insert_with(Instant::now)
     }
 
-    /// Calls that have not ended by then are unfinished. The same for all kinds of callers, and whatever was slow.
+    /// Calls that have not ended by then are unfinished. The same for all kinds of callers, and
+    /// whatever was slow.
     pub(super) fn limit(&mut self) -> Instant {
         self.began() + self.duration + self.finish
     }

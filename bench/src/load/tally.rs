@@ -32,8 +32,8 @@ impl Tally {
         self.times.saturating_record(nanoseconds);
     }
 
-    /// A call should have begun at `due`, and had not ended at `limit`. Its age counts as its time: left out, it would
-    /// make whoever is too slow look fast.
+    /// A call should have begun at `due`, and had not ended at `limit`. Its age counts as its time:
+    /// left out, it would make whoever is too slow look fast.
     pub(crate) fn record_unfinished(&mut self, due: Instant, limit: Instant) {
         self.record(limit.saturating_duration_since(due));
         self.unfinished += 1;

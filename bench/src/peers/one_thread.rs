@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One thread on each side, one connection for all outstanding calls: all frames that are ready are sealed together and
-//! leave by one write, all that has come is read by one read. The strongest use of TLS over TCP.
+//! One thread on each side, one connection for all outstanding calls: all frames that are ready are
+//! sealed together and leave by one write, all that has come is read by one read. The strongest use
+//! of TLS over TCP.
 
 mod channel;
 mod connection;

@@ -105,7 +105,8 @@ impl Pair {
         }
     }
 
-    /// Each end takes what has come, and sends; calls that have ended are made again. How many those were.
+    /// Each end takes what has come, and sends; calls that have ended are made again. How many
+    /// those were.
     fn turn(&mut self) -> u32 {
         let now = self.now();
         let (client, server) = (&mut self.client, &mut self.server);

@@ -10,8 +10,8 @@ use crate::{call, completions, demo, doctor, dump, keys, man, perf, serve, sim};
 
 /// A secure message transport for datacenters: encrypted RPCs over UDP
 ///
-/// Data goes to standard output, talk to standard error. Exit codes: 0 success, 1 failure, 2 wrong usage.
-/// Sizes are written 64, 64K, 64M; times 20us, 5ms, 1s.
+/// Data goes to standard output, talk to standard error. Exit codes: 0 success, 1 failure, 2 wrong
+/// usage. Sizes are written 64, 64K, 64M; times 20us, 5ms, 1s.
 #[derive(Debug, Parser)]
 #[command(name = "smt", version, propagate_version = true)]
 pub(crate) struct Arguments {

@@ -2,8 +2,8 @@
 //! `smt call`: sends one message, and writes the reply.
 //!
 //! 1. The message is read whole.
-//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they come.
-//!    A signal meanwhile cancels it at the server (`cancellation`).
+//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they
+//!    come. A signal meanwhile cancels it at the server (`cancellation`).
 //! 3. With `--count` or -v the latency is told on standard error.
 
 mod cancellation;
@@ -30,9 +30,10 @@ use cancellation::Cancellation;
 
 /// Call a server: send a request, and write the reply
 ///
-/// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that nobody waits for the reply, the last line on
-/// standard error says whether it may have run, and the exit code is 128 and the signal's number. A second one ends the
-/// process at once. A file of --out that is there stays as it is until there is a reply and room for all of it.
+/// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that nobody waits for the
+/// reply, the last line on standard error says whether it may have run, and the exit code is 128
+/// and the signal's number. A second one ends the process at once. A file of --out that is there
+/// stays as it is until there is a reply and room for all of it.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The server's address; the default port is 17379

@@ -2,7 +2,8 @@
 //! `smt doctor`: what this host offers to SMT, tried out, and what to change.
 //!
 //! 1. `smt_io::probe` tries offloads, buffers and datagram sizes on loopback.
-//! 2. Each finding is compared with what SMT makes use of; what falls short comes with the command that mends it.
+//! 2. Each finding is compared with what SMT makes use of; what falls short comes with the command
+//!    that mends it.
 
 use std::io::Write;
 

@@ -128,8 +128,8 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     tell(&files.write(&certificate_pem, &key_pem)?)
 }
 
-/// Of two authorities with one name, peers of the wrong one would be told of a bad signature, which sounds like
-/// damage, and not of an unknown issuer.
+/// Of two authorities with one name, peers of the wrong one would be told of a bad signature, which
+/// sounds like damage, and not of an unknown issuer.
 fn authority_name() -> String {
     let random = RandomState::new().hash_one(()) as u32;
     format!("smt authority {random:08x}")

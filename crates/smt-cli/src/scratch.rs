@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A directory that lives as long as the value, with ephemeral certificates in it.
 //!
-//! For `demo` and `perf loopback`, whose client and server are processes of their own and so need files.
+//! For `demo` and `perf loopback`, whose client and server are processes of their own and so need
+//! files.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +14,8 @@ use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
 
-/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with exit code 130.
+/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with
+/// exit code 130.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -61,7 +63,8 @@ impl Scratch {
         let path = scratch.path.clone();
         std::thread::spawn(move || {
             interrupt.wait();
-            // What is written meanwhile keeps a directory from being removed. It is gone if the process was about to end.
+            // What is written meanwhile keeps a directory from being removed. It is gone if the
+            // process was about to end.
             let is_left = || {
                 let removed = fs::remove_dir_all(&path);
                 removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)

@@ -3,8 +3,8 @@
 //!
 //! 1. The endpoint is opened; the first line on standard output says where it listens.
 //! 2. Threads take requests and hand them to the [`Handler`].
-//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a summary goes to
-//!    standard error. A second one ends all at once.
+//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a
+//!    summary goes to standard error. A second one ends all at once.
 
 mod command;
 mod directory;
@@ -38,9 +38,10 @@ use tally::Tally;
 
 /// Serve requests: echo them, hand out files, or run a command for each
 ///
-/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be answered, and the server
-/// ends with exit code 0; under nohup SIGHUP is ignored. Nothing is reloaded: new certificates need a new start. A second
-/// signal kills the commands of --exec and closes all sessions at once; the exit code is then 128 and the signal's number.
+/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be
+/// answered, and the server ends with exit code 0; under nohup SIGHUP is ignored. Nothing is
+/// reloaded: new certificates need a new start. A second signal kills the commands of --exec and
+/// closes all sessions at once; the exit code is then 128 and the signal's number.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose
@@ -53,7 +54,8 @@ pub(crate) struct Arguments {
     /// Let everybody in, without a certificate: with --exec this or --client-ca has to be said
     #[arg(long, conflicts_with = "client_ca")]
     anyone: bool,
-    /// Kill a command of --exec that runs for longer, and all that it has started; its caller learns that it may have run
+    /// Kill a command of --exec that runs for longer, and all that it has started; its caller
+    /// learns that it may have run
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time_span::parse_nonzero, requires = "exec")]
     exec_timeout: Duration,
     /// Keep a boot number here, so that clients notice a restart at once
@@ -65,11 +67,12 @@ pub(crate) struct Arguments {
     /// The largest request accepted
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
-    /// Serve as so many endpoints behind one address, which share no lock, so that as many cores work at once: a power
-    /// of two
+    /// Serve as so many endpoints behind one address, which share no lock, so that as many cores
+    /// work at once: a power of two
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = shards)]
     shards: u16,
-    /// Threads that work on requests, for each shard; by default one for --echo, else one per core over all shards
+    /// Threads that work on requests, for each shard; by default one for --echo, else one per core
+    /// over all shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// End when standard input ends, as with Ctrl-C

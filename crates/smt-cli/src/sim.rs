@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim`: the production code in a simulated network, where everything repeats from a seed.
 //!
-//! - `run` plays the case of one seed, and tells what it was and what the checkers found; or it runs a scenario of
-//!   a datacenter, and tells how fast messages were.
+//! - `run` plays the case of one seed, and tells what it was and what the checkers found; or it
+//!   runs a scenario of a datacenter, and tells how fast messages were.
 //! - `scenarios` lists the scenarios that come along.
 //! - `report` makes a page with plots from scenarios' results.
 //! - `swarm` plays many seeds from several threads until a checker finds something.

@@ -287,8 +287,8 @@ impl Dissection {
     }
 }
 
-/// Writes a decrypted message to a file that only its owner may read: of this name, or with the next number behind it that
-/// no file has.
+/// Writes a decrypted message to a file that only its owner may read: of this name, or with the
+/// next number behind it that no file has.
 fn write_new(
     directory: &Path,
     name: &str,

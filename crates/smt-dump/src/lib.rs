@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is in a capture of SMT: one line per packet, and with a key log its records and messages (`smt dump`).
+//! What is in a capture of SMT: one line per packet, and with a key log its records and messages
+//! (`smt dump`).
 //!
-//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`, `datagram`).
+//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
+//!    `datagram`).
 //! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
-//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records (`terms`).
-//! 4. With keys (`key_log`), control tags are checked, and records opened and put together (`messages`).
+//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records
+//!    (`terms`).
+//! 4. With keys (`key_log`), control tags are checked, and records opened and put together
+//!    (`messages`).
 //!
-//! A capture is believed as little as the network is: any bytes are told or refused. Not here: files' names and the
-//! command's options (`smt-cli`).
+//! A capture is believed as little as the network is: any bytes are told or refused. Not here:
+//! files' names and the command's options (`smt-cli`).
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,8 @@
 //! Messages, put together from DATA packets and opened record by record.
 //!
 //! 1. Until record 0 of a message opens nothing is believed, and other bytes of it are only kept.
-//! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are there.
+//! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are
+//!    there.
 //! 3. What has opened is told once; what comes again is a retransmission.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The newer format: blocks, each with its type and length.
 //!
-//! A section header tells the byte order, interface descriptions the link types and clocks, enhanced and simple
-//! packet blocks hold frames. All other blocks are passed over.
+//! A section header tells the byte order, interface descriptions the link types and clocks,
+//! enhanced and simple packet blocks hold frames. All other blocks are passed over.
 
 use std::io::{self, Read};
 use std::time::Duration;

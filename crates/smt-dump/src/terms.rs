@@ -3,7 +3,8 @@
 //!
 //! 1. Fragments of flights 1 and 2 are put together; their parameters are in the clear (SPEC §6.1).
 //! 2. Flight 2 names the client's index, and so finds flight 1.
-//! 3. Both directions' terms are then known, by the address and index that their packets carry (SPEC §6.3).
+//! 3. Both directions' terms are then known, by the address and index that their packets carry
+//!    (SPEC §6.3).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

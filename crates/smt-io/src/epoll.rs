@@ -52,8 +52,8 @@ impl Epoll {
         outcome_of(outcome).map(|_| ())
     }
 
-    /// Watches a descriptor of the set, or lets it rest: at rest it stays in the set, and tells of errors alone. A
-    /// descriptor that is ready when it is watched again is told of.
+    /// Watches a descriptor of the set, or lets it rest: at rest it stays in the set, and tells of
+    /// errors alone. A descriptor that is ready when it is watched again is told of.
     ///
     /// # Errors
     /// If it is not in the set.
@@ -97,8 +97,8 @@ impl Epoll {
     }
 
     /// Waits until something is ready, at most `limit` (rounded up to milliseconds; `None` is for
-    /// ever), and writes the tokens of what is ready to the front of `ready`. Tells how many; 0 after
-    /// the time, or if a signal came first.
+    /// ever), and writes the tokens of what is ready to the front of `ready`. Tells how many; 0
+    /// after the time, or if a signal came first.
     ///
     /// # Errors
     /// None that a valid descriptor and a non-empty `ready` give.

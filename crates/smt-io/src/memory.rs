@@ -2,11 +2,12 @@
 //! Datagrams between the threads of one process, lost where a real network would lose them.
 //!
 //! 1. A carrier cuts a transmit into datagrams and passes each by its fault rule, if it has one.
-//! 2. Each goes to the mailbox of its destination; a full mailbox drops and counts, as a socket does.
+//! 2. Each goes to the mailbox of its destination; a full mailbox drops and counts, as a socket
+//!    does.
 //! 3. The destination's carrier takes one, or a run of equal ones of one path, as GRO would.
 //!
-//! Deterministic as far as the caller is: one thread and a seeded rule always see the same. Not here:
-//! delays in time, bandwidth, topology.
+//! Deterministic as far as the caller is: one thread and a seeded rule always see the same. Not
+//! here: delays in time, bandwidth, topology.
 
 mod fault;
 mod mailbox;
@@ -52,8 +53,8 @@ impl MemoryCarrier {
         (network.bind(PAIR[0]), network.bind(PAIR[1]))
     }
 
-    /// Passes every datagram that this end sends by `rule`, which may change its bytes and says what
-    /// becomes of it.
+    /// Passes every datagram that this end sends by `rule`, which may change its bytes and says
+    /// what becomes of it.
     #[must_use]
     pub fn with_fault(mut self, rule: impl FnMut(&mut Vec<u8>) -> Fault + Send + 'static) -> Self {
         self.faults = Some(Mutex::new(FaultLine::new(rule)));

@@ -46,8 +46,8 @@ impl PollDescriptor {
         self.epoll.add(descriptor, SOCKET)
     }
 
-    /// Makes the descriptor readable after `timeout`, or never by the clock; a passed deadline is forgotten. Always a
-    /// system call: leave out the ones that change nothing.
+    /// Makes the descriptor readable after `timeout`, or never by the clock; a passed deadline is
+    /// forgotten. Always a system call: leave out the ones that change nothing.
     ///
     /// # Errors
     /// None that a valid descriptor gives.
@@ -55,7 +55,8 @@ impl PollDescriptor {
         self.timer.set(timeout)
     }
 
-    /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is ready.
+    /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is
+    /// ready.
     ///
     /// # Errors
     /// None that a valid descriptor gives.

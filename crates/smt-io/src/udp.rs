@@ -111,8 +111,8 @@ impl UdpCarrier {
         Self::connect_with(remote, &UdpOptions::new())
     }
 
-    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds: a shard's part of it,
-    /// if several share it.
+    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds: a
+    /// shard's part of it, if several share it.
     pub fn receive_buffer_bytes(&self) -> usize {
         self.buffers.receive / self.place.as_ref().map_or(1, Place::sharers)
     }
@@ -132,21 +132,22 @@ impl UdpCarrier {
         self.capabilities.has_segmentation()
     }
 
-    /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each other what they
-    /// receive. True for a carrier that is no shard.
+    /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each
+    /// other what they receive. True for a carrier that is no shard.
     pub fn has_shard_selector(&self) -> bool {
         let place = self.place.as_ref();
         place.is_none_or(|place| place.group.has_selector)
     }
 
-    /// A descriptor that is readable while something waits that another shard has received: to be polled beside the
-    /// socket. `None` for a carrier that is no shard.
+    /// A descriptor that is readable while something waits that another shard has received: to be
+    /// polled beside the socket. `None` for a carrier that is no shard.
     pub fn inbox_fd(&self) -> Option<BorrowedFd<'_>> {
         self.place.as_ref().map(|place| place.inbox().as_fd())
     }
 
-    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops. What shards receive
-    /// for each other is counted at the one whose call it was, and what a shared socket drops at the first.
+    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops.
+    /// What shards receive for each other is counted at the one whose call it was, and what a
+    /// shared socket drops at the first.
     pub fn statistics(&self) -> Statistics {
         let place = self.place.as_ref();
         let at_socket = if place.is_none_or(Place::speaks_for_socket) {
@@ -160,12 +161,13 @@ impl UdpCarrier {
         }
     }
 
-    /// Sends threads home that wait in a receive call: none will come to this socket any more, and whoever waits is only in
-    /// the way of closing it. Has no effect on a socket that several shards receive from.
+    /// Sends threads home that wait in a receive call: none will come to this socket any more, and
+    /// whoever waits is only in the way of closing it. Has no effect on a socket that several
+    /// shards receive from.
     pub fn stop_receiving(&self) {
         if self.place.as_ref().is_none_or(|place| place.sharers() == 1) {
-            // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it nevertheless. Elsewhere the
-            // wait ends when its time is over.
+            // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it
+            // nevertheless. Elsewhere the wait ends when its time is over.
             let _ = self.socket.shutdown(std::net::Shutdown::Read);
         }
     }

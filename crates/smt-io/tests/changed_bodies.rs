@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): what has left is not sealed again.
-//! Here since mapping is unsafe.
+//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): what has left is
+//! not sealed again. Here since mapping is unsafe.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -63,15 +63,16 @@ impl Mapping {
 
 impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. That they change is the mistake of an
-        // application which this test is about.
+        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. That they change
+        // is the mistake of an application which this test is about.
         unsafe { std::slice::from_raw_parts(self.0.cast(), LENGTH) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `of`, with this length, and nobody has the address any more.
+        // SAFETY: the mapping was made by `of`, with this length, and nobody has the address any
+        // more.
         unsafe { libc::munmap(self.0, LENGTH) };
     }
 }

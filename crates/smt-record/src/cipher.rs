@@ -6,8 +6,9 @@
 //!    49 B                                           44 B                            650 B
 //!         <--------------- hibernate()-------------- <------------ drop_ciphers()-----
 //! ```
-//! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others are in use: beyond the
-//! second-level cache they cost as much to fetch as to make. A session that rests has its secrets alone.
+//! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others
+//! are in use: beyond the second-level cache they cost as much to fetch as to make. A session that
+//! rests has its secrets alone.
 //!
 //! Not here: which sessions cool or rest, and when (`smt-proto`).
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The keys of one direction and one epoch (SPEC §7.3).
 //!
-//! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a cipher comes from its
-//! secret, and when, by [`crate::cipher`].
+//! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a
+//! cipher comes from its secret, and when, by [`crate::cipher`].
 
 use crate::aead::Aead;
 use crate::cipher::{CipherMaker, LazyCipher};

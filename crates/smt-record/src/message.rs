@@ -6,12 +6,12 @@
 //! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number. Where
 //!    that cannot be, since the body's memory has changed, it gives none.
 //!
-//! Of the ciphertext only each record's tag is kept, 16 bytes: the rest is computed again. A body in
-//! memory that others have changed meanwhile would give two plaintexts under one key and number; its
-//! tag differs, and the record is refused. A record of application bytes only is
-//! sealed straight from the body; others (the first, padding) are composed in `out` and sealed
-//! there. Only the tags of a message of several records are allocated. When which record leaves is the caller's business, as is keeping
-//! an epoch's key until nothing of it is outstanding.
+//! Of the ciphertext only each record's tag is kept, 16 bytes: the rest is computed again. A body
+//! in memory that others have changed meanwhile would give two plaintexts under one key and number;
+//! its tag differs, and the record is refused. A record of application bytes only is sealed
+//! straight from the body; others (the first, padding) are composed in `out` and sealed there. Only
+//! the tags of a message of several records are allocated. When which record leaves is the caller's
+//! business, as is keeping an epoch's key until nothing of it is outstanding.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -261,8 +261,8 @@ impl Epochs {
     }
 }
 
-/// The tags of the records that were sealed, which tell whether one that is sealed again is the same.
-/// Record 0's is kept in place: most messages have no other.
+/// The tags of the records that were sealed, which tell whether one that is sealed again is the
+/// same. Record 0's is kept in place: most messages have no other.
 #[derive(Default)]
 struct Tags {
     first: Option<Tag>,

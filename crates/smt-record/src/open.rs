@@ -66,10 +66,11 @@ pub fn open_first(
 /// (40 and its true length).
 ///
 /// `content` begins at the record's first application byte in the message's buffer. It has
-/// [`Record::content`] bytes, or one more: the byte that follows in the buffer, whatever it is,
-/// is preserved and saves a copy of the record. `scratch` is used if that byte is missing, or if
-/// the record has padding; it grows to the largest record, 16,385 bytes. On an error the content bytes are undefined, but
-/// never plaintext that did not authenticate: do not open a record again that has opened.
+/// [`Record::content`] bytes, or one more: the byte that follows in the buffer, whatever it is, is
+/// preserved and saves a copy of the record. `scratch` is used if that byte is missing, or if the
+/// record has padding; it grows to the largest record, 16,385 bytes. On an error the content bytes
+/// are undefined, but never plaintext that did not authenticate: do not open a record again that
+/// has opened.
 ///
 /// # Errors
 /// [`OpenError`]; see [`OpenError::is_authentic`] for whose fault it is.

@@ -122,7 +122,8 @@ impl OpenKeys {
         };
         self.maker.log(epoch, &next.secrets);
         self.current.keys.complete(&self.maker, &self.secrets);
-        // The old secrets take the new ones' place and are cleared there: what is moved out of a box leaves its bytes.
+        // The old secrets take the new ones' place and are cleared there: what is moved out of a
+        // box leaves its bytes.
         core::mem::swap(&mut self.secrets, &mut next.secrets);
         core::mem::swap(&mut self.current, &mut next.candidate);
         let nobody = Candidate::new(EpochKeys::new(epoch));
@@ -143,7 +144,8 @@ impl OpenKeys {
 
     /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
     pub fn take_update_request(&mut self) -> Option<u32> {
-        // What claims the next epoch wears its keys out before they are used: their sender moves there, and is asked again.
+        // What claims the next epoch wears its keys out before they are used: their sender moves
+        // there, and is asked again.
         let next = self.next.as_ref().map_or(0, |next| next.candidate.failed);
         if self.asked || self.current.failed.max(next) < self.failed_opens {
             return None;
@@ -235,13 +237,15 @@ impl OpenKeys {
         candidates.any(|candidate| candidate.keys.has_ciphers())
     }
 
-    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a
+    /// microsecond more.
     pub fn drop_ciphers(&mut self) {
         self.candidates_mut()
             .for_each(|candidate| candidate.keys.drop_ciphers());
     }
 
-    /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of the previous epoch.
+    /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of
+    /// the previous epoch.
     pub fn hibernate(&mut self) {
         self.drop_ciphers();
         self.current.keys.hibernate();

@@ -176,7 +176,8 @@ impl SealKeys {
         self.current.has_ciphers() || previous.is_some_and(|(_, cipher)| cipher.has_ciphers())
     }
 
-    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a
+    /// microsecond more.
     pub fn drop_ciphers(&mut self) {
         self.current.drop_ciphers();
         if let Some((_, cipher)) = &mut self.previous {
@@ -184,7 +185,8 @@ impl SealKeys {
         }
     }
 
-    /// As [`Self::drop_ciphers`], with the current epoch's keys, which some microseconds make again.
+    /// As [`Self::drop_ciphers`], with the current epoch's keys, which some microseconds make
+    /// again.
     pub fn hibernate(&mut self) {
         self.drop_ciphers();
         self.current.hibernate();

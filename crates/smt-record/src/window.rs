@@ -110,7 +110,8 @@ impl IdWindow {
         self.floor + self.seen.len()
     }
 
-    /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing above.
+    /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing
+    /// above.
     pub fn shrink_to_fit(&mut self) {
         self.seen.shrink_to_fit();
         self.delivered.shrink_to_fit();
@@ -206,7 +207,8 @@ impl Default for ControlWindow {
     }
 }
 
-/// A ring of bits, indexed by counter modulo its length, which is a power of two. While all are 0 it needs no memory.
+/// A ring of bits, indexed by counter modulo its length, which is a power of two. While all are 0
+/// it needs no memory.
 #[derive(Debug)]
 struct Bits {
     words: Option<Box<[u64]>>,

@@ -54,8 +54,8 @@ impl DataHeader {
         self.write(version, length, out);
     }
 
-    /// Reads the header of a DATA packet that the network has cut (SPEC §9.10): its first bytes, at least these 36.
-    /// What else is left is not looked at.
+    /// Reads the header of a DATA packet that the network has cut (SPEC §9.10): its first bytes, at
+    /// least these 36. What else is left is not looked at.
     ///
     /// # Errors
     /// The bytes are not the beginning of a DATA packet of this version, or too few.

@@ -162,7 +162,8 @@ pub enum AbortCode {
 }
 
 impl AbortCode {
-    /// The reason that a code stands for. Of one that is not known only the caution is kept: the request may have run.
+    /// The reason that a code stands for. Of one that is not known only the caution is kept: the
+    /// request may have run.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code {

@@ -23,8 +23,8 @@ pub(super) fn judge(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     (!bodies.is_empty()).then_some(bodies)
 }
 
-/// Writes kinds and lengths so that these bytes are a list of members, or removes them all: a member is as long as it
-/// says if that leaves room for another, else it takes the rest.
+/// Writes kinds and lengths so that these bytes are a list of members, or removes them all: a
+/// member is as long as it says if that leaves room for another, else it takes the rest.
 pub(super) fn make_well_formed(bytes: &mut Vec<u8>) {
     if bytes.len() < HEADER {
         bytes.clear();

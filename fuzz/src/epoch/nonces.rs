@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An AEAD that remembers what it sealed: the same key and number with other bytes is a reused nonce.
+//! An AEAD that remembers what it sealed: the same key and number with other bytes is a reused
+//! nonce.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message of a peer that keeps no rule has in it: bytes, or a bundle's members that are right or nearly so.
+//! What a message of a peer that keeps no rule has in it: bytes, or a bundle's members that are
+//! right or nearly so.
 
 use arbitrary::Arbitrary;
 use smt_wire::Kind;

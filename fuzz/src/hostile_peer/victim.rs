@@ -303,9 +303,10 @@ impl Victim {
         assert!(self.live.remove(&rpc.id), "a message ended twice");
     }
 
-    /// Whatever the peer claims and leaves out, memory stays within the bound and what goes beyond it (SPEC §9.2): the
-    /// message that was let in last, what was granted while there was room, one message that is granted to its end, and the
-    /// beginnings of replies, which come unasked. Buffers grow ahead of their bytes.
+    /// Whatever the peer claims and leaves out, memory stays within the bound and what goes beyond
+    /// it (SPEC §9.2): the message that was let in last, what was granted while there was room, one
+    /// message that is granted to its end, and the beginnings of replies, which come unasked.
+    /// Buffers grow ahead of their bytes.
     fn check_memory(&self) {
         let config = &self.config;
         let beginning = config.unscheduled as usize + RECORD_MAX;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What was parsed, emitted again: the same bytes, but for those that a receiver ignores.
 //!
-//! A list is emitted twice, as the bytes it came as and from its entries, since a sender has entries.
+//! A list is emitted twice, as the bytes it came as and from its entries, since a sender has
+//! entries.
 
 use smt_wire::{
     Ack, Body, Control, Data, DataHeader, Entry, Handshake, List, Packet, RECORD_OVERHEAD, Reset,
@@ -103,7 +104,8 @@ fn entries<T: Entry>(list: List<'_, T>) -> Vec<T> {
     entries
 }
 
-/// The ids of an acknowledgement ascend in steps of the stripe's ids, and only for bits that are set.
+/// The ids of an acknowledgement ascend in steps of the stripe's ids, and only for bits that are
+/// set.
 fn check_ids(ack: Ack) {
     for stripes_log2 in 0..=8 {
         let mut last = None;

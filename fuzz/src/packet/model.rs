@@ -56,8 +56,8 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
     }
 }
 
-/// Whether a switch may have left these bytes of a DATA packet (§9.10): its header at least, as §3.1 and §3.3 have it.
-/// The length field was true of what is gone.
+/// Whether a switch may have left these bytes of a DATA packet (§9.10): its header at least, as
+/// §3.1 and §3.3 have it. The length field was true of what is gone.
 pub(super) fn is_trimmed(version: u8, left: &[u8]) -> bool {
     left.len() >= 36 && left[0] == version && left[1] == 0x01 && left[4] == 0xB0
 }

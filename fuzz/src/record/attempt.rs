@@ -121,7 +121,8 @@ fn expect_in_place(message: &Message, index: u32, record: &[u8]) {
     expect(message, place, message.sequence(index), record);
 }
 
-/// The genuine record opens in its place, with its number and length; what nobody sealed never authenticates.
+/// The genuine record opens in its place, with its number and length; what nobody sealed never
+/// authenticates.
 ///
 /// A record's number is its place to the AEAD (SPEC §5.1): tried in another record's place but
 /// under its own number, it authenticates. Then it is refused, or gives what was sealed in it.

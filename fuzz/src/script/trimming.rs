@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that a switch has cut to their first bytes (SPEC §9.10), and what somebody makes look like them.
+//! Packets that a switch has cut to their first bytes (SPEC §9.10), and what somebody makes look
+//! like them.
 
 use arbitrary::Arbitrary;
 use smt_wire::DataHeader;

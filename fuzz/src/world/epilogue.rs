@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What must hold once the network is honest (design rules 2 to 5): everything ends, nothing is left
-//! behind, and a call succeeds.
+//! What must hold once the network is honest (design rules 2 to 5): everything ends, nothing is
+//! left behind, and a call succeeds.
 
 use std::time::Duration;
 
@@ -79,7 +79,8 @@ impl World {
         let is_over = |world: &Self| world.connecting.is_none();
         assert!(self.run(LONG, is_over), "no session comes about");
         if self.newest(0).is_none() {
-            // What went wrong may have been forged before; with nobody forging it cannot go wrong again.
+            // What went wrong may have been forged before; with nobody forging it cannot go wrong
+            // again.
             self.connect();
             assert!(self.run(LONG, is_over), "no session comes about");
         }

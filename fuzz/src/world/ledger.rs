@@ -44,7 +44,8 @@ impl Ledger {
         assert!(before.is_none(), "an id was issued twice");
     }
 
-    /// Takes what an endpoint says about messages; a request that is to be answered at once is returned.
+    /// Takes what an endpoint says about messages; a request that is to be answered at once is
+    /// returned.
     pub(crate) fn take(&mut self, now: Time, node: usize, event: Event) -> Option<(RpcId, Plan)> {
         match event {
             Event::Request {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Configurations with small windows, records and limits, so that a short script reaches their ends.
+//! Configurations with small windows, records and limits, so that a short script reaches their
+//! ends.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

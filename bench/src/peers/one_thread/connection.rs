@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A connection that does not block, with frames in and out. The buffer for reading is the thread's, not its own.
+//! A connection that does not block, with frames in and out. The buffer for reading is the
+//! thread's, not its own.
 
 use std::io::{self, Read};
 use std::net::TcpStream;

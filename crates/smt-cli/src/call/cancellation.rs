@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that nobody waits any more, then the process ends.
+//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that nobody waits any more, then the
+//! process ends.
 //!
-//! 1. While a call is in progress the first signal closes the client: the call ends, the server gives the request up, and
-//!    the subcommand ends as with other failures.
-//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes if there was none.
+//! 1. While a call is in progress the first signal closes the client: the call ends, the server
+//!    gives the request up, and the subcommand ends as with other failures.
+//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes
+//!    if there was none.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

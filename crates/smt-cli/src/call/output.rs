@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where replies go: standard output, or a file that keeps what it has until there is room for a whole reply.
+//! Where replies go: standard output, or a file that keeps what it has until there is room for a
+//! whole reply.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +16,8 @@ pub(super) enum Output {
     Standard,
 }
 
-/// A file for replies. One that exists keeps what it has until there is a reply; one that does not is there only if
-/// there was one.
+/// A file for replies. One that exists keeps what it has until there is a reply; one that does not
+/// is there only if there was one.
 pub(super) struct ReplyFile {
     path: PathBuf,
     file: File,
@@ -89,8 +90,8 @@ impl ReplyFile {
         Ok(())
     }
 
-    /// A part of a reply looks like a reply, and would stand over what was there: without room for the whole the file stays
-    /// as it was.
+    /// A part of a reply looks like a reply, and would stand over what was there: without room for
+    /// the whole the file stays as it was.
     fn make_room(&self, length: u64, more: u64) -> io::Result<()> {
         if more == 0 {
             return Ok(());
@@ -116,7 +117,8 @@ impl Drop for ReplyFile {
     }
 }
 
-/// Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it has something, and stays.
+/// Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it has
+/// something, and stays.
 pub(super) fn remove_if_empty(path: &Path) {
     let is_empty = path
         .metadata()

@@ -2,8 +2,8 @@
 //! A certificate and its private key as two files.
 //!
 //! 1. Before anything is made, both names must be free (or --force given).
-//! 2. Each is written beside its place and renamed, so that nobody ever reads half of it, and an old key
-//!    file's permissions never cover a new key.
+//! 2. Each is written beside its place and renamed, so that nobody ever reads half of it, and an
+//!    old key file's permissions never cover a new key.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};

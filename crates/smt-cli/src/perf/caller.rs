@@ -14,8 +14,8 @@ pub(super) trait Caller: Send {
     fn ask(&mut self, request: &Bytes) -> Result<Bytes, Failure>;
 }
 
-/// A server replies to this request with its CPU time so far in nanoseconds, as decimal digits. Measured
-/// requests are zeros, so none of them is this.
+/// A server replies to this request with its CPU time so far in nanoseconds, as decimal digits.
+/// Measured requests are zeros, so none of them is this.
 pub(super) const CPU_QUESTION: &[u8] = b"smt-perf cpu";
 
 /// What a server of this measurement replies to a request; `None`: the request itself.

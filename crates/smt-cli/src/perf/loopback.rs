@@ -30,7 +30,8 @@ pub(super) struct Arguments {
     /// Keep the client on core 0 and the server on core 1
     #[arg(long)]
     pin: bool,
-    /// The server answers by this interface; by default by blocking if it is one call at a time, else by tokio
+    /// The server answers by this interface; by default by blocking if it is one call at a time,
+    /// else by tokio
     #[arg(long, value_name = "API")]
     server_api: Option<Api>,
     /// Threads of the server

@@ -30,7 +30,8 @@ pub(super) struct Plan {
     /// Repetitions; the medians over them are told
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) repeat: u32,
-    /// Make calls by this interface; by default by blocking if it is one call at a time, else by tokio
+    /// Make calls by this interface; by default by blocking if it is one call at a time, else by
+    /// tokio
     #[arg(long, value_name = "API")]
     pub(super) api: Option<Api>,
     /// Waiting threads look for so long before they sleep; 0us never

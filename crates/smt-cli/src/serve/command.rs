@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command that is run for each request.
 //!
-//! 1. One thread writes the request to its standard input, one reads the reply from its standard output.
-//! 2. Meanwhile the caller looks whether anybody still waits for the reply, and whether its time is over; then the command
-//!    is killed with all of its group.
+//! 1. One thread writes the request to its standard input, one reads the reply from its standard
+//!    output.
+//! 2. Meanwhile the caller looks whether anybody still waits for the reply, and whether its time is
+//!    over; then the command is killed with all of its group.
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
 use std::io::{self, Read, Write};
@@ -197,8 +198,8 @@ impl ExternalCommand {
     }
 }
 
-/// Starts a thread for whose end nobody waits: what has left the command's group may hold the other end of its pipe for as
-/// long as it likes.
+/// Starts a thread for whose end nobody waits: what has left the command's group may hold the other
+/// end of its pipe for as long as it likes.
 fn detach(thread: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().spawn(thread).map(drop)
 }
@@ -218,8 +219,8 @@ fn kill_group(number: u32) {
     }
 }
 
-/// Ends all commands; no further one starts. For a process that ends at once: in groups of their own, they do not hear
-/// what a terminal tells it.
+/// Ends all commands; no further one starts. For a process that ends at once: in groups of their
+/// own, they do not hear what a terminal tells it.
 pub(super) fn kill_all() {
     let groups = running().take();
     groups.into_iter().flatten().for_each(kill_group);

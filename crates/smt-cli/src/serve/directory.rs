@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files of one directory, and nothing outside of it.
 //!
-//! The kernel itself walks the path beneath the directory (`openat2` with `RESOLVE_BENEATH`), so neither `..`
-//! nor an absolute path nor a symbolic link leads out, also not one that is changed during the walk.
+//! The kernel itself walks the path beneath the directory (`openat2` with `RESOLVE_BENEATH`), so
+//! neither `..` nor an absolute path nor a symbolic link leads out, also not one that is changed
+//! during the walk.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -20,8 +20,8 @@ pub(super) struct HandlerArguments {
     /// Reply with the file of this directory that the request names by a relative path in UTF-8
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
-    /// Run this command for each request, its standard input the request and its standard output the reply;
-    /// everything behind --exec belongs to the command, so it comes last
+    /// Run this command for each request, its standard input the request and its standard output
+    /// the reply; everything behind --exec belongs to the command, so it comes last
     #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
     exec: Option<Vec<String>>,
 }

@@ -8,7 +8,8 @@ use smt::Statistics;
 
 use crate::time_span;
 
-/// Counters that the worker threads of a shard share, apart from other shards' (128: lines are fetched in pairs).
+/// Counters that the worker threads of a shard share, apart from other shards' (128: lines are
+/// fetched in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Tally {

@@ -2,8 +2,8 @@
 //! Threads that play seeds.
 //!
 //! 1. Each thread takes the next seed, says so, plays it, and tells what came of it.
-//! 2. [`Crew::next`] collects that. A seed that takes too long is reported and its thread left behind: virtual
-//!    time cannot pass in a case that loops.
+//! 2. [`Crew::next`] collects that. A seed that takes too long is reported and its thread left
+//!    behind: virtual time cannot pass in a case that loops.
 //! 3. After [`Crew::stop`] no seed is begun.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Panics as results, with the place where they happened.
 //!
-//! Only the process-wide hook learns the place, so it leaves a note in the panicking thread, and [`catch`] takes it
-//! from there. A panic outside of [`catch`] is reported as ever.
+//! Only the process-wide hook learns the place, so it leaves a note in the panicking thread, and
+//! [`catch`] takes it from there. A panic outside of [`catch`] is reported as ever.
 
 use std::cell::RefCell;
 use std::panic::{self, PanicHookInfo, UnwindSafe};

@@ -20,7 +20,8 @@ use crate::size::Size;
 pub(super) struct Arguments {
     /// Write packets into this file (pcap), as smt dump and Wireshark read it; it ends at 256 MB
     ///
-    /// Without more, it has what all hosts send, before any fault. Packets of scenarios are not encrypted.
+    /// Without more, it has what all hosts send, before any fault. Packets of scenarios are not
+    /// encrypted.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Capture what this host sends and what reaches it, as at its own cable

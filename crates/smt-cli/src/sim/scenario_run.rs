@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A scenario: read, changed by what was typed, run, and told.
 //!
-//! 1. The scenario is a name that comes along, or a file; what is wrong in it is told as FILE:LINE: FIELD.
+//! 1. The scenario is a name that comes along, or a file; what is wrong in it is told as FILE:LINE:
+//!    FIELD.
 //! 2. Options put another transport, load, duration or seed in place of the file's.
 //! 3. The outcome is told as a table or as JSON, which `smt sim report` reads.
 
@@ -25,8 +26,8 @@ use crate::time_span;
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// Another transport than the file's: smt, ndp (pulls in turn, trimmed packets), ndp-shortest (shortest first), stream
-    /// (one a pair of hosts), or pool-4 (four a pair; 1 to 64)
+    /// Another transport than the file's: smt, ndp (pulls in turn, trimmed packets), ndp-shortest
+    /// (shortest first), stream (one a pair of hosts), or pool-4 (four a pair; 1 to 64)
     #[arg(long, value_name = "T", requires = "scenario")]
     transport: Option<Transport>,
     /// Another load, 0.001 to 1 of each host's link

@@ -84,8 +84,9 @@ impl Iterator for Seeds {
     }
 }
 
-/// Microseconds: two swarms that begin at different times play different seeds, since no seed is played as
-/// fast; and programs that know only floating-point numbers still read them exactly (below 2^53).
+/// Microseconds: two swarms that begin at different times play different seeds, since no seed is
+/// played as fast; and programs that know only floating-point numbers still read them exactly
+/// (below 2^53).
 fn from_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as u64)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim swarm`: many seeds, until something is found or the time is over.
 //!
-//! 1. Threads play seeds (`crew`); what fails is told at once, with the command that plays it again.
-//! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C. What is under way
-//!    then is played to its end.
-//! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached each thing: what
-//!    a swarm never meets it does not test.
+//! 1. Threads play seeds (`crew`); what fails is told at once, with the command that plays it
+//!    again.
+//! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C.
+//!    What is under way then is played to its end.
+//! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached
+//!    each thing: what a swarm never meets it does not test.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ use crate::time_span;
 
 /// Play the cases of many seeds, and stop at the first in which something is found
 ///
-/// Exit code 1 if something was found, or if of 1,000 seeds or more too few have reached a packet type, fault or
-/// event. Ctrl-C ends it with what is known so far.
+/// Exit code 1 if something was found, or if of 1,000 seeds or more too few have reached a packet
+/// type, fault or event. Ctrl-C ends it with what is known so far.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// Play so many seeds
@@ -54,7 +55,8 @@ pub(super) struct Arguments {
     /// Go on after a failure
     #[arg(long)]
     keep_going: bool,
-    /// Least share of seeds that must reach each packet type, fault and event, when 1,000 or more were played
+    /// Least share of seeds that must reach each packet type, fault and event, when 1,000 or more
+    /// were played
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     coverage_least: f64,
     /// One JSON object per line instead of text

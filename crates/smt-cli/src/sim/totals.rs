@@ -45,7 +45,8 @@ impl Totals {
         self.failed.len() as u64
     }
 
-    /// What failed seeds and missed goals come to. Each goal is to be reached in `least` percent of the seeds.
+    /// What failed seeds and missed goals come to. Each goal is to be reached in `least` percent of
+    /// the seeds.
     pub(super) fn judge(&self, least: f64) -> Result<(), Failure> {
         if !self.failed.is_empty() {
             let first = self.failed.iter().take(NAMED_MAX).map(u64::to_string);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals, and disks that are full: what has become of a request is said, and nothing is left that looks like a reply.
+//! Signals, and disks that are full: what has become of a request is said, and nothing is left that
+//! looks like a reply.
 
 use std::fs::{self, File};
 use std::net::UdpSocket;

@@ -178,7 +178,8 @@ impl Drop for Serving {
     }
 }
 
-/// A directory with an authority, a server called localhost and a client called alice. Removed on drop.
+/// A directory with an authority, a server called localhost and a client called alice. Removed on
+/// drop.
 pub(crate) struct Files {
     path: PathBuf,
 }

@@ -214,7 +214,8 @@ fn an_interrupted_demonstration_leaves_no_keys_behind() {
 fn secrets_go_to_files_for_their_owner_alone() {
     let files = Files::new();
     let (log, state) = (files.path("key-log"), files.path("state"));
-    // Others could read these: a log of somebody who did not think of it, and what a crash has left.
+    // Others could read these: a log of somebody who did not think of it, and what a crash has
+    // left.
     for path in [&log, &format!("{state}.new")] {
         fs::write(path, "").unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim run SCENARIO`: scenarios are listed, shown, changed and run, and a wrong one is told line by line.
+//! `smt sim run SCENARIO`: scenarios are listed, shown, changed and run, and a wrong one is told
+//! line by line.
 
 use serde_json::Value;
 
@@ -179,7 +180,8 @@ fn percentiles_of_what_arrived_are_not_those_of_all() {
     }
 }
 
-/// The longest messages of W5 have most of its bytes, and are still on their way when so short a run is over.
+/// The longest messages of W5 have most of its bytes, and are still on their way when so short a
+/// run is over.
 #[test]
 fn a_load_that_was_not_reached_is_told() {
     let files = Files::empty();
@@ -275,8 +277,9 @@ fn what_was_trimmed_is_asked_for_by_pulls_and_told() {
     assert!(told.text().contains(&words), "{}", told.text());
 }
 
-/// Hosts that have no use for trimmed packets: timers ask. If all did so at the same intervals, a third of the messages
-/// would be missing after half a second, since the same ten find room in the queue each time.
+/// Hosts that have no use for trimmed packets: timers ask. If all did so at the same intervals, a
+/// third of the messages would be missing after half a second, since the same ten find room in the
+/// queue each time.
 #[test]
 fn those_who_lost_packets_together_do_not_repeat_them_together() {
     let files = Files::empty();

@@ -6,9 +6,9 @@
 //! 3. What the plainer way proves unsupported is remembered and counted; the rest of the batch, and
 //!    all later ones, go the plainer way.
 //!
-//! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to segments
-//! that are merely too large, and some do to a source address that is not the host's.
-//! Not here: the system call, and reports that look like refusals (`report.rs`).
+//! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to
+//! segments that are merely too large, and some do to a source address that is not the host's. Not
+//! here: the system call, and reports that look like refusals (`report.rs`).
 
 use super::trouble::Trouble;
 use crate::statistics::Sending;

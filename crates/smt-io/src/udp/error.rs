@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a UDP carrier could not be opened. The text quotes what the system said, so that is no `source` besides.
+//! Why a UDP carrier could not be opened. The text quotes what the system said, so that is no
+//! `source` besides.
 
 use std::io;
 use std::net::SocketAddr;

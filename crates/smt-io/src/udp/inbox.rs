@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a shard finds its datagrams that came by another shard's socket: bounded, like a socket's receive buffer.
+//! Where a shard finds its datagrams that came by another shard's socket: bounded, like a socket's
+//! receive buffer.
 //!
-//! The bell rings as long as something is in it, so that an event loop can poll it beside the socket.
+//! The bell rings as long as something is in it, so that an event loop can poll it beside the
+//! socket.
 
 use super::bell::Bell;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
@@ -13,15 +15,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A shard's queue of strays. Apart from its neighbours: its owner looks at it before each receive call (128: lines
-/// are fetched in pairs).
+/// A shard's queue of strays. Apart from its neighbours: its owner looks at it before each receive
+/// call (128: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Inbox {
     /// Whether there is something: written under the lock.
     has_some: AtomicBool,
-    /// Whether a waiting owner must listen to the bell too. Never comes back: an address that has had strays will
-    /// have others.
+    /// Whether a waiting owner must listen to the bell too. Never comes back: an address that has
+    /// had strays will have others.
     is_awaited: AtomicBool,
     queue: Mutex<Queue>,
     bell: Bell,

@@ -82,7 +82,8 @@ pub(crate) fn receive(
     })
 }
 
-/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit` rounded up to milliseconds.
+/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`
+/// rounded up to milliseconds.
 pub(crate) fn wait_readable<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     limit: Duration,

@@ -34,8 +34,8 @@ impl Drop for Hold<'_> {
 }
 
 impl ReceiveTimeout {
-    /// Makes the next blocking receive on `socket` last at most about `limit`. `None` if that cannot
-    /// be, because the wait is too short for it or another thread is waiting: use `poll`.
+    /// Makes the next blocking receive on `socket` last at most about `limit`. `None` if that
+    /// cannot be, because the wait is too short for it or another thread is waiting: use `poll`.
     pub(super) fn hold(
         &self,
         socket: &Socket,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tells a report of the past from a failure of the call that came across it.
 //!
-//! 1. A connected socket hands an ICMP report about an earlier datagram to the next call, whatever that is, and the call
-//!    then does nothing else. By its code alone a report may look like a refusal of this very call.
+//! 1. A connected socket hands an ICMP report about an earlier datagram to the next call, whatever
+//!    that is, and the call then does nothing else. By its code alone a report may look like a
+//!    refusal of this very call.
 //! 2. Once told, a report is gone. So a call that failed is made once more.
 //! 3. What fails twice alike is about the call; else the first failure was about the past.
 //!
@@ -10,7 +11,8 @@
 
 use super::trouble::Trouble;
 
-/// Makes `call` on a connected socket, once more if it fails: how it went, and the report that was in its way.
+/// Makes `call` on a connected socket, once more if it fails: how it went, and the report that was
+/// in its way.
 pub(super) fn told_apart(
     call: impl Fn() -> Result<(), Trouble>,
 ) -> (Result<(), Trouble>, Option<Trouble>) {
@@ -33,7 +35,8 @@ mod tests {
 
         const REFUSED: Trouble = Trouble::Refused(libc::EINVAL);
 
-        /// Makes a call of which the first fails by `first`, and others end by `then`; and how many calls that took.
+        /// Makes a call of which the first fails by `first`, and others end by `then`; and how many
+        /// calls that took.
         fn told(
             first: Trouble,
             then: Result<(), Trouble>,

@@ -13,8 +13,8 @@ pub(super) enum Trouble {
     Interrupted,
     /// Anything else.
     Other(i32),
-    /// Something about how the call was made is not supported: an offload, a control message. On a connected socket an
-    /// ICMP report may look so too, if it is of an unknown kind (`report.rs`).
+    /// Something about how the call was made is not supported: an offload, a control message. On a
+    /// connected socket an ICMP report may look so too, if it is of an unknown kind (`report.rs`).
     Refused(i32),
     /// The datagram is larger than the path carries.
     TooLarge,
@@ -60,10 +60,11 @@ impl Trouble {
     }
 }
 
-/// What Linux makes of the rest of those ICMP reports that it tells a connected socket of, as they mean something else on
-/// any other: IPv6's "administratively prohibited", "source address failed policy" and "reject route"; "host isolated";
-/// "protocol unreachable"; "parameter problem". A send that a rule of this host forbids may end by `EACCES` as well: no
-/// way to the peer at present either.
+/// What Linux makes of the rest of those ICMP reports that it tells a connected socket of, as they
+/// mean something else on any other: IPv6's "administratively prohibited", "source address failed
+/// policy" and "reject route"; "host isolated"; "protocol unreachable"; "parameter problem". A send
+/// that a rule of this host forbids may end by `EACCES` as well: no way to the peer at present
+/// either.
 const REPORTED: &[i32] = &[
     libc::EACCES,
     #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `transcript.json`: a session from flight 1 to an acknowledged bundle, datagram by datagram.
 //!
-//! The exporter's secrets are inputs, and patterns stand where TLS's bytes would: a real handshake is different each time.
-//! All else is what the two sides would send.
+//! The exporter's secrets are inputs, and patterns stand where TLS's bytes would: a real handshake
+//! is different each time. All else is what the two sides would send.
 
 use std::convert::Infallible;
 
