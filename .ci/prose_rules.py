@@ -20,7 +20,7 @@ METAPHORS = set(
     "hungry seat seats guest guests crumb crumbs patience books bell bells caretaker hub hubs "
     "spare spares warm warmth cool stir shelf shelves leaving leavings crew crews".split()
 )
-JOINS = set("and nor or but although though also even too neither yet still so".split())
+JOINS = set("and nor or but although though also even neither yet still so".split())
 CONDITIONS = set(
     "when while until unless if as because with without of in into on onto at by for from to after "
     "before between among through under over above below beyond beside despite during since than "

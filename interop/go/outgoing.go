@@ -26,8 +26,8 @@ func (o *Outgoing) allowed(g Geometry) uint64 { return g.recordEnd(max(o.granted
 
 func (o *Outgoing) left() uint64 { return o.stream - o.sent + o.again.total() }
 
-// repeat notes a range to be sent again; record 0 travels whole (SPEC §5.3). What was never sent
-// goes out anyhow.
+// repeat notes a range to be sent again; record 0 travels whole (SPEC §5.3). Bytes that were never
+// sent go out anyhow.
 func (o *Outgoing) repeat(from, to uint64, g Geometry) {
 	to = min(to, o.sent)
 	if from >= to {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What may be typed: the options of all subcommands, and the list of them.
+//! The command line: the options of all subcommands, and the list of them.
 //!
 //! Each subcommand's own arguments stand in its file. Help, completions and manual pages all come
 //! from these definitions.

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 struct Finding {
     name: &'static str,
     value: String,
-    /// What to do if it could be better.
+    /// Advice if the value could be better.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -178,7 +178,7 @@ fn cipher(has_aes: Option<bool>) -> Finding {
 
 /// Version of the JSON lines.
 const SCHEMA: u32 = 1;
-/// What SMT asks for by default.
+/// The buffer size that SMT asks for by default.
 const BUFFER_BYTES_WANTED: usize = 4 << 20;
 /// Jumbo frames less headers: below, loopback is set to something unusual.
 const DATAGRAM_BYTES_WANTED: usize = 8_972;

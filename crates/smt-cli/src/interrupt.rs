@@ -79,8 +79,8 @@ impl Interrupt {
     }
 }
 
-/// Those that ask for the end. Who was started to outlive its terminal (`nohup`) ignores SIGHUP,
-/// and goes on to.
+/// The signals that ask a process to end. A process that was started to outlive its terminal
+/// (`nohup`) ignores SIGHUP, and goes on ignoring it.
 ///
 /// # Errors
 /// The system does not let them be caught.
@@ -112,7 +112,7 @@ pub(crate) fn exit_code(signal: i32) -> u8 {
     128 + signal as u8
 }
 
-/// That of SIGINT.
+/// The exit code of a process that SIGINT has ended.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 #[cfg(test)]

@@ -107,5 +107,5 @@ fn collect(errors: ChildStderr) -> JoinHandle<String> {
 
 /// How a server's first line begins.
 pub(crate) const LISTENING: &str = "listening on ";
-/// Of what the process says on standard error.
+/// Bytes that are kept of the process's standard error.
 const WORDS_BYTES_MAX: u64 = 65_536;

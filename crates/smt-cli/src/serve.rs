@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let began = Instant::now();
     let mut output = std::io::stdout().lock();
-    // Whoever started it may read no more than this line, but it must reach them.
+    // The process that started this one may read no more than this line, but the line must arrive.
     let listening = writeln!(output, "{LISTENING}{}", shards[0].local_address());
     listening
         .and_then(|()| output.flush())
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         interrupt.wait();
         shards.shutdown(GRACE);
-        // What still runs now has nobody left who would hear of it.
+        // Handlers that still run now have no caller left to hear from them.
         is_over.store(true, Ordering::Relaxed);
     });
     interrupt.give_way();

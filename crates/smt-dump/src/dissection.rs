@@ -135,7 +135,7 @@ impl Dissection {
         Ok(())
     }
 
-    /// What comes behind a packet's own words: its line's end, and lines below it.
+    /// Shows the rest of a packet's line, behind the packet's own words, and the lines below it.
     fn show_packet(
         &mut self,
         datagram: &Datagram<'_>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is in a capture of SMT: one line per packet, and with a key log its records and messages
-//! (`smt dump`).
+//! The contents of a capture of SMT: one line per packet, and with a key log its records and
+//! messages (`smt dump`).
 //!
 //! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
 //!    `datagram`).
@@ -36,7 +36,7 @@ use dissection::Dissection;
 pub use error::DumpError;
 pub use key_log::{KeyLogError, Keys};
 
-/// What of a capture is to be shown.
+/// The parts of a capture that are to be shown.
 pub struct Wishes {
     /// The server's UDP port.
     pub port: u16,
@@ -46,7 +46,7 @@ pub struct Wishes {
     pub directory: Option<PathBuf>,
 }
 
-/// What was in a capture, but for its packets.
+/// A summary of a capture, shown after its packets.
 #[derive(Debug)]
 pub struct Summary {
     /// A line for people.
@@ -62,7 +62,7 @@ pub struct Summary {
 /// Reads a capture, pcap or pcapng, and writes a line for each packet, and for what has opened.
 ///
 /// # Errors
-/// What is no capture or contradicts itself, what cannot be read or written.
+/// The input is no capture or contradicts itself, or something cannot be read or written.
 pub fn dump(
     capture: impl Read,
     wishes: Wishes,

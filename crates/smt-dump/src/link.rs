@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands before an IP packet in a frame, by the link type of the capture.
+//! The link-layer header before an IP packet in a frame, by the link type of the capture.
 
 /// A number of <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -4,7 +4,7 @@
 //! 1. Until record 0 of a message opens nothing is believed, and other bytes of it are only kept.
 //! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are
 //!    there.
-//! 3. What has opened is told once; what comes again is a retransmission.
+//! 3. Bytes that have opened are shown once; bytes that come again are a retransmission.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,7 +22,7 @@ pub(crate) struct Messages {
     scratch: Vec<u8>,
 }
 
-/// What a packet has brought to light.
+/// A fact about a message that a packet has brought to light.
 pub(crate) enum Finding {
     /// Record 0, with what it says about its message.
     First(Result<InnerHeader, OpenError>),

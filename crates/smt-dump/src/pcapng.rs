@@ -15,7 +15,7 @@ use crate::link::LinkType;
 pub(crate) struct Pcapng<R> {
     input: R,
     order: Order,
-    /// Of the section at hand.
+    /// The interfaces of the current section.
     interfaces: Vec<Interface>,
 }
 

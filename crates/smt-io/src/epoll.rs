@@ -11,7 +11,7 @@ pub struct Epoll {
     descriptor: OwnedFd,
 }
 
-/// What the caller calls a watched descriptor.
+/// The caller's number for a watched descriptor.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Token(pub u64);
 
@@ -101,7 +101,7 @@ impl Epoll {
     /// after the time, or if a signal came first.
     ///
     /// # Errors
-    /// None that a valid descriptor and a non-empty `ready` give.
+    /// A valid descriptor and a non-empty `ready` give none.
     pub fn wait(&self, ready: &mut [Token], limit: Option<Duration>) -> io::Result<usize> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_CALL];
         let room = ready.len().min(EVENTS_PER_CALL);

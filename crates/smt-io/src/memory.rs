@@ -73,7 +73,7 @@ impl MemoryCarrier {
         self
     }
 
-    /// What this end has done so far. A call to send or receive counts as one system call.
+    /// Counts of this end's work so far. A call to send or receive counts as one system call.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             datagrams_dropped: self.mailbox.dropped.value(),

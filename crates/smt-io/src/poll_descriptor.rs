@@ -50,7 +50,7 @@ impl PollDescriptor {
     /// forgotten. Always a system call: leave out the ones that change nothing.
     ///
     /// # Errors
-    /// None that a valid descriptor gives.
+    /// A valid descriptor gives none.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.timer.set(timeout)
     }
@@ -59,7 +59,7 @@ impl PollDescriptor {
     /// ready.
     ///
     /// # Errors
-    /// None that a valid descriptor gives.
+    /// A valid descriptor gives none.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<Readiness> {
         let mut ready = [SOCKET; 3];
         let count = self.epoll.wait(&mut ready, limit)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this host offers to a UDP carrier, found out by doing it on loopback.
+//! A probe of the host: the offloads that it offers to a UDP carrier, found out by use on loopback.
 //!
 //! 1. Open two sockets on 127.0.0.1.
 //! 2. Try on them: ever smaller batches, their receipt, a traffic class, ever smaller datagrams.
@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What a host was found to offer.
+/// The offloads that a host was found to offer.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Probe {
@@ -216,7 +216,8 @@ fn speaks_ipv6() -> Result<UdpCarrier, OpenError> {
 
 /// Bytes of a segment in a batch: small, so that even 128 of them fit a datagram.
 const SEGMENT_BYTES: usize = 100;
-/// What kernels are known to allow (128, then 64), and less in case one allows less.
+/// Segment counts that kernels are known to allow (128, then 64), and smaller ones in case a kernel
+/// allows less.
 const SEGMENT_COUNTS: [usize; 7] = [128, 64, 32, 16, 8, 4, 2];
 /// Bytes of a datagram that names a shard.
 const SHARD_PROBE_BYTES: usize = 40;

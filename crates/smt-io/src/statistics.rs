@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a carrier has done so far, in numbers.
+//! Counts of a carrier's work so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

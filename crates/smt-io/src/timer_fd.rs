@@ -38,7 +38,7 @@ impl TimerFd {
     /// Sets the timer to go off once, after `timeout`, or never. A past going-off is forgotten.
     ///
     /// # Errors
-    /// None that a valid timer gives.
+    /// A valid timer gives none.
     pub fn set(&self, timeout: Option<Duration>) -> io::Result<()> {
         let value = libc::itimerspec {
             it_interval: timespec(Duration::ZERO),

@@ -145,9 +145,9 @@ impl UdpCarrier {
         self.place.as_ref().map(|place| place.inbox().as_fd())
     }
 
-    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops.
-    /// What shards receive for each other is counted at the one whose call it was, and what a
-    /// shared socket drops at the first.
+    /// Counts of this carrier's work so far. Costs one system call, for the kernel's count of
+    /// drops. Datagrams that shards receive for each other are counted at the shard that made the
+    /// call, and drops of a shared socket at the first shard.
     pub fn statistics(&self) -> Statistics {
         let place = self.place.as_ref();
         let at_socket = if place.is_none_or(Place::speaks_for_socket) {

@@ -63,8 +63,8 @@ impl Mapping {
 
 impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. That they change
-        // is the mistake of an application which this test is about.
+        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. This test is
+        // about an application that changes them by mistake.
         unsafe { std::slice::from_raw_parts(self.0.cast(), LENGTH) }
     }
 }
@@ -108,7 +108,7 @@ impl Way {
             std::thread::sleep(Duration::from_millis(1));
         }
         change();
-        // What has been repeated before the change is lost too.
+        // Packets repeated before the change are lost too.
         std::thread::sleep(Duration::from_millis(100));
         self.loses.store(false, Ordering::SeqCst);
         sent

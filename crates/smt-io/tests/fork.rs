@@ -52,17 +52,16 @@ impl Drop for Echo {
     }
 }
 
-/// What a client's socket has sent, as this process counts it: the original goes on acknowledging
-/// beside a copy, so the server cannot tell.
+/// Datagrams that a client's socket has sent, as this process counts them: the original goes on
+/// acknowledging beside a copy, so the server cannot tell.
 fn sent(statistics: &smt::Statistics) -> u64 {
     let socket = statistics.socket.as_ref().unwrap();
     assert!(socket.datagrams_sent > 0);
     socket.datagrams_sent
 }
 
-/// What becomes of this in a copy of this process: true if it says so and does not panic. A copy
-/// that was made while a thread of the original held a lock can only say so: another one is made
-/// then.
+/// Runs `does` in a copy of this process: true if it returns true and does not panic. A copy that
+/// was made while a thread of the original held a lock can only say so: another one is made then.
 fn in_a_copy(mut does: impl FnMut() -> bool) -> bool {
     let status = (0..100)
         .map(|_| status_of_a_copy(&mut does))

@@ -73,7 +73,7 @@ impl LazyCipher {
     }
 }
 
-/// What the ciphers of one direction have in common.
+/// The parameters that the ciphers of one direction share.
 pub(crate) struct CipherMaker {
     pub(crate) suite: Suite,
     pub(crate) provider: Arc<dyn AeadProvider>,

@@ -44,7 +44,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// What a secret protects.
+/// The use of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Records of messages.
@@ -185,7 +185,7 @@ pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], ou
     expand_label_with(&prk, label, context, out);
 }
 
-/// What a cipher is made from (RFC 8446 §7.3).
+/// The key and IV from which a cipher is made (RFC 8446 §7.3).
 pub(crate) struct DerivedKey {
     /// The first [`Suite::key_len`] bytes are in use.
     pub(crate) key: Zeroizing<[u8; 32]>,

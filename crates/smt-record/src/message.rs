@@ -6,12 +6,12 @@
 //! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number. Where
 //!    that cannot be, since the body's memory has changed, it gives none.
 //!
-//! Of the ciphertext only each record's tag is kept, 16 bytes: the rest is computed again. A body
-//! in memory that others have changed meanwhile would give two plaintexts under one key and number;
-//! its tag differs, and the record is refused. A record of application bytes only is sealed
+//! Each record's tag, 16 bytes, is all that is kept of the ciphertext; the rest is computed again.
+//! A body in memory that others have changed meanwhile would give two plaintexts under one key and
+//! number; its tag differs, and the record is refused. A record of application bytes only is sealed
 //! straight from the body; others (the first, padding) are composed in `out` and sealed there. Only
-//! the tags of a message of several records are allocated. When which record leaves is the caller's
-//! business, as is keeping an epoch's key until nothing of it is outstanding.
+//! the tags of a message of several records are allocated. The caller decides when which record
+//! leaves, and keeps an epoch's key until no record of it is outstanding.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -144,8 +144,8 @@ impl OpenKeys {
 
     /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
     pub fn take_update_request(&mut self) -> Option<u32> {
-        // What claims the next epoch wears its keys out before they are used: their sender moves
-        // there, and is asked again.
+        // Forged records of the next epoch wear its keys out before they are used: their sender
+        // moves to that epoch, and is asked again.
         let next = self.next.as_ref().map_or(0, |next| next.candidate.failed);
         if self.asked || self.current.failed.max(next) < self.failed_opens {
             return None;
@@ -182,7 +182,8 @@ impl OpenKeys {
         candidates.into_iter().flatten()
     }
 
-    /// The ciphers, and what they are made from. Of the previous epoch the keys have been derived.
+    /// The keys that an epoch byte names, and the maker and secrets of its ciphers. The keys of the
+    /// previous epoch have been derived already.
     fn candidate(
         &mut self,
         epoch_byte: u8,

@@ -148,7 +148,7 @@ impl FirstSight {
     }
 }
 
-/// What is known of a one-way message.
+/// The delivery state of a one-way message, as far as the window knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// It was accepted for delivery.

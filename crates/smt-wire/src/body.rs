@@ -21,7 +21,7 @@ pub enum Body<'a> {
     Confirm,
     /// How far messages may be sent.
     Grant(List<'a, Grant>),
-    /// What is missing.
+    /// Ranges that are missing.
     Resend(List<'a, Resend>),
     /// Questions heard whose answers are not ready.
     Busy(List<'a, MessageId>),
@@ -29,7 +29,7 @@ pub enum Body<'a> {
     Ack(List<'a, Ack>),
     /// Asks whether messages have arrived.
     NeedAck(List<'a, MessageId>),
-    /// What the initiator gives up.
+    /// Messages that the initiator gives up.
     Cancel(List<'a, MessageId>),
     /// Answer to CANCEL: not delivered, and never will be.
     Voided(List<'a, MessageId>),

@@ -13,12 +13,12 @@ use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::MessageId;
 use crate::inner_header::Kind;
 
-/// What stands before each member's bytes.
+/// The header before each member's bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MemberHeader {
     /// Under which the message would have travelled alone.
     pub id: MessageId,
-    /// What the message is; never a bundle.
+    /// The kind of the message; never a bundle.
     pub kind: Kind,
     /// Application bytes.
     pub length: u16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What control packets say about single messages (SPEC §8).
+//! Entries of control packets, each about a single message (SPEC §8).
 //!
 //! A NIC leaves all of it alone: these bytes are covered by the control packet's tag.
 
@@ -162,8 +162,8 @@ pub enum AbortCode {
 }
 
 impl AbortCode {
-    /// The reason that a code stands for. Of one that is not known only the caution is kept: the
-    /// request may have run.
+    /// The reason that a code stands for. An unknown code keeps only the caution: the request may
+    /// have run.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code {

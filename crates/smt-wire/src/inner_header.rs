@@ -10,7 +10,7 @@ use crate::error::ParseError;
 use crate::field::{put, u32_at};
 use crate::list::Entry;
 
-/// What a message is.
+/// The kind of a message.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {
@@ -54,7 +54,7 @@ pub struct InnerHeader {
     pub true_length: u32,
     /// Inner bytes with padding (P), at least 40 + `true_length`; the same as in DATA headers.
     pub padded_length: u32,
-    /// What the message is.
+    /// The kind of the message.
     pub kind: Kind,
     /// REQUEST: microseconds left when record 0 was sealed; 0 none; `u32::MAX` that or more.
     /// Else 0: written and read as 0.

@@ -7,7 +7,7 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-/// What a list is made of.
+/// An entry of a list.
 pub trait Entry: Sized + Copy {
     /// Bytes of an entry.
     const LEN: usize;

@@ -17,7 +17,7 @@ use super::output::{Output, remove_if_empty};
 use crate::failure::Failure;
 use crate::interrupt::{exit_code, signals};
 
-/// What a signal does.
+/// The effect of a signal on a call in progress.
 pub(super) struct Cancellation(Arc<Mutex<State>>);
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct State {
     /// Once it is connected.
     client: Option<Client>,
     is_calling: bool,
-    /// That which has ended a call.
+    /// The signal that has ended a call.
     signal: Option<i32>,
     /// A file that is to go if nothing was written to it.
     new_file: Option<PathBuf>,

@@ -58,7 +58,7 @@ impl Output {
             Self::Standard => (write_standard(reply), "standard output".to_owned()),
         };
         match written {
-            // Who reads it has had enough, and knows.
+            // The reader has closed the pipe on purpose, and needs no message.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
             written => written.doing(format!(
                 "the request has run, but writing its reply to {shown} failed"
@@ -84,7 +84,7 @@ impl ReplyFile {
         self.file.write_all(reply)?;
         self.written += reply.len() as u64;
         if facts.is_file() {
-            // What was there before may have been longer.
+            // The earlier contents of the file may have been longer.
             self.file.set_len(self.written)?;
         }
         Ok(())
@@ -101,7 +101,7 @@ impl ReplyFile {
             // Not every file system can tell.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
             Err(error) => {
-                // What it could get was added at the end.
+                // A part of the bytes may have been added at the end.
                 let _ = self.file.set_len(length);
                 Err(error.into())
             }

@@ -12,7 +12,7 @@ use super::caller::Caller;
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 
-/// What a transport offers to be measured by.
+/// A transport that can be measured.
 pub(super) trait Transport {
     /// Its name in tables and JSON.
     fn name(&self) -> &'static str;
@@ -23,7 +23,7 @@ pub(super) trait Transport {
     /// Opens what so many concurrent calls need, so that opening is not measured.
     fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure>;
 
-    /// What the process that serves so many concurrent calls has used of its CPUs so far.
+    /// CPU time used so far by the process that serves `concurrency` concurrent calls.
     fn server_cpu(&self, concurrency: usize) -> Result<Duration, Failure>;
 }
 

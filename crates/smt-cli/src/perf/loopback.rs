@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt perf loopback`: client and server as two processes on this host, with ephemeral certificates.
+/// The server name in the ephemeral certificate.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     socket: SocketArguments,
 }
 
-/// What SMT is compared with.
+/// The transport that SMT is compared with.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Against {
     /// TLS 1.3 over TCP by rustls: a connection and a thread for each concurrent call
@@ -135,7 +135,7 @@ fn server_arguments(
     words
 }
 
-/// What the ephemeral certificate says.
+/// The server name in the ephemeral certificate.
 const SERVER_NAME: &str = "localhost";
 const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;

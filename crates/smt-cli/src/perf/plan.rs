@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is to be measured: sizes, numbers of concurrent calls, how long and how often.
+//! The plan of a measurement: sizes, numbers of concurrent calls, duration and repetitions.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ pub(super) struct ExternalCommand {
     limits: Limits,
 }
 
-/// What a command may take.
+/// The limits of a command's time and output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes of a reply.
@@ -108,7 +108,7 @@ impl ExternalCommand {
             .args(&self.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What it starts is of its group, and ends with it.
+            // Processes that the command starts belong to its group, and end with it.
             .process_group(0)
             .spawn()?;
         groups.push(child.id());
@@ -130,7 +130,7 @@ impl ExternalCommand {
             detach(move || {
                 let mut reply = Vec::new();
                 let read = output.take(limit + 1).read_to_end(&mut reply);
-                // Nobody listens if the command was killed.
+                // The receiver is gone if the command was killed.
                 let _ = done.send(read.map(|_| reply));
             })
         });

@@ -36,7 +36,7 @@ impl Directory {
     pub(super) fn read(&self, request: &[u8]) -> Result<Bytes, Failure> {
         let path = std::str::from_utf8(request)
             .map_err(|_| Failure::new("the request is no path in UTF-8"))?;
-        // What is no path is not quoted: the log would grow by what anybody sends.
+        // A request that is no path is not quoted: any client could fill the log.
         if path.len() > PATH_MAX {
             let length = path.len();
             return Err(Failure::new(format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server does with a request: one of three things, chosen by its arguments.
+//! The handler of requests: one of three, chosen by the server's arguments.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ impl Dropped {
     }
 }
 
-/// What is done with requests.
+/// The way in which requests are handled.
 #[derive(Debug)]
 pub(super) enum Handler {
     Directory(Directory),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server has done, for the summary at its end.
+//! Counts of a server's work, for the summary at its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -17,7 +17,7 @@ use super::{SCHEMA, case_text};
 use crate::failure::{Doing, Failure};
 use crate::time_span;
 
-/// What can be asked for of a case only.
+/// Options for a case, which a scenario does not have.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a case is: link, hosts, messages, and its faults in the order of their times.
+//! The text of a case: link, hosts, messages, and its faults in the order of their times.
 
 use std::time::Duration;
 

@@ -109,7 +109,7 @@ impl FaultText {
     }
 }
 
-/// What a fault of the cables does, beside its name.
+/// The effect of a fault of the cables, shown beside its name.
 fn link_detail(fault: &LinkFault) -> String {
     let LinkFault { chance, extent, .. } = *fault;
     let share = format!("{} of the packets", percent(chance));

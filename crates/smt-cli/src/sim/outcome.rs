@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What came of a scenario, as a JSON object: with it a report can be made, and the run be had
-//! again.
+//! The outcome of a scenario, as a JSON object: it is enough to make a report, and to repeat the
+//! run.
 
 use serde::{Deserialize, Serialize};
 use smt_sim::lab::{LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow, Transport};
@@ -9,7 +9,7 @@ use smt_sim::net::{SwitchPolicy, Topology};
 use super::SCHEMA;
 use crate::time_span;
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Outcome {
     pub(super) schema: u32,
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
     /// `None` of an incast.
     pub(super) load: Option<f64>,
     pub(super) hosts: u32,
-    /// Of a host's link.
+    /// Bit rate of a host's link.
     pub(super) link_bits_per_s: u64,
     pub(super) duration_ns: u64,
     /// All of the scenario in words: names and values.
@@ -43,13 +43,13 @@ pub(super) struct Outcome {
     /// `None` if there is no such half: messages of one length have none.
     pub(super) shorter_half: Option<Row>,
     pub(super) all: Option<Row>,
-    /// What slowdowns are ratios to: this transport's times of the shortest, the median and the
+    /// The divisors of slowdowns: this transport's times of the shortest, the median and the
     /// longest message, each alone. Files that were written before have none.
     #[serde(default)]
     pub(super) alone: Vec<LoneTold>,
     /// As `rows`, finer.
     pub(super) curve: Vec<Row>,
-    /// Of an incast; at most [`ROUNDS_MAX`].
+    /// The rounds of an incast; at most [`ROUNDS_MAX`].
     pub(super) rounds: Vec<RoundTold>,
     /// How many there were. Files that were written before do not tell.
     #[serde(default)]
@@ -65,8 +65,8 @@ pub(super) struct Figures {
     pub(super) refused: u64,
     /// Share of the hosts' links.
     pub(super) links_used: f64,
-    /// Of each host; of an incast, of the receiver while a round lasts, or until the last arrival
-    /// if none has ended.
+    /// Goodput of each host; in an incast, of the receiver while a round lasts, or until the last
+    /// arrival if no round has ended.
     pub(super) goodput_bits_per_s: f64,
     pub(super) queue_bytes_max: u64,
     pub(super) dropped: u64,
@@ -112,7 +112,7 @@ pub(super) struct RoundTold {
     pub(super) unfinished: u32,
 }
 
-/// What has happened since the sample before.
+/// Events since the sample before.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct SampleTold {
     pub(super) at_ns: u64,
@@ -123,7 +123,7 @@ pub(super) struct SampleTold {
 }
 
 impl Outcome {
-    /// What came of a scenario of this name.
+    /// The outcome of the scenario of this name.
     pub(super) fn new(name: String, about: String, scenario: &Scenario, results: &Results) -> Self {
         let load = match scenario.pattern {
             Pattern::Uniform { load } => Some(load),
@@ -394,7 +394,7 @@ fn command() -> String {
         .join(" ")
 }
 
-/// What an outcome calls itself.
+/// The value of an outcome's `kind` field.
 pub(super) const KIND: &str = "scenario";
 /// Share of the messages that may be missing in percentiles.
 const MISSING_MAX: f64 = 0.01;

@@ -9,7 +9,7 @@ use smt_sim::swarm::{Case, Observers, Verdict, run_observed};
 
 use super::{SCHEMA, panics};
 
-/// What came of a seed.
+/// The outcome of a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Played {
     pub(super) seed: u64,
@@ -22,7 +22,7 @@ pub(super) struct Played {
 /// One thing that must not be.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Finding {
-    /// Who found it: a checker of the simulator, or one of those below.
+    /// The checker that found it: one of the simulator's, or one of those below.
     pub(super) checker: String,
     pub(super) text: String,
 }
@@ -92,7 +92,7 @@ impl Played {
         format!("{program} sim run --seed {}{attacked}", self.seed)
     }
 
-    /// What was found, for people. The seeds may all have been attacked.
+    /// The findings, for people. The seeds may all have been attacked.
     pub(super) fn text(&self, is_attacked: bool) -> String {
         let mut text = format!("seed {} failed\n", self.seed);
         for Finding {
@@ -105,7 +105,7 @@ impl Played {
         text + &format!("  replay: {}", self.replay(is_attacked))
     }
 
-    /// What was found, for programs.
+    /// The findings, for programs.
     pub(super) fn json(&self, is_attacked: bool) -> serde_json::Value {
         json!({
             "schema": SCHEMA, "kind": "failure", "seed": self.seed, "findings": self.findings,

@@ -14,7 +14,7 @@ use smt_sim::net::{CAPTURE_BYTES_MAX, Capture, CaptureTap, HostId, Tap, View};
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 
-/// What is captured.
+/// Options that choose the packets to capture.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     arriving: bool,
 }
 
-/// What there is to capture.
+/// The network whose packets can be captured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) hosts: u32,
@@ -93,7 +93,7 @@ impl Recording {
         Ok(Some(Self { capture, path }))
     }
 
-    /// What watches the network.
+    /// The tap that watches the network.
     pub(super) fn tap(&self) -> Box<dyn Tap> {
         Box::new(CaptureTap(Rc::clone(&self.capture)))
     }

@@ -9,7 +9,7 @@ use crate::failure::{Doing, Failure};
 /// Seeds in the order in which they are played.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Seeds {
-    /// So many from `next` on.
+    /// `left` seeds from `next` on.
     Counted { next: u64, left: u64 },
     /// The last is the next.
     Listed(Vec<u64>),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim swarm`: many seeds, until something is found or the time is over.
 //!
-//! 1. Threads play seeds (`crew`); what fails is told at once, with the command that plays it
+//! 1. Threads play seeds (`crew`); a failure is told at once, with the command that plays its seed
 //!    again.
 //! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C.
-//!    What is under way then is played to its end.
-//! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached
-//!    each thing: what a swarm never meets it does not test.
+//!    Seeds under way then are played to their end.
+//! 3. Sums and a table of what was reached end the output. Each thing must have been reached by
+//!    some of many seeds: a swarm does not test what it never meets.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is told while cases are played. Whoever reads it may have had enough before they are over:
-//! that ends neither the search nor what the exit code says of it.
+//! Lines written while cases are played. Their reader may close the pipe before the cases are over:
+//! this changes neither the search nor the exit code.
 
 use std::io::{self, ErrorKind, Write};
 

@@ -69,7 +69,7 @@ fn with_the_key_log_every_message_comes_out_whole() {
             assert_eq!(mode & 0o777, 0o600, "it was encrypted");
             fs::write(message, "somebody's").unwrap();
         }
-        // What is there stays.
+        // Files that exist already stay.
         dump().text();
         let contents = messages().into_iter().map(|path| fs::read(path).unwrap());
         let kept = contents.filter(|bytes| bytes == b"somebody's").count();

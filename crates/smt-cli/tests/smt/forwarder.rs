@@ -47,7 +47,7 @@ impl Forwarder {
                 move |payload, source| {
                     *client.lock().unwrap() = Some(source);
                     note(&seen, source, address, payload);
-                    // Whoever asks again gets another chance.
+                    // A client that asks again gets another chance.
                     let _ = inside.send(payload);
                 },
             )
@@ -69,7 +69,7 @@ impl Forwarder {
         }
     }
 
-    /// What clients call instead of the server.
+    /// The address that clients call instead of the server's.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

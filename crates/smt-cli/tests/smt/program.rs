@@ -143,7 +143,7 @@ impl Serving {
         line
     }
 
-    /// Nobody reads what it says on standard error any more.
+    /// Closes the reading end of the program's standard error.
     pub(crate) fn close_errors(&mut self) {
         self.errors = None;
     }

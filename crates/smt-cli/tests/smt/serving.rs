@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What servers do beside echoing, and how they end.
+//! Servers that do more than echo, and how they end.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -105,7 +105,7 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
     assert!(words.contains(why), "{words}");
 }
 
-/// Nobody waits for it, and its worker is needed.
+/// No caller waits for the message, and its worker is needed.
 #[test]
 fn so_is_that_of_a_one_way_message() {
     let files = Files::new();

@@ -74,7 +74,7 @@ fn who_looks_on_changes_nothing() {
 
 #[test]
 fn what_arrives_has_the_faults_in_it() {
-    // What an attacker does differs from case to case; some damage records.
+    // An attacker's actions differ from case to case; some damage records.
     let mut failed = 0;
     for seed in ["1", "2", "3", "4", "5", "6"] {
         let files = Files::empty();

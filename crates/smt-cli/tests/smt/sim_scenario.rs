@@ -19,7 +19,7 @@ kind = "uniform"
 load = 0.5
 "#;
 
-/// What came of a run.
+/// The outcome of a run.
 fn outcome(words: &[&str]) -> Value {
     let outcome = smt(&[&["sim", "run"], words, &["--json"]].concat());
     assert_eq!(outcome.text().lines().count(), 1);
@@ -129,7 +129,7 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
         p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")),
         "{text}"
     );
-    // What slowdowns are ratios to: 3,000 B take 2.4 us on each of two links.
+    // The divisors of slowdowns: 3,000 B take 2.4 us on each of two links.
     let alone = &written["alone"][0];
     assert_eq!(alone["bytes"], 3_000);
     let took = alone["took_ns"].as_u64().unwrap();

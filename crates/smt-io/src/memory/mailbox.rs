@@ -27,7 +27,7 @@ pub(super) struct Mailbox {
     pub(super) dropped: Counter,
 }
 
-/// What one call took out of a mailbox.
+/// The datagrams that one call took out of a mailbox.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) received: Option<Received>,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the system has proved to refuse, and how a refused batch leaves all the same.
+//! Offloads that the system has proved to refuse, and the way in which a refused batch leaves all
+//! the same.
 //!
 //! 1. Send the batch with everything attached: segment size, traffic class.
 //! 2. Refused: send its first datagram alone; then alone and without traffic class.
-//! 3. What the plainer way proves unsupported is remembered and counted; the rest of the batch, and
-//!    all later ones, go the plainer way.
+//! 3. An offload that the plainer way proves unsupported is remembered and counted; the rest of the
+//!    batch, and all later ones, go the plainer way.
 //!
 //! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to
 //! segments that are merely too large, and some do to a source address that is not the host's. Not
@@ -14,7 +15,7 @@ use super::trouble::Trouble;
 use crate::statistics::Sending;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the system has not refused so far. Never comes back once lost.
+/// Offloads that the system has not refused so far. An offload never comes back once lost.
 #[derive(Debug)]
 pub(super) struct Capabilities {
     segmentation: AtomicBool,

@@ -16,7 +16,7 @@ use socket2::Socket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What the socket's time limit is set to, and whether a thread is waiting by it.
+/// The time limit set on the socket, and whether a thread is waiting by it.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveTimeout {
     /// Microseconds set in the socket; 0 is its initial "for ever".

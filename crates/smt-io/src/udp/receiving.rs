@@ -3,8 +3,9 @@
 //!
 //! 1. Pass on a report that a send call came across.
 //! 2. Receive once, waiting as asked (`receive_timeout.rs`).
-//! 3. What is not for the caller (a cut batch, a signal, a report of a smaller path) is counted,
-//!    and the call is repeated without waiting: the caller knows best how much of its time is left.
+//! 3. An event that is not for the caller (a cut batch, a signal, a report of a smaller path) is
+//!    counted, and the call is repeated without waiting: the caller knows best how much of its time
+//!    is left.
 
 use super::trouble::Trouble;
 use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
@@ -70,7 +71,7 @@ impl UdpCarrier {
         receive(&self.socket, buffer, blocking)
     }
 
-    /// What a failed call means.
+    /// The meaning of a failed call.
     fn trouble(&self, error: io::Error) -> Trouble {
         let mut has_reports = self.connected.is_some();
         // Once told, a report is gone; a rule of this host against receiving is not. Taken for a

@@ -4,10 +4,11 @@
 //! 1. A connected socket hands an ICMP report about an earlier datagram to the next call, whatever
 //!    that is, and the call then does nothing else. By its code alone a report may look like a
 //!    refusal of this very call.
-//! 2. Once told, a report is gone. So a call that failed is made once more.
-//! 3. What fails twice alike is about the call; else the first failure was about the past.
+//! 2. Once told, a report is gone. A call that failed is therefore made once more.
+//! 3. A failure that comes twice alike is about the call; else the first failure was about the
+//!    past.
 //!
-//! Not here: what either of them leads to (`sending.rs`, `capabilities.rs`).
+//! Not here: the consequences of either (`sending.rs`, `capabilities.rs`).
 
 use super::trouble::Trouble;
 

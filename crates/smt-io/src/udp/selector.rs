@@ -61,7 +61,7 @@ const fn program(count: u16) -> [sock_filter; 16] {
         step(ADD_X, 0),
         step(AND, count as u32 - 1),
         step(RETURN_A, 0),
-        // None of ours.
+        // No socket of this group.
         step(RETURN, 0),
     ]
 }
@@ -80,7 +80,7 @@ const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     }
 }
 
-/// Of the type byte, in the packets of every version.
+/// Offset of the type byte, in the packets of every version.
 const TYPE_OFFSET: u32 = 1;
 
 const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;

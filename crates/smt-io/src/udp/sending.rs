@@ -5,7 +5,7 @@
 //! 2. Send a batch by one call, with segment size, traffic class and source address attached where
 //!    they differ from the socket's own.
 //! 3. A report of the past that was in the way is noted, and the call made again (`report.rs`).
-//! 4. What the kernel refuses to have attached, it gets without (`capabilities.rs`).
+//! 4. A batch whose attachments the kernel refuses is sent without them (`capabilities.rs`).
 //!
 //! Not here: which system call that is (`linux.rs`, `portable.rs`).
 

@@ -32,7 +32,7 @@ impl UdpCarrier {
         let has_selector = options.shard_selector && add_selected(&mut carriers, count, options)?;
         if !has_selector {
             carriers.truncate(1);
-            // Nobody is to join from outside.
+            // No socket of another process may join the group.
             let _ = carriers[0].socket.set_reuse_port(false);
             while carriers.len() < usize::from(count) {
                 carriers.push(carriers[0].beside());

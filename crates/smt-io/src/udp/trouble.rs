@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a failed system call on a UDP socket means for a carrier.
+//! The meaning of a failed system call on a UDP socket for a carrier.
 
 use smt_carrier::SendError;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// What an error means on a socket that is connected or not.
+    /// Classifies an error of a socket that is connected or not.
     pub(super) fn of(error: io::Error, is_connected: bool) -> Self {
         // `EAGAIN` and `EWOULDBLOCK` are one number on some systems and two on others.
         if error.kind() == io::ErrorKind::WouldBlock {
@@ -34,8 +34,8 @@ impl Trouble {
             libc::ENOBUFS => Self::Full,
             libc::EINTR => Self::Interrupted,
             libc::EMSGSIZE => Self::TooLarge,
-            // What kernels and drivers are known to answer to GSO they cannot do, and to control
-            // messages they do not know.
+            // Kernels and drivers are known to answer by these codes to GSO they cannot do, and to
+            // control messages they do not know.
             code @ (libc::EINVAL | libc::EIO | libc::ENOPROTOOPT | libc::EOPNOTSUPP) => {
                 Self::Refused(code)
             }
@@ -48,7 +48,7 @@ impl Trouble {
         }
     }
 
-    /// What to tell the caller of a send.
+    /// The error for the caller of a send.
     pub(super) const fn to_send_error(self, bytes_sent: usize) -> SendError {
         match self {
             Self::Full => SendError::WouldBlock { bytes_sent },
@@ -60,11 +60,11 @@ impl Trouble {
     }
 }
 
-/// What Linux makes of the rest of those ICMP reports that it tells a connected socket of, as they
-/// mean something else on any other: IPv6's "administratively prohibited", "source address failed
-/// policy" and "reject route"; "host isolated"; "protocol unreachable"; "parameter problem". A send
-/// that a rule of this host forbids may end by `EACCES` as well: no way to the peer at present
-/// either.
+/// Codes that Linux gives to the other ICMP reports that it tells a connected socket of; on any
+/// other socket they mean something else: IPv6's "administratively prohibited", "source address
+/// failed policy" and "reject route"; "host isolated"; "protocol unreachable"; "parameter problem".
+/// A send that a rule of this host forbids may end by `EACCES` as well: no way to the peer at
+/// present either.
 const REPORTED: &[i32] = &[
     libc::EACCES,
     #[cfg(target_os = "linux")]

@@ -304,12 +304,12 @@ fn layout() -> IdLayout {
     IdLayout::new(client, server, 0).expect("at most 8")
 }
 
-/// What CONFIRM carries.
+/// The reset token that CONFIRM carries.
 fn token(sender: Side) -> Vec<u8> {
     bytes(&format!("reset token of the {sender}"), 16)
 }
 
-/// What the exporter gives for a label of SPEC §7.1: an input here.
+/// The secret that the exporter gives for a label of SPEC §7.1: an input here.
 fn exported(label: &str) -> Vec<u8> {
     bytes(&format!("transcript {label}"), SUITE.hash_len())
 }

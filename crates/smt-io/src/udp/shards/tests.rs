@@ -54,7 +54,7 @@ impl Shards {
         self.client.send(&transmit, bytes).unwrap();
     }
 
-    /// What a shard receives next that is its own.
+    /// The next datagrams that a shard receives and that are its own.
     fn next(&mut self, number: u16, wait: Wait) -> Option<Vec<Vec<u8>>> {
         let carrier = &self.carriers[usize::from(number)];
         while let Some(received) = carrier.receive(&mut self.buffer, wait).unwrap() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What arrives, and how a call waits for it.
+//! Arrivals, and how a call waits for them.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What leaves, and by how many calls.
+//! Datagrams that leave, and the number of calls that send them.
 
 use super::*;
 
