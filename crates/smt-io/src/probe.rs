@@ -170,7 +170,7 @@ impl Bench {
 
     /// Waits for one batch; loopback delivers within the send call unless the host is busy.
     fn take(&self) -> Option<Arrival> {
-        wait_readable([self.target.as_fd()], PATIENCE).ok()?;
+        wait_readable([self.target.as_fd()], ARRIVAL_WAIT).ok()?;
         let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
         receive(&self.target, &mut buffer, Blocking::No).ok()
     }
@@ -203,7 +203,9 @@ fn sorts_by_shard() -> Option<()> {
         datagram[1] = PacketType::Data as u8;
         datagram[Shard::DESTINATION_OFFSET + 7] = serial;
         source.send(&transmit, &datagram).ok()?;
-        let received = shard.receive(&mut datagram, Wait::AtMost(PATIENCE)).ok()?;
+        let received = shard
+            .receive(&mut datagram, Wait::AtMost(ARRIVAL_WAIT))
+            .ok()?;
         received.filter(|received| received.length == SHARD_PROBE_BYTES)?;
     }
     let is_sorted = |shard: &UdpCarrier| shard.statistics().datagrams_strayed == 0;
@@ -226,7 +228,7 @@ const TRAFFIC_CLASS: u8 = 46 << 2;
 /// More than any host's default limit, so that what is granted is the limit.
 const BUFFER_BYTES_ASKED: usize = 64 << 20;
 /// Far above what loopback takes on a busy host.
-const PATIENCE: Duration = Duration::from_millis(50);
+const ARRIVAL_WAIT: Duration = Duration::from_millis(50);
 /// The contents of a datagram; only the length matters.
 static ZEROS: [u8; UDP_BYTES_MAX_IPV4 + 1] = [0; UDP_BYTES_MAX_IPV4 + 1];
 

@@ -125,7 +125,7 @@ fn a_copied_client_sends_nothing_and_says_why() {
 }
 
 #[test]
-fn so_does_a_polled_one() {
+fn a_polled_client_in_a_copy_fails_and_sends_nothing() {
     let echo = Echo::new();
     let address = echo.server.local_address();
     let mut client = echo.client().connect_polled(address).unwrap();

@@ -14,7 +14,7 @@
 
 use super::control::ControlBuffer;
 use super::datagram::{Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation};
-pub(crate) use super::selector::attach_selector;
+pub(crate) use super::reuseport_bpf::attach_selector;
 use super::socket_option::SocketOption;
 use libc::c_int;
 use socket2::{SockAddr, SockAddrStorage, Socket};

@@ -7,7 +7,7 @@
 //!    counted, and the call is repeated without waiting: the caller knows best how much of its time
 //!    is left.
 
-use super::trouble::Trouble;
+use super::errno_class::ErrnoClass;
 use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
 use smt_carrier::{Path, ReceiveError, Received, Wait};
 use std::io;
@@ -32,18 +32,18 @@ impl UdpCarrier {
             Wait::AtMost(limit) => self.receive_within(buffer, limit),
         };
         loop {
-            match outcome.map_err(|error| self.trouble(error)) {
+            match outcome.map_err(|error| self.class(error)) {
                 Ok(arrival) if arrival.truncated => receiving.truncated.add(1),
                 Ok(arrival) => return Ok(Some(self.accept(arrival))),
-                Err(Trouble::Full) => return Ok(None),
-                Err(Trouble::Interrupted) => {}
+                Err(ErrnoClass::Full) => return Ok(None),
+                Err(ErrnoClass::Interrupted) => {}
                 // An ICMP report of a smaller path: forgeable, so the size stays as it is.
-                Err(Trouble::TooLarge) => receiving.hints.add(1),
-                Err(Trouble::Unreachable) => {
+                Err(ErrnoClass::TooLarge) => receiving.hints.add(1),
+                Err(ErrnoClass::Unreachable) => {
                     receiving.hints.add(1);
                     return Err(self.unreachable());
                 }
-                Err(Trouble::Other(code) | Trouble::Refused(code)) => {
+                Err(ErrnoClass::Other(code) | ErrnoClass::Refused(code)) => {
                     return Err(ReceiveError::Other { code });
                 }
             }
@@ -72,7 +72,7 @@ impl UdpCarrier {
     }
 
     /// The meaning of a failed call.
-    fn trouble(&self, error: io::Error) -> Trouble {
+    fn class(&self, error: io::Error) -> ErrnoClass {
         let mut has_reports = self.connected.is_some();
         // Once told, a report is gone; a rule of this host against receiving is not. Taken for a
         // report it would be told without end, and callers pause for a carrier that fails, but not
@@ -80,7 +80,7 @@ impl UdpCarrier {
         if has_reports && error.raw_os_error() == Some(libc::EACCES) {
             has_reports = !self.is_forbidden();
         }
-        Trouble::of(error, has_reports)
+        ErrnoClass::of(error, has_reports)
     }
 
     /// Whether the system lets this process receive nothing, found out by one system call that

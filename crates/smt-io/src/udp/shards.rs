@@ -7,8 +7,8 @@
 //! 3. Where there is no such program, all shards get the first socket.
 
 use super::capabilities::Capabilities;
-use super::place::{Group, Place};
 use super::receive_timeout::ReceiveTimeout;
+use super::shard_socket::{Group, ShardSocket};
 use super::{OpenError, UdpCarrier, UdpOptions, attach_selector};
 use crate::statistics::Counters;
 use smt_wire::Shard;
@@ -45,7 +45,7 @@ impl UdpCarrier {
         let group = Group::new(count, sockets, has_selector);
         let group = Arc::new(group.map_err(OpenError::preparing("make the inboxes of shards"))?);
         for (number, carrier) in (0..count).zip(&mut carriers) {
-            carrier.place = Some(Place {
+            carrier.shard_socket = Some(ShardSocket {
                 shard: Shard::new(number, count),
                 group: Arc::clone(&group),
             });
@@ -68,7 +68,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
-            place: None,
+            shard_socket: None,
         }
     }
 }

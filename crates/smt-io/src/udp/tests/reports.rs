@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every ICMP report that Linux tells a connected socket of, from a network that the test plays
 //! itself: that takes a raw socket (`CAP_NET_RAW`). Tests that need no raw socket are in
-//! `receive.rs`, `report.rs` and `trouble.rs`.
+//! `receive.rs`, `icmp_report.rs` and `errno_class.rs`.
 
 use super::*;
 

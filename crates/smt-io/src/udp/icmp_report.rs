@@ -10,17 +10,19 @@
 //!
 //! Not here: the consequences of either (`sending.rs`, `capabilities.rs`).
 
-use super::trouble::Trouble;
+use super::errno_class::ErrnoClass;
 
 /// Makes `call` on a connected socket, once more if it fails: how it went, and the report that was
 /// in its way.
 pub(super) fn told_apart(
-    call: impl Fn() -> Result<(), Trouble>,
-) -> (Result<(), Trouble>, Option<Trouble>) {
+    call: impl Fn() -> Result<(), ErrnoClass>,
+) -> (Result<(), ErrnoClass>, Option<ErrnoClass>) {
     let first = match call() {
         // No report is told so, and a full queue would be as full.
-        outcome @ (Ok(()) | Err(Trouble::Full | Trouble::Interrupted)) => return (outcome, None),
-        Err(trouble) => trouble,
+        outcome @ (Ok(()) | Err(ErrnoClass::Full | ErrnoClass::Interrupted)) => {
+            return (outcome, None);
+        }
+        Err(class) => class,
     };
     let outcome = call();
     (outcome, (outcome != Err(first)).then_some(first))
@@ -28,20 +30,20 @@ pub(super) fn told_apart(
 
 #[cfg(test)]
 mod tests {
-    use super::{Trouble, told_apart};
+    use super::{ErrnoClass, told_apart};
 
     mod told_apart {
-        use super::{Trouble, told_apart};
+        use super::{ErrnoClass, told_apart};
         use std::cell::Cell;
 
-        const REFUSED: Trouble = Trouble::Refused(libc::EINVAL);
+        const REFUSED: ErrnoClass = ErrnoClass::Refused(libc::EINVAL);
 
         /// Makes a call of which the first fails by `first`, and others end by `then`; and how many
         /// calls that took.
         fn told(
-            first: Trouble,
-            then: Result<(), Trouble>,
-        ) -> ((Result<(), Trouble>, Option<Trouble>), usize) {
+            first: ErrnoClass,
+            then: Result<(), ErrnoClass>,
+        ) -> ((Result<(), ErrnoClass>, Option<ErrnoClass>), usize) {
             let calls = Cell::new(0);
             let told = told_apart(|| {
                 calls.set(calls.get() + 1);
@@ -62,31 +64,36 @@ mod tests {
 
         #[test]
         fn full_queue_is_told_at_once() {
-            for trouble in [Trouble::Full, Trouble::Interrupted] {
-                assert_eq!(told(trouble, Ok(())), ((Err(trouble), None), 1));
+            for class in [ErrnoClass::Full, ErrnoClass::Interrupted] {
+                assert_eq!(told(class, Ok(())), ((Err(class), None), 1));
             }
         }
 
         #[test]
         fn whatever_a_second_call_does_not_meet_was_a_report() {
-            let other = Trouble::Other(libc::EPERM);
-            for trouble in [other, REFUSED, Trouble::TooLarge, Trouble::Unreachable] {
-                assert_eq!(told(trouble, Ok(())), ((Ok(()), Some(trouble)), 2));
+            let other = ErrnoClass::Other(libc::EPERM);
+            for class in [
+                other,
+                REFUSED,
+                ErrnoClass::TooLarge,
+                ErrnoClass::Unreachable,
+            ] {
+                assert_eq!(told(class, Ok(())), ((Ok(()), Some(class)), 2));
             }
         }
 
         #[test]
         fn what_fails_twice_alike_is_about_the_call() {
-            for trouble in [REFUSED, Trouble::TooLarge, Trouble::Unreachable] {
-                assert_eq!(told(trouble, Err(trouble)), ((Err(trouble), None), 2));
+            for class in [REFUSED, ErrnoClass::TooLarge, ErrnoClass::Unreachable] {
+                assert_eq!(told(class, Err(class)), ((Err(class), None), 2));
             }
         }
 
         #[test]
         fn report_ahead_of_another_failure_is_both() {
-            for trouble in [REFUSED, Trouble::Full, Trouble::TooLarge] {
-                let both = (Err(trouble), Some(Trouble::Unreachable));
-                assert_eq!(told(Trouble::Unreachable, Err(trouble)), (both, 2));
+            for class in [REFUSED, ErrnoClass::Full, ErrnoClass::TooLarge] {
+                let both = (Err(class), Some(ErrnoClass::Unreachable));
+                assert_eq!(told(ErrnoClass::Unreachable, Err(class)), (both, 2));
             }
         }
     }

@@ -5,7 +5,7 @@
 //! It sees a datagram's payload, computes what [`Shard::of_datagram`] does, and returns the number
 //! of a socket in the order in which they were bound. A load past the datagram's end makes it
 //! return 0. A number without a socket makes the kernel choose by itself; what then arrives at a
-//! wrong shard is handed over (`place.rs`).
+//! wrong shard is handed over (`shard_socket.rs`).
 
 use libc::{c_void, sock_filter, sock_fprog, socklen_t};
 use smt_wire::{PacketType, Shard};

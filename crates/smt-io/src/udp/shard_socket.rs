@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A shard's place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ShardSocket {
     pub(super) shard: Shard,
     pub(super) group: Arc<Group>,
 }
@@ -50,7 +50,7 @@ impl Group {
     }
 }
 
-impl Place {
+impl ShardSocket {
     pub(super) fn inbox(&self) -> &Inbox {
         self.inbox_of(self.shard.number())
     }
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ShardSocket {
     fn drop(&mut self) {
         self.inbox().close();
     }
@@ -125,11 +125,11 @@ impl UdpCarrier {
     /// others behind it.
     pub(super) fn receive_own(
         &self,
-        place: &Place,
+        shard_socket: &ShardSocket,
         buffer: &mut [u8],
         wait: Wait,
     ) -> Result<Option<Received>, ReceiveError> {
-        let inbox = place.inbox();
+        let inbox = shard_socket.inbox();
         if let Some(received) = inbox.take(buffer) {
             return Ok(Some(received));
         }
@@ -148,7 +148,7 @@ impl UdpCarrier {
         let Some(received) = received else {
             return Ok(None);
         };
-        let (received, strays) = place.sort(received, buffer);
+        let (received, strays) = shard_socket.sort(received, buffer);
         if strays > 0 {
             self.counters.receiving.strays.add(strays);
         }
