@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is in messages, and how streams of bytes are cut into them. The same for all peers.
+//! The contents of messages, and how streams of bytes are cut into them. The same for all peers.
 //!
 //! A request begins with the length that its reply is to have, and how many microseconds its
 //! handler is to compute; the rest is zeros. If the length is the request's own the reply is the
@@ -38,7 +38,7 @@ pub(crate) fn work(request: &[u8]) {
     }
 }
 
-/// What a server replies.
+/// The reply of a server to `request`.
 pub(crate) fn answer(request: Bytes) -> Bytes {
     work(&request);
     match reply_length(&request) {
@@ -55,7 +55,7 @@ pub(crate) fn reply_length(request: &[u8]) -> usize {
     (length as usize).min(ZEROS_BYTES)
 }
 
-/// So many zeros, without copying them.
+/// `length` zeros, without copying them.
 pub(crate) fn zeros(length: usize) -> Bytes {
     static ZEROS: LazyLock<Bytes> = LazyLock::new(|| vec![0; ZEROS_BYTES].into());
     ZEROS.slice(..length.min(ZEROS_BYTES))

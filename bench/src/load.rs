@@ -68,7 +68,7 @@ fn check(length: usize, wanted: u32) -> Result<(), Failure> {
     )))
 }
 
-/// What is in progress at the end may take so long; after it the measurement has failed (closed
+/// Calls in progress at the end may take this long; after it the measurement has failed (closed
 /// loop), or the calls count as unfinished (open loop).
 const FINISH: Duration = Duration::from_secs(5);
 

@@ -50,13 +50,13 @@ enum Command {
     /// The server process of a run
     #[command(hide = true)]
     Serve {
-        /// What to serve, as JSON
+        /// The job of the server, as JSON
         job: String,
     },
     /// The client process of a run
     #[command(hide = true)]
     Client {
-        /// What to measure, as JSON
+        /// The job of the client, as JSON
         job: String,
     },
     /// A process that keeps a network namespace until its input ends

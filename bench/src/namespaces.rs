@@ -26,7 +26,7 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// What a place's name ends with.
+    /// The end of a place's name.
     fn suffix(self) -> &'static str {
         match self {
             Self::Split => "",
@@ -111,12 +111,12 @@ impl Place {
         (self.pin == Pin::Split).then_some(core)
     }
 
-    /// What starts a client there.
+    /// The command prefix that starts a client there.
     pub(crate) fn client_wrapper(&self) -> Vec<String> {
         enter(self.namespaces.as_ref().map(|(client, _)| client))
     }
 
-    /// What starts a server there.
+    /// The command prefix that starts a server there.
     pub(crate) fn server_wrapper(&self) -> Vec<String> {
         enter(self.namespaces.as_ref().map(|(_, server)| server))
     }

@@ -42,7 +42,7 @@ impl Process {
             let lines = output
                 .into_iter()
                 .flat_map(|output| BufReader::new(output).lines());
-            // Nobody listens to a process that is being ended.
+            // The receiver is gone while a process is being ended.
             lines
                 .map_while(Result::ok)
                 .try_for_each(|line| sender.send(line))
@@ -50,7 +50,7 @@ impl Process {
         let errors = child.stderr.take().map(|mut output| {
             std::thread::spawn(move || {
                 let mut text = String::new();
-                // What is not text is no explanation.
+                // Output that is not text explains nothing.
                 let _ = output.read_to_string(&mut text);
                 text
             })

@@ -26,7 +26,7 @@ use crate::size::Size;
 /// Measure, and write a table, and JSON and plots if wanted
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
-    /// What to measure; all by default
+    /// Scenarios to measure; all by default
     #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
     only: Vec<Scenario>,
     /// Whom to measure; all by default
@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
     /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Of the random arrivals
+    /// Seed of the random arrivals
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Whether both processes stay on cores of their own; `split,none` measures both
@@ -223,7 +223,8 @@ impl Arguments {
                 places.push((place, others.clone()));
             }
         }
-        // Whoever names loss learns why it cannot be measured; all else can be without root.
+        // A user who names loss learns why it cannot be measured; all else can be measured without
+        // root.
         let is_named = !self.only.is_empty();
         if lossy.is_empty() || !is_named && self.smoke {
             return Ok(places);

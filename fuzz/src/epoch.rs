@@ -31,7 +31,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// What happens.
+/// One step of a case.
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// The sender seals the next record of a message, if there is one.

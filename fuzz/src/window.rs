@@ -25,7 +25,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// What happens. Counters are given by their distance from the window's floor.
+/// One step of a case. Counters are given by their distance from the window's floor.
 #[derive(Arbitrary, Debug)]
 enum Step {
     Seen(i16),
@@ -161,7 +161,7 @@ impl Model {
         );
     }
 
-    /// What was delivered is known until the id one window further is seen.
+    /// A delivery is remembered until the id one window further is seen.
     fn is_remembered(&self, counter: u64) -> bool {
         self.seen.contains(&counter) && !self.seen.contains(&(counter + self.width))
     }

@@ -17,7 +17,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// So many a second on average, for so long.
+    /// `per_second` arrivals a second on average, for `duration`.
     pub(crate) fn new(per_second: f64, duration: Duration, seed: u64) -> Self {
         Self {
             gap_s: 1.0 / per_second,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who calls by which connection.
+//! The assignment of connections to callers.
 
 /// Deals connections to callers. Fewer connections than callers: several callers share one. More: a
 /// caller has several, and takes them in turn.

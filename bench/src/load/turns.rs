@@ -33,7 +33,7 @@ pub(crate) struct Turns<E> {
 }
 
 impl<E: Exchange> Turns<E> {
-    /// So many calls in progress at once.
+    /// Keeps `callers` calls in progress at once.
     pub(crate) fn new(exchange: E, callers: usize) -> Self {
         Self {
             exchange,

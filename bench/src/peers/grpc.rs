@@ -261,7 +261,7 @@ impl Decoder for Raw {
     }
 }
 
-/// Of HTTP/2.
+/// The ALPN protocol name of HTTP/2.
 const ALPN: &[u8] = b"h2";
 const PATH: &str = "/bench.Echo/Call";
 const STREAMS: u32 = 4_096;

@@ -139,7 +139,7 @@ impl Exchange for Client {
         while let Some(event) = self.endpoint.next_event() {
             self.open.take(event, ended)?;
         }
-        // What begins because of these ends leaves together.
+        // Calls that begin because of these ends leave together.
         self.endpoint.cork();
         for call in self.open.unblocked() {
             self.start(call)?;

@@ -85,7 +85,7 @@ impl Peer for TlsMultiplexed {
     }
 }
 
-/// What a writing task gets: number and body.
+/// The queue of a writing task: number and body of each message.
 type Outgoing = mpsc::UnboundedSender<(u32, Bytes)>;
 type Waiting = Mutex<HashMap<u32, oneshot::Sender<Bytes>>>;
 

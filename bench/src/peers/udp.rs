@@ -107,7 +107,7 @@ impl Peer for Udp {
     }
 }
 
-/// What is before a datagram's part of a message.
+/// The header before a datagram's part of a message.
 struct Header {
     number: u32,
     offset: u32,
@@ -185,7 +185,7 @@ impl End {
                 Ok(None)
             }
             Ok(received) => Ok(received),
-            // Of a client that has gone.
+            // An ICMP report about a client that has gone.
             Err(ReceiveError::Unreachable { .. }) => Ok(None),
             Err(error) => Err(Failure::new(format!("receiving: {error:?}"))),
         }

@@ -18,7 +18,7 @@ use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
 use crate::smt_tls::provider;
 
-/// What all shards of a process have in common, as those of a real endpoint do.
+/// The state that all shards of a process share, as those of a real endpoint do.
 pub(super) struct Common {
     client: Arc<TlsProvider>,
     server: Arc<TlsProvider>,
@@ -166,7 +166,7 @@ impl End {
 
     fn send(&mut self, now: Time) {
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.transmit) {
-            // What finds the queue full is repeated, as on any path.
+            // A datagram that finds the queue full is repeated, as on any path.
             let _ = self.carrier.send(&transmit, &self.transmit);
         }
     }

@@ -11,7 +11,6 @@
 
 mod case_run;
 mod case_text;
-mod crew;
 mod fault_text;
 mod outcome;
 mod outcome_text;
@@ -28,6 +27,7 @@ mod status_line;
 mod swarm;
 mod telling;
 mod totals;
+mod worker_pool;
 
 use clap::{Args, Subcommand};
 

@@ -91,32 +91,32 @@ pub fn open_rest(
     scratch: &mut Vec<u8>,
 ) -> Result<(), OpenError> {
     let length = place.content(true_inner);
-    let has_spare = has_spare(place, length, content);
+    let has_extra_byte = has_extra_byte(place, length, content);
     let sealed = Sealed::new(place, record)?;
-    if !has_spare || length < usize::from(place.extent) {
+    if !has_extra_byte || length < usize::from(place.extent) {
         let plaintext = scratch_of(scratch, usize::from(place.extent) + 1);
         sealed.open(aead, sequence, plaintext)?;
         check_end(plaintext, length)?;
         content[..length].copy_from_slice(&plaintext[..length]);
         return Ok(());
     }
-    let spare = content[length];
+    let extra = content[length];
     let opened = sealed
         .open(aead, sequence, content)
         .and_then(|()| check_end(content, length));
-    content[length] = spare;
+    content[length] = extra;
     opened
 }
 
 /// Whether `content` has a byte more than the record's `length`. Panics as documented.
-fn has_spare(place: &Record, length: usize, content: &[u8]) -> bool {
+fn has_extra_byte(place: &Record, length: usize, content: &[u8]) -> bool {
     assert!(place.index > 0, "record 0 is opened by open_first");
-    let spare = content.len().checked_sub(length);
+    let extra = content.len().checked_sub(length);
     assert!(
-        matches!(spare, Some(0 | 1)),
+        matches!(extra, Some(0 | 1)),
         "content is the record's place in the message"
     );
-    spare == Some(1)
+    extra == Some(1)
 }
 
 /// The clear header was as it must be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver makes of a bundle's application bytes, written from SPEC §5.7 alone.
+//! A model of a receiver of a bundle's application bytes, written from SPEC §5.7 alone.
 //!
 //! No line of it is shared with the parser: where the two differ one of them is wrong.
 

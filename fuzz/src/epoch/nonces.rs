@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
 use smt_wire::TAG_LEN;
 
-/// What was sealed, by key and number.
+/// Sealed inputs, by key and number.
 type Sealed = BTreeMap<(Vec<u8>, u64), Vec<u8>>;
 
 /// Makes keys that share one memory.

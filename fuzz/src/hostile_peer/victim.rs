@@ -357,5 +357,6 @@ const MEMBER_LEAST: usize = 24;
 const EARLY_MAX: usize = 256 * 1024;
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;
-/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+/// Bytes that may be granted whatever the budget: two records to each of eight messages (SPEC
+/// §9.2).
 const GRANTED_AT_LEAST: usize = 8 * 2 * RECORD_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was parsed, emitted again: the same bytes, but for those that a receiver ignores.
+//! Parsed packets, emitted again: the same bytes, but for those that a receiver ignores.
 //!
 //! A list is emitted twice, as the bytes it came as and from its entries, since a sender has
 //! entries.
@@ -19,7 +19,7 @@ pub(super) fn check(version: u8, packet: &Packet<'_>, bytes: &[u8]) {
             let written = handshake.emit(version, bytes.len(), &mut out);
             let zeros = Handshake::HEADER_LEN + handshake.cookie.len() + handshake.fragment.len();
             assert!(zeros <= written && handshake.packet_len() == zeros);
-            // What stands behind the fragment is padding, whatever it is.
+            // The bytes behind the fragment are padding, whatever they are.
             let mut expected = bytes.to_vec();
             expected[zeros..].fill(0);
             return assert_same(&out[..written], &expected, EPOCH_TOO);

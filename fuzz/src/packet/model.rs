@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver makes of a datagram's first bytes, written from SPEC §3, §6, §8 and §12 alone.
+//! A model of a receiver of a datagram's first bytes, written from SPEC §3, §6, §8 and §12 alone.
 //!
 //! No line of it is shared with the parser: where the two differ one of them is wrong.
 
-/// What the specification says about the first packet of a datagram.
+/// The verdict of the specification on the first packet of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     /// A packet of so many bytes.
@@ -12,7 +12,7 @@ pub(super) enum Verdict {
     Unknown(usize),
     /// To be answered with VERSION at most (§12.2).
     OtherVersion,
-    /// None: the datagram is over.
+    /// There is no packet: the datagram is over.
     Refused,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
     let length = match (ty, length) {
         (0x01, 0) => datagram.len(),
         (_, 0) if is_known(ty) => return Verdict::Refused,
-        // Nobody knows where it ends; it takes the rest with it.
+        // The end of an unknown packet is not known; it takes the rest of the datagram with it.
         (_, 0) => return Verdict::Unknown(0),
         (_, stated) => stated,
     };

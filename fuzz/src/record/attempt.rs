@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What somebody tries with a message's records.
+//! Attempts of an attacker on a message's records.
 
 use arbitrary::Arbitrary;
 use smt_wire::InnerHeader;
@@ -143,7 +143,7 @@ fn expect(message: &Message, (index, padded): (u32, u32), sequence: u64, record:
     }
 }
 
-/// What authenticates is still refused if it is not what its place demands (SPEC §5.3).
+/// A record that authenticates is still refused if it is not what its place demands (SPEC §5.3).
 fn try_sealed(message: &Message, index: u32, changes: &[(u16, u8)]) {
     let mut plaintext = message.plaintext(index);
     for (at, byte) in changes {

@@ -143,7 +143,7 @@ impl Step {
         }
     }
 
-    /// What applications and hosts do.
+    /// Carries out a step of applications and hosts.
     fn act(&self, world: &mut World) {
         match self {
             Self::Call {
@@ -213,7 +213,7 @@ impl Span {
     }
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Answering {
     Reply(Size),

@@ -9,7 +9,7 @@ use super::made_up::MadeUp;
 use super::step::take;
 use crate::world::{Datagram, Forgery, World};
 
-/// What arrives as trimmed.
+/// A packet that arrives as trimmed.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Trimming {
     /// A datagram on its way: the first bytes, as many as a DATA header has and so many more.

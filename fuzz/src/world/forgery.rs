@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What somebody on the path does to a datagram's bytes.
+//! Changes that an attacker on the path makes to a datagram's bytes.
 
 use arbitrary::Arbitrary;
 use smt_wire::{PacketType, SessionIndex};

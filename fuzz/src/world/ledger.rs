@@ -93,7 +93,7 @@ impl Ledger {
         )
     }
 
-    /// What the node calls a message.
+    /// The node's id of a message.
     pub(crate) fn rpc(&self, node: usize, name: Name) -> RpcId {
         RpcId {
             session: self.pairs.index(node, name.0),

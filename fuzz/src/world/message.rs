@@ -27,14 +27,14 @@ pub(crate) struct Message {
     end: Option<End>,
 }
 
-/// What a message asks for.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     OneWay,
     Request(Plan),
 }
 
-/// What the other application does with a request.
+/// The plan of the other application for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
     /// It replies at once, with so many bytes.
@@ -45,7 +45,7 @@ pub(crate) enum Plan {
     Hold,
 }
 
-/// What the other application has done.
+/// The answer that the other application has given.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Nothing.

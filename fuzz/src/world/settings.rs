@@ -9,7 +9,7 @@ use arbitrary::Arbitrary;
 use smt_proto::{Config, Pull, PullOrder};
 use smt_record::{KeyLimits, Padding};
 
-/// What an input says about one node's configuration. Every value is brought into its range.
+/// An input's choice of one node's configuration. Every value is brought into its range.
 #[derive(Arbitrary, Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     record_size: u8,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands between frames and the socket: TLS, or nothing.
+//! The layer between frames and the socket: TLS, or nothing.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -126,5 +126,6 @@ impl<C: Channel> Connection<C> {
     }
 }
 
-/// What has come is answered before more is read: both sides then work at the same time.
+/// Reads in a turn at most. Requests that have come are answered before more is read: both sides
+/// then work at the same time.
 const READS_PER_TURN: usize = 4;

@@ -298,7 +298,7 @@ mod tests {
         }
 
         #[test]
-        fn so_is_what_it_has_started() {
+        fn processes_started_by_a_command_nobody_waits_for_are_killed() {
             run("sleep 1000; true", "", true).unwrap_err();
         }
 
@@ -320,7 +320,7 @@ mod tests {
         }
 
         #[test]
-        fn also_when_it_has_closed_its_output() {
+        fn a_command_nobody_waits_for_is_killed_although_it_has_closed_its_output() {
             run("exec >&-; exec sleep 1000", "", true).unwrap_err();
         }
 

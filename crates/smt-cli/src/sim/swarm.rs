@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim swarm`: many seeds, until something is found or the time is over.
 //!
-//! 1. Threads play seeds (`crew`); a failure is told at once, with the command that plays its seed
-//!    again.
+//! 1. Threads play seeds (`worker_pool`); a failure is told at once, with the command that plays
+//!    its seed again.
 //! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C.
 //!    Seeds under way then are played to their end.
 //! 3. Sums and a table of what was reached end the output. Each thing must have been reached by
@@ -17,12 +17,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::SCHEMA;
-use super::crew::{Crew, News};
 use super::played::Played;
 use super::progress::Progress;
 use super::seeds::Seeds;
 use super::telling::Telling;
 use super::totals::Totals;
+use super::worker_pool::{News, WorkerPool};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::machine;
@@ -84,9 +84,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => Played::play_attacked,
         false => Played::play,
     };
-    let mut crew = Crew::start(jobs, PATIENCE, seeds, play)?;
+    let mut workers = WorkerPool::start(jobs, CASE_TIME_MAX, seeds, play)?;
     loop {
-        match crew.next(TICK) {
+        match workers.next(TICK) {
             News::None => {}
             News::Over => break,
             News::Played(played) => {
@@ -95,14 +95,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     progress.clear();
                     telling.say(&told(&played, arguments))?;
                     if !arguments.keep_going {
-                        crew.stop();
+                        workers.stop();
                     }
                 }
             }
         }
         let is_late = time.is_some_and(|time| progress.elapsed() >= time);
         if is_late || is_interrupted.load(Ordering::Relaxed) || telling.is_reader_gone() {
-            crew.stop();
+            workers.stop();
         }
         progress.tell(totals.seeds, totals.failed());
     }
@@ -170,7 +170,7 @@ fn percent(text: &str) -> Result<f64, String> {
 /// How long a swarm takes if nobody says.
 const TIME: Duration = Duration::from_secs(600);
 /// A case takes a tenth of a second; this much, and it loops without virtual time passing.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CASE_TIME_MAX: Duration = Duration::from_secs(120);
 /// Between looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
 
