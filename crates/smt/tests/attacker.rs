@@ -129,7 +129,7 @@ fn nothing_wrong_is_delivered_and_no_session_ends() {
 }
 
 #[test]
-fn nor_with_small_datagrams_padding_and_stripes() {
+fn nothing_wrong_is_delivered_with_small_datagrams_padding_and_stripes() {
     run(|builder| {
         builder.padding(Padding::Padme).configure(|config| {
             config.datagram_limit = 1_400;
@@ -140,7 +140,7 @@ fn nor_with_small_datagrams_padding_and_stripes() {
 }
 
 #[test]
-fn nor_while_keys_are_renewed() {
+fn nothing_wrong_is_delivered_while_keys_are_renewed() {
     let limits = smt::KeyLimits::new(4_096, 1_024, 1 << 30).unwrap();
     run(move |builder| builder.key_limits(limits));
 }

@@ -63,7 +63,7 @@ fn show_tells_what_a_certificate_says() {
 }
 
 #[test]
-fn what_cannot_be_made_or_shown_is_one_clear_line() {
+fn a_file_that_cannot_be_made_or_shown_is_one_clear_line() {
     let files = Files::new();
     let (directory, missing) = (files.path(""), files.path("missing"));
     let server = |name: &str, ca: &str, days: &str| {

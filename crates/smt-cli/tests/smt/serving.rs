@@ -107,7 +107,7 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
 
 /// No caller waits for the message, and its worker is needed.
 #[test]
-fn so_is_that_of_a_one_way_message() {
+fn a_command_of_a_one_way_message_is_killed_at_the_limit() {
     let files = Files::new();
     let script = "read word; test \"$word\" = call || exec tail -f /dev/null; echo done";
     let words = [

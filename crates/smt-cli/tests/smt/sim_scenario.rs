@@ -85,7 +85,7 @@ fn a_scenario_repeats_from_its_seed() {
 }
 
 #[test]
-fn what_is_typed_stands_in_place_of_the_file() {
+fn options_override_the_file() {
     let files = Files::empty();
     let path = files.write("mine.toml", GOOD);
     let plain = outcome(&[&path]);
@@ -256,7 +256,7 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
 
 /// Figures that only some runs have: what was asked for again, and by whom.
 #[test]
-fn what_was_trimmed_is_asked_for_by_pulls_and_told() {
+fn trimmed_packets_are_asked_for_by_pulls_and_counted() {
     let files = Files::empty();
     let shown = smt(&["sim", "run", "incast-ndp", "--show"]);
     let small = shown.text().replace("senders = 100 ", "senders = 20 ");

@@ -49,12 +49,12 @@ fn share_memory(untaken: usize) -> [bool; 2] {
 }
 
 #[test]
-fn behind_a_backlog_each_short_body_has_memory_of_its_own() {
+fn each_short_body_behind_a_backlog_has_memory_of_its_own() {
     // A thousandth of the memory waits.
     assert_eq!(share_memory(1_024), [false; 2]);
 }
 
 #[test]
-fn without_a_backlog_short_bodies_share_what_they_came_in() {
+fn short_bodies_without_a_backlog_share_the_memory_they_came_in() {
     assert_eq!(share_memory(1_023), [true; 2]);
 }

@@ -89,7 +89,7 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
 
 // SMT [5.7-15]
 #[test]
-fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
+fn a_bundle_given_up_before_all_of_it_came_runs_no_member() {
     let (mut world, _, at_server) = World::connected();
     let mut rogue = Rogue::client(at_server);
     let request = member(client_id(100), Kind::Request, &[1; 1_200]);
@@ -123,7 +123,7 @@ fn a_one_way_member_that_was_voided_is_not_delivered() {
 /// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for so long.
 // SMT [5.7-17]
 #[test]
-fn an_incomplete_bundle_is_not_done_with_its_epoch_whatever_the_peer_says_of_it() {
+fn an_incomplete_bundle_holds_its_epoch_whatever_the_peer_says_of_it() {
     let (mut world, session, _) = World::connected();
     world.is_recording = true;
     world.rule = Box::new(
@@ -305,7 +305,7 @@ fn a_peer_that_was_not_told_of_bundles_may_send_none() {
 
 /// The oldest message waits twice then, the second time before all others.
 #[test]
-fn each_is_a_member_once_although_the_window_has_been_full() {
+fn each_message_is_a_member_once_although_the_window_was_full() {
     let mut server = Config::default();
     server.window = 64;
     server.datagram_limit = 1_472;

@@ -79,7 +79,7 @@ fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
 }
 
 #[test]
-fn an_answer_that_it_may_get_costs_none() {
+fn an_answer_that_an_address_may_get_costs_no_cookie() {
     let mut world = world_with_a_long_answer(3_000);
     world.connect(0, 1).unwrap();
     assert_eq!(world.nodes[1].endpoint.statistics().cookies_sent, 0);
@@ -106,7 +106,7 @@ fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
 /// Flight 1 was repeated before its cookie came, and is answered by another one a second later.
 // SMT [6.4-3]
 #[test]
-fn a_newer_cookie_is_as_good_as_the_one_that_began() {
+fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -129,7 +129,7 @@ fn a_newer_cookie_is_as_good_as_the_one_that_began() {
 /// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3 is dropped.
 // SMT [6.4-4]
 #[test]
-fn but_no_cookie_or_a_forged_one_is_not() {
+fn a_missing_or_forged_cookie_spoils_no_attempt() {
     for cookie in [&b""[..], b"a forged cookie of 24 byt"] {
         let mut config = server();
         config.accepts_without_cookie = 0;

@@ -172,7 +172,7 @@ fn every_datagram_of_a_clients_handshake_is_padded() {
 }
 
 #[test]
-fn under_load_a_client_must_show_a_cookie() {
+fn a_client_must_show_a_cookie_under_load() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -338,7 +338,7 @@ fn refusals_with_damage_between_them_are_not_added_up() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_client_without_any_answer_gives_up() {
     let mut world = World::pair(Config::default(), server());
     world.rule = Box::new(|_, _| Verdict::Drop);
     let error = world.connect(0, 1).unwrap_err();
@@ -347,7 +347,7 @@ fn nobody_there() {
 
 /// What comes is of another protocol, or what was sent to it.
 #[test]
-fn somebody_else_there() {
+fn a_client_that_another_protocol_answers_gives_up() {
     for answer in [Some(b"HTTP/1.1 400 Bad Request".to_vec()), None] {
         let mut world = World::pair(Config::default(), server());
         world.is_recording = true;
@@ -372,7 +372,7 @@ fn somebody_else_there() {
 
 /// The second of two connects to one address begins when what is no answer has come.
 #[test]
-fn what_came_before_a_connect_says_nothing_of_its_server() {
+fn packets_before_a_connect_say_nothing_of_its_server() {
     let mut world = World::pair(Config::default(), server());
     world.rule = Box::new(|_, _| Verdict::Drop);
     let first = world.begin_connect(0, 1);
@@ -401,7 +401,7 @@ fn what_came_before_a_connect_says_nothing_of_its_server() {
 
 /// Whoever is there, an SMT server that answers besides is believed.
 #[test]
-fn what_is_no_answer_delays_none() {
+fn a_packet_that_is_no_answer_delays_no_answer() {
     let mut world = World::pair(Config::default(), server());
     let began = world.now;
     world.begin_connect(0, 1);
@@ -421,7 +421,7 @@ fn what_is_no_answer_delays_none() {
 }
 
 #[test]
-fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
+fn a_report_that_no_socket_listens_is_believed_after_a_repetition() {
     let mut world = World::pair(Config::default(), server());
     let remote = world.nodes[1].address;
     let flights = Rc::new(Cell::new(0));
@@ -449,7 +449,7 @@ fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
 }
 
 #[test]
-fn a_report_about_what_was_sent_before_spoils_no_connect() {
+fn a_report_about_earlier_packets_spoils_no_connect() {
     let mut world = World::pair(Config::default(), server());
     let (now, remote) = (world.now, world.nodes[1].address);
     world.begin_connect(0, 1);
@@ -725,7 +725,7 @@ fn one_validated_address_does_not_keep_all_others_out() {
 
 /// One after the other each takes as many places as it gets: half of those that are left, and eleven networks take all.
 #[test]
-fn nor_do_a_dozen_of_them() {
+fn a_dozen_validated_addresses_do_not_keep_all_others_out() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -736,7 +736,7 @@ fn nor_do_a_dozen_of_them() {
 
 /// The attacker is a neighbour: no other network has more, so addresses have their share, too.
 #[test]
-fn nor_does_an_address_keep_out_its_own_network() {
+fn an_address_does_not_keep_out_its_own_network() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);

@@ -24,7 +24,7 @@ fn silence(world: &mut World, node: usize) {
 
 /// What the server sends in ten minutes to a client that died when its calls had been answered.
 #[test]
-fn a_dead_client() {
+fn a_dead_client_is_asked_a_bounded_number_of_times() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..100 {
@@ -62,7 +62,7 @@ fn a_dead_client() {
 
 /// A client that dies in the middle of a long reply, and one in the middle of a long request.
 #[test]
-fn a_client_that_dies_in_the_middle() {
+fn a_client_that_dies_in_the_middle_is_asked_a_bounded_number_of_times() {
     for is_reply in [true, false] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         if is_reply {
@@ -138,7 +138,7 @@ fn a_peer_is_not_declared_dead_before_it_was_asked_often() {
 }
 
 #[test]
-fn a_server_that_works_for_long_does_not() {
+fn a_server_that_works_for_long_does_not_end_the_session() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 100));
@@ -155,7 +155,7 @@ fn a_server_that_works_for_long_does_not() {
 /// The hint of an ICMP message, forged, while packets are lost.
 // SMT [9.9-8]
 #[test]
-fn a_hint_that_it_is_unreachable_only_makes_it_asked() {
+fn a_hint_that_a_peer_is_unreachable_only_causes_a_question() {
     let (mut world, session, at_server) = World::connected();
     world.nodes[0].application = Box::new(|_| Answer::Hold);
     world.call(1, at_server, body(1, 10));

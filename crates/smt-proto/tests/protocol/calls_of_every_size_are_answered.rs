@@ -36,7 +36,7 @@ const SIZES: [usize; 27] = [
 ];
 
 #[test]
-fn from_client_to_server_and_back() {
+fn calls_from_client_to_server_are_answered() {
     let (mut world, session, _) = World::connected();
     for size in SIZES {
         let request = body(1, size);
@@ -47,7 +47,7 @@ fn from_client_to_server_and_back() {
 }
 
 #[test]
-fn from_server_to_client_and_back() {
+fn calls_from_server_to_client_are_answered() {
     let (mut world, _, session) = World::connected();
     for size in SIZES {
         let request = body(2, size);

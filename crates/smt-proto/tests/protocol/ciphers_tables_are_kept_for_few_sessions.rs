@@ -109,7 +109,7 @@ fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
 }
 
 #[test]
-fn as_many_as_it_is_told() {
+fn tables_are_kept_for_as_many_sessions_as_configured() {
     const CLIENTS: usize = 12;
     const ROUNDS: usize = 3;
     let kept_and_made = |cipher_cache_sessions| {
@@ -134,7 +134,7 @@ fn as_many_as_it_is_told() {
 }
 
 #[test]
-fn who_rests_or_has_ended_makes_room() {
+fn a_session_that_hibernates_or_has_ended_makes_room() {
     assert_eq!(made_after(|_, _| {}), 4 * 2);
     let rests = made_after(|world, _| world.run_for(ms(3_000)));
     assert_eq!(rests, 3 * 2);

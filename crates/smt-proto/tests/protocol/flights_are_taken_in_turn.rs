@@ -50,7 +50,7 @@ fn out_of_turn(datagram: &Datagram, flight: u8) -> Datagram {
 
 /// Before each packet of either side comes a whole flight that is not awaited.
 #[test]
-fn one_that_is_not_awaited_is_dropped_by_either_side() {
+fn a_flight_that_is_not_awaited_is_dropped_by_either_side() {
     for flight in 1..=7 {
         let mut world = World::pair(Config::default(), server());
         world.rule = Box::new(move |datagram, injected| {

@@ -117,7 +117,7 @@ fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
 }
 
 #[test]
-fn when_it_is_full_messages_wait_and_arrive_in_the_end() {
+fn messages_wait_while_memory_is_full_and_arrive_in_the_end() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -209,7 +209,7 @@ fn fill_with_untaken(world: &mut World, bytes: usize) {
 }
 
 #[test]
-fn whole_messages_that_nobody_takes_keep_others_out() {
+fn whole_messages_that_are_not_taken_keep_others_out() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -269,7 +269,7 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
 
 /// No peer gets more promises than are left for others.
 #[test]
-fn nor_long_ones() {
+fn a_peer_that_finishes_nothing_does_not_keep_long_messages_of_others_out() {
     let (mut world, other) = beside_an_idler(40);
     let refused = world.nodes[1].endpoint.statistics().memory_refusals;
     assert!(refused > 0, "one peer did not take all it could get");
@@ -306,7 +306,7 @@ fn a_peer_that_withholds_the_end_of_each_message_has_one_beyond_the_bound() {
 
 /// What a message was promised is given back however it ends, and the peer may begin others.
 #[test]
-fn what_was_promised_is_given_back() {
+fn promised_memory_is_given_back() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -332,7 +332,7 @@ fn what_was_promised_is_given_back() {
 
 /// In a bundle as alone.
 #[test]
-fn and_one_way_messages_that_come_together() {
+fn one_way_messages_that_come_together_are_bounded() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -355,7 +355,7 @@ fn and_one_way_messages_that_come_together() {
 
 /// Nobody may ever take a message of this node: what is beyond a bound of its own is not marked, and comes again.
 #[test]
-fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
+fn messages_that_no_application_takes_are_bounded_by_less_than_all_memory() {
     for (length, waiting) in [(100, 64_950), (30_000, 40_000), (200_000, 0)] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         let server = &mut world.nodes[1].endpoint;
@@ -375,7 +375,7 @@ fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
 }
 
 #[test]
-fn replies_arrive_although_nobody_may_ever_take_a_message() {
+fn replies_arrive_although_no_application_may_ever_take_a_message() {
     let (mut world, _, session) = World::connected_with(ethernet(), ethernet());
     world.nodes[0].application = replies_of_asked_length();
     world.nodes[1].endpoint.set_untaken_max(0);
@@ -385,7 +385,7 @@ fn replies_arrive_although_nobody_may_ever_take_a_message() {
 }
 
 #[test]
-fn replies_arrive_although_nobody_takes_messages() {
+fn replies_arrive_although_the_application_takes_no_messages() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, _, session) = World::connected_with(ethernet(), server);
@@ -398,7 +398,7 @@ fn replies_arrive_although_nobody_takes_messages() {
 
 /// Who acknowledges nothing gets no more replies.
 #[test]
-fn replies_that_nobody_acknowledges_are_bounded() {
+fn replies_that_are_not_acknowledged_are_bounded() {
     let mut server = ethernet();
     server.memory_max = 4 * 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);

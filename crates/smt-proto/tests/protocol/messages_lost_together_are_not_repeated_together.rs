@@ -25,7 +25,7 @@ fn moments(world: &mut World, asked: PacketType, time: RangeInclusive<u64>) -> B
 }
 
 #[test]
-fn one_way_messages() {
+fn one_way_messages_lost_together_are_not_repeated_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.rule = Box::new(|_, _| Verdict::Drop);
     for (client, session) in sessions.into_iter().enumerate() {
@@ -36,7 +36,7 @@ fn one_way_messages() {
 }
 
 #[test]
-fn calls_to_hosts_whose_replies_never_take_so_long() {
+fn calls_lost_together_to_fast_hosts_are_not_repeated_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.rule = Box::new(|_, _| Verdict::Drop);
     for (client, session) in sessions.into_iter().enumerate() {
@@ -48,7 +48,7 @@ fn calls_to_hosts_whose_replies_never_take_so_long() {
 
 /// And a server that is to keep many replies asks one session after the other.
 #[test]
-fn replies_that_nobody_acknowledges() {
+fn unacknowledged_replies_are_not_asked_about_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.nodes[0].application = replies_of_asked_length();
     for (client, session) in sessions.into_iter().enumerate() {

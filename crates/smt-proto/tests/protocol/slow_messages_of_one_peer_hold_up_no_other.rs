@@ -47,7 +47,7 @@ fn upload_beside(messages: usize, bytes_per_milli: u64) -> Duration {
 }
 
 #[test]
-fn an_upload_gets_on_beside_them() {
+fn an_upload_gets_on_beside_slow_messages() {
     let alone = upload_beside(0, 1);
     for (messages, bytes_per_milli) in [
         (1, 50),
@@ -96,7 +96,7 @@ fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
 
 /// Twelve messages that come slowly have fewer bytes left than the oldest, all the time.
 #[test]
-fn the_oldest_is_not_starved_although_all_come_slowly() {
+fn the_oldest_message_is_not_starved_although_all_come_slowly() {
     let (mut world, sessions) = World::star(5);
     world.rate = 0;
     world.rule = Box::new(slowly(2_000, |node| node > 0));

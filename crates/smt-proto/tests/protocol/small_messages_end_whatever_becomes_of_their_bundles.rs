@@ -221,7 +221,7 @@ fn case(seed: u64) -> (u64, u64) {
 }
 
 #[test]
-fn in_some_hundred_random_cases() {
+fn small_messages_end_in_some_hundred_random_cases() {
     let mut random = Random::from_env();
     let mut sums = (0, 0);
     for number in 0..CASES {

@@ -53,7 +53,7 @@ fn cut_first(world: &mut World, fits: impl Fn(&Datagram, &Data<'_>) -> bool + 's
 
 // SMT [9.10-9]
 #[test]
-fn packets_of_a_message_that_has_begun() {
+fn trimmed_packets_of_a_message_that_has_begun_are_asked_for() {
     for size in [3_000, 50_000, 400_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |_, data| {
@@ -66,7 +66,7 @@ fn packets_of_a_message_that_has_begun() {
 
 // SMT [9.10-12]
 #[test]
-fn record_0_of_a_request_that_nobody_has_seen() {
+fn trimmed_record_0_of_an_unseen_request_is_asked_for() {
     for size in [10, 1_000, 1_300, 3_000, 50_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |datagram, data| {
@@ -79,7 +79,7 @@ fn record_0_of_a_request_that_nobody_has_seen() {
 }
 
 #[test]
-fn record_0_of_a_reply() {
+fn trimmed_record_0_of_a_reply_is_asked_for() {
     let (mut world, session, _) = pulling();
     world.nodes[1].application = replies_of_asked_length();
     cut_first(&mut world, |datagram, data| {
@@ -91,7 +91,7 @@ fn record_0_of_a_reply() {
 }
 
 #[test]
-fn everything_that_is_sent_for_the_first_time() {
+fn every_first_transmission_that_is_trimmed_is_asked_for() {
     for size in [10, 3_000, 200_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |_, _| true);
@@ -103,7 +103,7 @@ fn everything_that_is_sent_for_the_first_time() {
 /// What is cut again is asked for again, three times in all; then timers ask.
 // SMT [9.10-11]
 #[test]
-fn answers_that_are_cut_too() {
+fn answers_that_are_trimmed_too_are_asked_for() {
     for (cut, by_timer) in [(2, false), (3, true)] {
         let (mut world, session, _) = pulling();
         let mut left = 1 + cut;
@@ -126,7 +126,7 @@ fn answers_that_are_cut_too() {
 
 // SMT [9.10-8]
 #[test]
-fn not_under_a_policy_that_does_not_pull() {
+fn trimmed_packets_are_not_asked_for_under_a_policy_that_does_not_pull() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.is_recording = true;
     cut_first(&mut world, |_, data| data.header.offset > 0);
@@ -173,7 +173,7 @@ fn questions(world: &World, node: usize) -> Vec<Resend> {
 }
 
 #[test]
-fn but_forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
+fn forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000);
     world.is_recording = true;
@@ -205,7 +205,7 @@ fn but_forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
 }
 
 #[test]
-fn but_not_what_contradicts_record_0_or_goes_beyond_what_may_be_sent() {
+fn a_header_against_record_0_or_beyond_the_granted_bytes_is_not_asked_for() {
     let (mut world, session, _) = pulling();
     // Of a message that has begun only record 0 arrives.
     world.rule = Box::new(|datagram, _| match datagram.data() {
@@ -251,7 +251,7 @@ fn but_not_what_contradicts_record_0_or_goes_beyond_what_may_be_sent() {
 }
 
 #[test]
-fn but_not_of_another_session_version_or_type_nor_garbage() {
+fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000).trimmed();
     world.is_recording = true;
@@ -302,7 +302,7 @@ fn but_not_of_another_session_version_or_type_nor_garbage() {
 /// Headers of everything that is on its way, many times: what is not there yet is asked for three times at most.
 // SMT [9.10-11]
 #[test]
-fn but_no_flood_of_headers_multiplies_the_traffic() {
+fn a_flood_of_headers_does_not_multiply_the_traffic() {
     let send = |is_flooded: bool| {
         let (mut world, session, _) = pulling();
         world.rate = 1_250;
@@ -350,7 +350,7 @@ fn session_of(world: &World) -> SessionIndex {
 /// is full.
 // SMT [9.10-18]
 #[test]
-fn and_who_asks_for_record_0_has_not_seen_it() {
+fn a_peer_that_asks_for_record_0_has_not_seen_it() {
     let mut server = ethernet();
     server.window = 64;
     let (mut world, session, at_server) = World::connected_with(ethernet(), server);
@@ -400,7 +400,7 @@ fn and_who_asks_for_record_0_has_not_seen_it() {
 /// questions about it break one.
 // SMT [9.10-19]
 #[test]
-fn and_asking_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
+fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     let (mut world, session, _) = pulling();
     let mut rogue = Rogue::server(session);
     let mut violations = |offset| {
@@ -418,7 +418,7 @@ fn and_asking_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
 
 /// A slow pace: record after record takes longer than the resend interval, and nobody asks out of turn.
 #[test]
-fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
+fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let (mut world, session, _) = pulling();
     let policy = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_grant_policy(Box::new(policy));
@@ -436,7 +436,7 @@ fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
 }
 
 #[test]
-fn and_another_policy_leaves_to_timers_what_waits() {
+fn another_policy_leaves_waiting_questions_to_timers() {
     let (mut world, session, _) = pulling();
     let slow = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_grant_policy(Box::new(slow));
@@ -454,7 +454,7 @@ fn and_another_policy_leaves_to_timers_what_waits() {
 
 /// A switch of eight packets, ten senders, first windows of 60 KB: nothing waits for a timer.
 #[test]
-fn and_incast_needs_no_timer() {
+fn incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {
         let (mut world, sessions) = World::star(10);
         let policy = Pull::new(9_500_000_000, 20_000).in_order(order);
@@ -478,7 +478,7 @@ fn and_incast_needs_no_timer() {
 }
 
 #[test]
-fn and_ids_that_were_asked_about_and_never_come_are_forgotten() {
+fn ids_that_were_asked_about_and_never_come_are_forgotten() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000);
     world.run_for(ms(10_000));

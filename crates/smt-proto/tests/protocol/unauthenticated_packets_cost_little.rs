@@ -66,7 +66,7 @@ fn a_reset_is_compared_with_few_sessions() {
 
 // SMT [12.2-5]
 #[test]
-fn nothing_behind_a_version_answer_is_looked_at() {
+fn bytes_behind_a_version_answer_are_not_looked_at() {
     let (mut world, session, _) = World::connected();
     let answer = VersionAnswer { versions: &[7] };
     let mut version = vec![0; answer.packet_len()];

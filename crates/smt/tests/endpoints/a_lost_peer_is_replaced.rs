@@ -144,7 +144,7 @@ fn switching_forwarder(
 }
 
 #[test]
-fn with_a_state_file_the_loss_is_told_at_once() {
+fn a_loss_is_told_at_once_with_a_state_file() {
     let mortal = Mortal::new(Some("told"));
     let (end, took) = end_of_call_over_restart(&mortal);
     assert_eq!(end, SessionEnd::Reset);
@@ -153,7 +153,7 @@ fn with_a_state_file_the_loss_is_told_at_once() {
 
 /// Whatever shard of the next run the old session's packets reach.
 #[test]
-fn with_shards_it_is_told_at_once_too() {
+fn a_loss_is_told_at_once_by_any_shard() {
     let mut mortal = Mortal::new(Some("sharded"));
     mortal.shards = 4;
     let (end, took) = end_of_call_over_restart(&mortal);
@@ -162,7 +162,7 @@ fn with_shards_it_is_told_at_once_too() {
 }
 
 #[test]
-fn without_a_state_file_it_is_found_by_silence() {
+fn a_loss_is_found_by_silence_without_a_state_file() {
     let mortal = Mortal::new(None);
     let (end, took) = end_of_call_over_restart(&mortal);
     assert!(matches!(end, SessionEnd::Silent(_)), "{end}");
@@ -197,7 +197,7 @@ fn call_again(client: &blocking::Client) -> smt::Bytes {
 }
 
 #[test]
-fn with_tokio_too() {
+fn a_lost_peer_is_replaced_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

@@ -27,7 +27,7 @@ fn assert_shut_down<T: std::fmt::Debug>(outcome: Result<T, Error>) {
 }
 
 #[test]
-fn of_a_server_whose_threads_wait_for_requests() {
+fn the_end_of_a_server_whose_threads_wait_for_requests_frees_the_address() {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
     let client = connect(&credentials, server.local_address());
@@ -41,7 +41,7 @@ fn of_a_server_whose_threads_wait_for_requests() {
 }
 
 #[test]
-fn of_shards_when_the_last_has_ended() {
+fn the_end_of_the_last_shard_frees_the_address() {
     let credentials = Credentials::new();
     let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 4);
     let shards = shards.unwrap();
@@ -51,7 +51,7 @@ fn of_shards_when_the_last_has_ended() {
 }
 
 #[test]
-fn of_shards_that_share_a_socket() {
+fn the_end_of_shards_that_share_a_socket_frees_the_address() {
     let credentials = Credentials::new();
     let options = smt::UdpOptions::new().shard_selector(false);
     let builder = credentials.server().udp(options);
@@ -77,17 +77,17 @@ async fn of_tasks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_tasks_on_several_threads() {
+async fn the_end_of_tasks_on_several_threads_frees_the_address() {
     of_tasks().await;
 }
 
 #[tokio::test]
-async fn of_tasks_on_one_thread() {
+async fn the_end_of_tasks_on_one_thread_frees_the_address() {
     of_tasks().await;
 }
 
 #[test]
-fn of_an_endpoint_whose_runtime_has_ended() {
+fn the_end_of_an_endpoint_whose_runtime_has_ended_frees_the_address() {
     let credentials = Credentials::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let binding = credentials.server().bind("127.0.0.1:0");
@@ -111,7 +111,7 @@ fn handles_of_a_server_say_that_it_was_shut_down() {
 }
 
 #[test]
-fn handles_of_a_client_that_is_closed_too() {
+fn handles_of_a_client_say_that_it_was_closed() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client: blocking::Client = connect(&credentials, server.local_address());
@@ -133,7 +133,7 @@ fn handles_of_a_client_that_is_closed_too() {
 }
 
 #[test]
-fn and_of_one_of_tasks() {
+fn handles_of_a_client_of_tasks_say_that_it_was_closed() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = echo_server(&credentials);
@@ -150,7 +150,7 @@ fn and_of_one_of_tasks() {
 
 /// Its old handle is alive.
 #[test]
-fn its_successor_takes_over_at_once() {
+fn a_successor_takes_over_the_address_at_once() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

@@ -67,7 +67,7 @@ fn builders() -> (Builder, Builder) {
 }
 
 #[test]
-fn in_memory() {
+fn losses_are_repaired_in_memory() {
     let seed = seed();
     let faulty = |carrier: MemoryCarrier, seed: u64| {
         let mut random = Random::new(seed);
@@ -91,7 +91,7 @@ fn in_memory() {
 }
 
 #[test]
-fn over_sockets() {
+fn losses_are_repaired_over_sockets() {
     let seed = seed();
     let (server, client) = builders();
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
@@ -102,7 +102,7 @@ fn over_sockets() {
 }
 
 #[test]
-fn over_sockets_with_small_datagrams() {
+fn losses_are_repaired_over_sockets_with_small_datagrams() {
     let seed = seed();
     let (server, client) = builders();
     let small = |builder: Builder| builder.configure(|config| config.datagram_limit = 1_400);

@@ -11,7 +11,7 @@ use crate::support::{Credentials, connect, echo, eventually};
 const MIB: usize = 1 << 20;
 
 #[test]
-fn they_count_until_they_are_accepted() {
+fn messages_count_until_they_are_accepted() {
     let credentials = Credentials::new();
     let server = credentials
         .server()

@@ -94,7 +94,7 @@ impl Pair {
 
 /// Commands gather while events are drained. If they never are, the descriptor soon says that there is something to do.
 #[test]
-fn what_gathers_makes_the_descriptor_readable() {
+fn gathered_commands_make_the_descriptor_readable() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.call(session, "request", None).unwrap();
@@ -207,7 +207,7 @@ fn requests_are_answered_refused_dropped_and_cancelled() {
 }
 
 #[test]
-fn one_way_messages_and_calls_back() {
+fn one_way_messages_and_calls_back_arrive() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.send(session, "news").unwrap();
@@ -348,7 +348,7 @@ fn an_idle_descriptor_is_quiet() {
 }
 
 #[test]
-fn what_a_command_tells_makes_the_descriptor_readable() {
+fn an_event_of_a_command_makes_the_descriptor_readable() {
     let mut pair = Pair::new();
     let session = pair.connect();
     let rpc = pair.client.call(session, "never answered", None).unwrap();

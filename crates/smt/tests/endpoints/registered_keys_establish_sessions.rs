@@ -104,7 +104,7 @@ fn another_secret_under_the_same_name_establishes_nothing_and_says_what_to_compa
 }
 
 #[test]
-fn from_the_keys_of_a_tls_session() {
+fn keys_of_a_tls_session_establish_sessions() {
     let key = |ends| {
         let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
         RegisteredKey::from_tls_keys(

@@ -84,7 +84,7 @@ fn each_shard_of_a_client_has_a_shard_of_the_server_and_every_call_runs_once() {
 }
 
 #[test]
-fn where_the_kernel_sorts_no_datagram_goes_astray() {
+fn no_datagram_goes_astray_where_the_kernel_sorts() {
     let credentials = Credentials::new();
     let server = Numbering::new(credentials.server());
     let client = credentials.client();
@@ -237,7 +237,7 @@ fn polled_clients_have_shards_too() {
 }
 
 #[test]
-fn with_tokio_too() {
+fn shards_work_side_by_side_with_tokio() {
     on_every_runtime(async || {
         for udp in ways() {
             let credentials = Credentials::new();

@@ -26,7 +26,7 @@ fn callers(client: &Client) -> JoinSet<()> {
 }
 
 #[tokio::test]
-async fn on_one_thread_both_sides_send_bundles() {
+async fn both_sides_send_bundles_on_one_thread() {
     let credentials = Credentials::new();
     let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
     let address = server.local_address();
