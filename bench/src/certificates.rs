@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ephemeral certificates: an authority and a server's leaf, both P-256, in files that all peers read.
+//! Ephemeral certificates: an authority and a server's leaf, both P-256, in files that all peers
+//! read.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;

@@ -33,7 +33,7 @@ pub(crate) fn html(results: &Results) -> String {
     )
 }
 
-/// So that text is text.
+/// Escapes `text` for HTML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -123,7 +123,8 @@ fn bar_plot(results: &Results, place: &str, view: &View, label: &str) -> String 
     )
 }
 
-/// Hues around the circle, in two lightnesses so that neighbours differ for those who do not see hues.
+/// Hues around the circle, in two lightnesses so that neighbours differ for those who do not see
+/// hues.
 fn color(number: usize, count: usize) -> String {
     let lightness = if number.is_multiple_of(2) { 45 } else { 62 };
     format!("hsl({} 65% {lightness}%)", number * 360 / count.max(1))

@@ -93,7 +93,7 @@ impl CertificateAuthority {
         &self.certificate_pem
     }
 
-    /// The authority's private key in PEM (PKCS#8). Who has it can be anyone.
+    /// The authority's private key in PEM (PKCS#8). Its owner can take any identity.
     pub fn key_pem(&self) -> Zeroizing<String> {
         Zeroizing::new(self.key.serialize_pem())
     }

@@ -65,7 +65,7 @@ impl EphemeralCa {
     /// Trust in this authority, for the peers of what it issues.
     ///
     /// # Errors
-    /// None in practice: the certificate was made here.
+    /// The certificate was made here, hence there are none in practice.
     pub fn trust(&self) -> Result<Trust, MakeCertificateError> {
         Ok(Trust::roots_from_pem(
             self.authority.certificate_pem().as_bytes(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a leaf certificate is to say: names, purpose, validity, kind of its key.
+//! The plan of a leaf certificate: names, purpose, validity, kind of its key.
 //!
 //! Not here: signing (see `authority.rs`).
 
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::error::MakeCertificateError;
 use crate::limits::{CERTIFICATE_BACKDATE_S, CERTIFICATE_DAYS_MAX};
 
-/// What a leaf certificate is to say.
+/// The content of a leaf certificate that is to be made.
 #[derive(Clone, Debug)]
 pub struct CertificatePlan {
     /// Subject, for people; peers compare `names`.
@@ -53,7 +53,7 @@ impl CertificatePlan {
     /// A client's certificate of this subject, for [`DAYS_DEFAULT`] days, with a P-256 key.
     ///
     /// # Errors
-    /// None for [`DAYS_DEFAULT`]; the system's clock must be sane.
+    /// [`DAYS_DEFAULT`] days give no error while the system's clock is sane.
     pub fn client(common_name: &str) -> Result<Self, MakeCertificateError> {
         Ok(Self {
             common_name: common_name.to_owned(),
@@ -110,7 +110,7 @@ impl SubjectName {
     }
 }
 
-/// What a certificate may be used for (its extended key usages).
+/// The permitted uses of a certificate (its extended key usages).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
     /// Making calls only.
@@ -204,7 +204,7 @@ impl Validity {
         unix_s(self.not_after)
     }
 
-    /// What rcgen is told of it.
+    /// The plan as parameters of rcgen.
     pub(crate) fn params(self) -> CertificateParams {
         let mut params = CertificateParams::default();
         params.not_before = self.not_before.into();

@@ -110,7 +110,7 @@ impl Axis {
     }
 }
 
-/// What stands at a tick of a logarithmic axis, which is a round number.
+/// The label at a tick of a logarithmic axis, which is a round number.
 fn tick_name(value: f64) -> String {
     match value {
         1e6.. => format!("{}M", value / 1e6),

@@ -17,7 +17,7 @@ pub struct Page {
 /// A picture of a [`Page`].
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What stands above it, if anything.
+    /// The caption above the figure, if there is one.
     pub caption: Option<String>,
     /// A [`Plot`](crate::Plot) or [`Bars`](crate::Bars) as SVG.
     pub svg: String,

@@ -8,7 +8,7 @@ use crate::svg::Svg;
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows, for readers who cannot see it.
+    /// A description of the plot, for readers who cannot see it.
     pub title: String,
     /// From left to right.
     pub x: Axis,
@@ -21,7 +21,7 @@ pub struct Plot {
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it stands for, in few letters.
+    /// The name of the line, in few letters.
     pub name: String,
     /// Which of the page's colours it has.
     pub color: usize,
@@ -101,7 +101,7 @@ fn draw_name_beside(place: usize, line: &Line, svg: &mut Svg) {
     svg.text((left + 18.0, y + 4.0), "start", &line.name);
 }
 
-/// Of a plot without names at its right.
+/// Width of a plot without names at its right.
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
 /// Where the axes begin, and where they end.

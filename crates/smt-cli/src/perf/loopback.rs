@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /// The server name in the ephemeral certificate.
-
 use std::ffi::OsString;
 use std::path::Path;
 

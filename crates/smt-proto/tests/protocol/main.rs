@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the protocol core does, one behaviour per file, with virtual time and a network that obeys rules.
+//! Behaviours of the protocol core, one per file, with virtual time and a network that obeys rules.
 //!
 //! One binary, so that it is linked once. Random tests print their seed; `SMT_SEED=` repeats it.
 #![cfg(test)]

@@ -27,7 +27,7 @@ struct Message {
 
 /// What was begun, and how it ended.
 #[derive(Default)]
-struct Books {
+struct Ledger {
     waiting: BTreeMap<(usize, RpcId), Message>,
     /// By body, which no other message has: how often it may have been delivered, at least and at most.
     ends: BTreeMap<Bytes, std::ops::RangeInclusive<usize>>,
@@ -78,7 +78,7 @@ fn world(random: &mut Random) -> (World, [SessionIndex; 2]) {
     (world, [client, server])
 }
 
-impl Books {
+impl Ledger {
     /// Begins what the window lets begin of a burst.
     fn burst(&mut self, world: &mut World, ends: [SessionIndex; 2], random: &mut Random) {
         let node = random.below(2);
@@ -190,34 +190,34 @@ impl Books {
 fn case(seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
     let (mut world, ends) = world(&mut random);
-    let mut books = Books::default();
+    let mut ledger = Ledger::default();
     let mut held = [0; 2];
     for _ in 0..30 {
-        books.burst(&mut world, ends, &mut random);
+        ledger.burst(&mut world, ends, &mut random);
         if random.percent(50) {
-            books.burst(&mut world, ends, &mut random);
+            ledger.burst(&mut world, ends, &mut random);
         }
         // Some are given up before anything has left.
         if random.percent(30) {
-            books.give_up_some(&mut world, &mut random);
+            ledger.give_up_some(&mut world, &mut random);
         }
         world.run_for(us(random.below(8_000) as u64));
-        books.take_events(&mut world);
-        books.give_up_some(&mut world, &mut random);
+        ledger.take_events(&mut world);
+        ledger.give_up_some(&mut world, &mut random);
         if random.percent(30) {
-            Books::answer_held(&mut world, &mut held);
+            Ledger::answer_held(&mut world, &mut held);
         }
     }
     let end = world.now + Duration::from_secs(60);
-    while !books.waiting.is_empty() {
-        Books::answer_held(&mut world, &mut held);
-        assert!(world.now < end, "{} never end", books.waiting.len());
+    while !ledger.waiting.is_empty() {
+        Ledger::answer_held(&mut world, &mut held);
+        assert!(world.now < end, "{} never end", ledger.waiting.len());
         world.run_for(ms(5));
-        books.take_events(&mut world);
+        ledger.take_events(&mut world);
     }
     world.run_for(Duration::from_secs(20));
-    books.check(&world, ends);
-    (books.bundles, books.updates)
+    ledger.check(&world, ends);
+    (ledger.bundles, ledger.updates)
 }
 
 #[test]
