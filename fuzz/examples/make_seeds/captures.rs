@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use smt_record::{KeyLog, KeyLogEntry};
-use smt_sim::swarm::{self, Case, Observers};
 use smt_sim::net::{Capture, CaptureTap, HostId, View};
+use smt_sim::swarm::{self, Case, Observers};
 
 /// Each as pcap with and without keys, and as pcapng with them.
 pub(crate) fn captures() -> Vec<Vec<u8>> {
