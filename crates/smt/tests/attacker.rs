@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An attacker on the path: sees every datagram, and changes, drops, repeats, reorders, truncates, reflects and
-//! forges as it likes, while RPCs run.
+//! An attacker on the path: sees every datagram, and changes, drops, repeats, reorders, truncates,
+//! reflects and forges as it likes, while RPCs run.
 //!
 //! 1. A first phase attacks for a number of datagrams; then the attacker relents.
-//! 2. Every call must complete, each executed once, each with its own bytes; no session may end. A one-way message
-//!    may end as "may have been delivered", and is delivered once all the same.
+//! 2. Every call must complete, each executed once, each with its own bytes; no session may end. A
+//!    one-way message may end as "may have been delivered", and is delivered once all the same.
 //! 3. What was done is counted and printed. `SMT_SEED` repeats the attacker's choices.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -44,8 +44,8 @@ impl Executions {
         self.counted.notify_all();
     }
 
-    /// The counts, once so many messages have run or a minute is over: the sender of a one-way message learns that the
-    /// endpoint has it, which may be before the application does.
+    /// The counts, once so many messages have run or a minute is over: the sender of a one-way
+    /// message learns that the endpoint has it, which may be before the application does.
     fn of(&self, messages: u64) -> HashMap<u64, u32> {
         let counts = self.counts.lock().unwrap();
         let are_missing = |counts: &mut HashMap<u64, u32>| (counts.len() as u64) < messages;
@@ -71,7 +71,8 @@ fn counting_server(builder: Builder) -> (blocking::Server, Arc<Executions>) {
     (server, executions)
 }
 
-/// Runs RPCs and one-way messages through the attacker, both while it attacks and after it has relented.
+/// Runs RPCs and one-way messages through the attacker, both while it attacks and after it has
+/// relented.
 fn run(change: impl Fn(Builder) -> Builder) {
     let (seed, credentials) = (seed(), Credentials::new());
     let (server, executions) = counting_server(patient(change(credentials.server())));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rule 5: what waits for the application is counted by its length, so it holds no more than that. A short body is a part
-//! of a bundle or of a block that others share: the peer decides what they are, and whether they are taken at all.
+//! Rule 5: what waits for the application is counted by its length, so it holds no more than that.
+//! A short body is a part of a bundle or of a block that others share: the peer decides what they
+//! are, and whether they are taken at all.
 
 use bytes::Bytes;
 use smt_proto::Config;
@@ -25,8 +26,8 @@ fn member(id: MessageId, text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the bodies of two messages, and of a bundle of two, stand where they came in, one behind the other, when so many
-/// bytes wait.
+/// Whether the bodies of two messages, and of a bundle of two, stand where they came in, one behind
+/// the other, when so many bytes wait.
 fn share_memory(untaken: usize) -> [bool; 2] {
     let mut server = Config::default();
     server.memory_max = 1 << 20;

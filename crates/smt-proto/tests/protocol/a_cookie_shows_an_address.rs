@@ -60,7 +60,8 @@ fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
 }
 
-/// A certificate chain may be longer than three times what the client has sent: nothing is waited for.
+/// A certificate chain may be longer than three times what the client has sent: nothing is waited
+/// for.
 // SMT [6.2-17], [6.2-19]
 #[test]
 fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
@@ -126,7 +127,8 @@ fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
 }
 
-/// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3 is dropped.
+/// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3
+/// is dropped.
 // SMT [6.4-4]
 #[test]
 fn a_missing_or_forged_cookie_spoils_no_attempt() {
@@ -160,7 +162,8 @@ fn a_missing_or_forged_cookie_spoils_no_attempt() {
     }
 }
 
-/// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the first.
+/// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the
+/// first.
 // SMT [6.4-4]
 #[test]
 fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
@@ -237,7 +240,8 @@ fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
 }
 
-/// TLS may have signed before it met what was wrong: the same datagram again does not make it sign again and again.
+/// TLS may have signed before it met what was wrong: the same datagram again does not make it sign
+/// again and again.
 // SMT [6.2-16]
 #[test]
 fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
@@ -278,7 +282,8 @@ fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
     assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 1);
 }
 
-/// Some lengths leave nothing of what an address may get: there the COOKIE answers between the flights are too much.
+/// Some lengths leave nothing of what an address may get: there the COOKIE answers between the
+/// flights are too much.
 // SMT [6.2-17]
 #[test]
 fn cookies_count_as_what_an_address_gets_before_it_is_validated() {

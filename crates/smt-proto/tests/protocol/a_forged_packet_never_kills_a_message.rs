@@ -59,7 +59,8 @@ fn with_epoch(datagram: &Datagram, epoch: u8) -> Vec<u8> {
     bytes
 }
 
-/// A request and its reply of this size, while a rule treats each DATA packet; then once more without.
+/// A request and its reply of this size, while a rule treats each DATA packet; then once more
+/// without.
 fn survives(
     name: &str,
     size: usize,
@@ -120,8 +121,8 @@ fn a_forged_packet_instead_of_each_first_transmission_kills_no_message() {
     }
 }
 
-/// What lies across two genuine packets spoils both; who does that for ever denies service as well as who
-/// drops everything. But when it stops, the message arrives.
+/// What lies across two genuine packets spoils both; who does that for ever denies service as well
+/// as who drops everything. But when it stops, the message arrives.
 #[test]
 fn a_forged_packet_across_two_genuine_ones_kills_no_message() {
     for size in SIZES {
@@ -136,7 +137,8 @@ fn a_forged_packet_across_two_genuine_ones_kills_no_message() {
     }
 }
 
-/// Parts of each record come under a wrong epoch, the rest not at all: all of the record must be asked for.
+/// Parts of each record come under a wrong epoch, the rest not at all: all of the record must be
+/// asked for.
 #[test]
 fn a_packet_that_claims_most_of_a_record_for_another_epoch_kills_no_message() {
     let treat = |genuine: &Datagram, forged| {
@@ -154,7 +156,8 @@ fn a_packet_that_claims_most_of_a_record_for_another_epoch_kills_no_message() {
     }
 }
 
-/// What claims another epoch is of another record, even if its bytes are genuine: one of the two is forged.
+/// What claims another epoch is of another record, even if its bytes are genuine: one of the two is
+/// forged.
 // SMT [5.4-8]
 #[test]
 fn a_part_that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
@@ -208,7 +211,8 @@ fn a_forged_packet_long_before_record_0_kills_no_message() {
     assert_eq!(world.outcome(0, rpc), Ok(request));
 }
 
-/// After record 0 has opened, a header that claims another length is only a bad packet: its bytes do not count.
+/// After record 0 has opened, a header that claims another length is only a bad packet: its bytes
+/// do not count.
 // SMT [5.4-6]
 #[test]
 fn a_packet_that_contradicts_record_0_kills_no_message() {
@@ -225,7 +229,8 @@ fn a_packet_that_contradicts_record_0_kills_no_message() {
     assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
 }
 
-/// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops, all arrives.
+/// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops,
+/// all arrives.
 // SMT [9.3-24]
 #[test]
 fn forged_packets_make_a_session_repeat_no_more_than_the_bound() {
@@ -265,7 +270,8 @@ fn forged_packets_make_a_session_repeat_no_more_than_the_bound() {
     }
 }
 
-/// Only the deadline ends an RPC: whoever still asks about a call is not forgotten, however long damage lasts.
+/// Only the deadline ends an RPC: whoever still asks about a call is not forgotten, however long
+/// damage lasts.
 #[test]
 fn a_request_that_is_damaged_for_half_a_minute_arrives() {
     for size in [20_000, 200_000] {

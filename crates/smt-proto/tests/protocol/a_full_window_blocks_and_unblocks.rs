@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is refused.
+//! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is
+//! refused.
 
 use smt_proto::{Config, Event, Refused};
 use smt_wire::{PacketType, SessionIndex};
@@ -70,8 +71,8 @@ fn a_full_window_unblocks_although_answers_were_lost() {
     goes_on(world, session);
 }
 
-/// One-way messages bring no replies that could tell of the window, and what the server says of it by itself
-/// is lost for a second.
+/// One-way messages bring no replies that could tell of the window, and what the server says of it
+/// by itself is lost for a second.
 #[test]
 fn a_full_window_unblocks_although_no_window_packet_arrives_for_a_second() {
     let mut config = Config::default();

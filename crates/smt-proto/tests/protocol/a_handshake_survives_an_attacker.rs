@@ -62,8 +62,9 @@ fn flights_of_many_packets_come_together_through_loss() {
     for _ in 0..10 {
         let mut world = World::pair(Config::default(), server());
         large_flights(&mut world);
-        // An unvalidated client gets such a flight about twice in an attempt (§6.2: three times what it has sent), and the
-        // deadline leaves it three attempts: at 5 % loss one connect in 30,000 would fail.
+        // An unvalidated client gets such a flight about twice in an attempt (§6.2: three times
+        // what it has sent), and the deadline leaves it three attempts: at 5 % loss one connect in
+        // 30,000 would fail.
         world.rule = Box::new(super::support::rule::trouble(
             super::support::Random::new(random.any()),
             2,
@@ -547,7 +548,8 @@ fn lost_confirmations_are_repeated() {
 /// The server may have the session then, and calls in it, which would be lost with the attempt.
 #[test]
 fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
-    // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that nothing protects.
+    // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that
+    // nothing protects.
     let alert = b"\0\0\x15\x03\x03\0\x02\x02\x28";
     for contents in [&b"forged"[..], b"\0\0forged", alert] {
         let mut world = World::pair(Config::default(), server());
@@ -580,8 +582,8 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
     }
 }
 
-/// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then with what TLS answers by
-/// an alert, for which there would be no flight any more.
+/// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then
+/// with what TLS answers by an alert, for which there would be no flight any more.
 #[test]
 fn flights_after_the_clients_finished_are_not_heard() {
     for contents in [[&b"\0\0"[..], b"\0\0forged"], [&b"\0\0forged"[..]; 2]] {
@@ -684,7 +686,8 @@ fn nothing_but_confirm_makes_a_session_live() {
     }
 }
 
-/// The network renames the indices of one side; what that side's parameters say of it stays, and is authentic.
+/// The network renames the indices of one side; what that side's parameters say of it stays, and is
+/// authentic.
 #[test]
 fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
     for from in 0..2 {
@@ -723,7 +726,8 @@ fn one_validated_address_does_not_keep_all_others_out() {
     world.connect(0, 1).unwrap();
 }
 
-/// One after the other each takes as many places as it gets: half of those that are left, and eleven networks take all.
+/// One after the other each takes as many places as it gets: half of those that are left, and
+/// eleven networks take all.
 #[test]
 fn a_dozen_validated_addresses_do_not_keep_all_others_out() {
     let mut config = server();
@@ -746,7 +750,8 @@ fn an_address_does_not_keep_out_its_own_network() {
     world.connect(0, 1).unwrap();
 }
 
-/// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of them.
+/// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of
+/// them.
 fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
     for number in 1..=count {
         let mut packet = Handshake {

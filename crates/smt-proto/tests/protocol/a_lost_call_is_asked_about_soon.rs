@@ -124,7 +124,8 @@ fn replies_that_take_longer_than_before_cause_one_question() {
     assert_eq!(world.nodes[0].endpoint.statistics().resends_asked, 1);
 }
 
-/// Nor do replies in bundles that come soon after an early question: the second question about a call comes as ever.
+/// Nor do replies in bundles that come soon after an early question: the second question about a
+/// call comes as ever.
 #[test]
 fn early_questions_do_not_delay_the_others() {
     let (mut world, session) = with_fast_replies();
@@ -174,7 +175,8 @@ fn answer_last(world: &mut World) {
     world.nodes[1].endpoint.reply(now, rpc, request).unwrap();
 }
 
-/// What is late was not lost: long replies are not sent twice, and the path is not taken for a narrow one.
+/// What is late was not lost: long replies are not sent twice, and the path is not taken for a
+/// narrow one.
 #[test]
 fn a_queue_does_not_look_like_a_loss() {
     let (mut world, session) = with_fast_replies();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer that holds the keys may end its own session, and that is all: no endless work, no places of others.
+//! A peer that holds the keys may end its own session, and that is all: no endless work, no places
+//! of others.
 
 use smt_proto::{Config, OneWayOutcome};
 use smt_record::{KeyLimits, Side};
@@ -14,7 +15,8 @@ fn asked(length: u32) -> bytes::Bytes {
     length.to_be_bytes().to_vec().into()
 }
 
-/// With the key would go the repetitions of what was sealed under it, and the epochs of both sides would drift apart.
+/// With the key would go the repetitions of what was sealed under it, and the epochs of both sides
+/// would drift apart.
 // SMT [7.3-17]
 #[test]
 fn a_peer_gains_nothing_by_acknowledging_an_epoch_that_has_not_ended() {
@@ -43,7 +45,8 @@ fn a_peer_gains_nothing_by_acknowledging_an_epoch_that_has_not_ended() {
     assert!(world.outcome(0, rpc) == Ok(body(1_000_000, 1_000_000)));
 }
 
-/// Eight replies stop, and their server says that it is busy whenever it is asked: a ninth, longer one gets on.
+/// Eight replies stop, and their server says that it is busy whenever it is asked: a ninth, longer
+/// one gets on.
 // SMT [8-7]
 #[test]
 fn a_peer_gains_nothing_by_being_busy_for_ever() {
@@ -211,7 +214,8 @@ fn a_peer_gains_nothing_by_aborting_a_one_way_message_or_a_bundle() {
     }
 }
 
-/// BUSY is about a request whose reply takes its time; of a one-way message nothing is let go for it.
+/// BUSY is about a request whose reply takes its time; of a one-way message nothing is let go for
+/// it.
 #[test]
 fn a_peer_gains_nothing_by_being_busy_with_a_one_way_message() {
     let (mut world, session, _) = World::connected();

@@ -236,7 +236,8 @@ fn an_abort_that_is_lost_is_asked_for() {
     );
 }
 
-/// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session has ended here.
+/// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session
+/// has ended here.
 // SMT [11-3]
 #[test]
 fn a_request_that_was_never_seen_may_have_run_when_the_session_ends() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! UNAVAILABLE (SPEC §12.4): a client learns at once why it has no session, and a forged answer costs nothing.
+//! UNAVAILABLE (SPEC §12.4): a client learns at once why it has no session, and a forged answer
+//! costs nothing.
 
 use smt_proto::{Config, ConnectError, Event, Unavailability};
 use smt_wire::{Handshake, Packet, PacketType, SessionIndex, Unavailable};
@@ -70,7 +71,8 @@ fn a_server_that_shuts_down_says_so() {
     assert_eq!(error.to_string(), text);
 }
 
-/// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of it that was.
+/// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of
+/// it that was.
 // SMT [12.4-4]
 #[test]
 fn a_server_that_shuts_down_finishes_handshakes_that_have_begun() {
@@ -259,7 +261,8 @@ fn an_answer_for_another_attempt_is_not_believed() {
     until_connected(&mut world);
 }
 
-/// A server that has answered flight 1 has taken the client, although only a part of its answer has come.
+/// A server that has answered flight 1 has taken the client, although only a part of its answer has
+/// come.
 // SMT [12.4-6]
 #[test]
 fn an_answer_after_flight_2_is_not_believed() {

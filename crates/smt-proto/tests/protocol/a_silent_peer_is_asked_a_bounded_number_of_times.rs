@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
+//! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK
+//! a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -239,7 +240,8 @@ fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
     );
 }
 
-/// One question is lost, then this process is stopped for three seconds: it must ask again before it gives up.
+/// One question is lost, then this process is stopped for three seconds: it must ask again before
+/// it gives up.
 fn stopped(then: Verdict) -> (World, SessionIndex) {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
@@ -309,8 +311,8 @@ fn questions(world: &World, from: usize) -> BTreeMap<Time, usize> {
     asked
 }
 
-/// 256, and the others right after; those that wait for replies, and those whose replies are not acknowledged, of which the
-/// first 256 were few.
+/// 256, and the others right after; those that wait for replies, and those whose replies are not
+/// acknowledged, of which the first 256 were few.
 // SMT [9.3-27]
 #[test]
 fn few_messages_are_asked_about_at_a_time() {
@@ -379,7 +381,8 @@ fn every_call_is_asked_about_however_many_wait() {
     assert_eq!(world.nodes[1].delivered.len(), 6_000);
 }
 
-/// A server that has the requests, and a client that dies. When the session ended, after the client's death.
+/// A server that has the requests, and a client that dies. When the session ended, after the
+/// client's death.
 fn ended_after_death(world: &mut World) -> Duration {
     silence(world, 0);
     let began = world.now;
@@ -391,7 +394,8 @@ fn ended_after_death(world: &mut World) -> Duration {
     world.now.since(began)
 }
 
-/// The server works on a request and asks whether its caller is there; none of the caller's packets arrives any more.
+/// The server works on a request and asks whether its caller is there; none of the caller's packets
+/// arrives any more.
 // SMT [9.9-3]
 #[test]
 fn questions_of_a_peer_that_hears_nothing_are_no_answers() {

@@ -43,7 +43,8 @@ fn a_call_that_is_worked_on_is_asked_about_ever_more_rarely() {
     );
 }
 
-/// A pass looks at every live message: the more there are, the rarer it is, whatever is called meanwhile.
+/// A pass looks at every live message: the more there are, the rarer it is, whatever is called
+/// meanwhile.
 #[test]
 fn timers_of_many_messages_fire_rarely() {
     let (mut world, session, _) = World::connected();

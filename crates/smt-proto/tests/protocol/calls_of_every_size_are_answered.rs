@@ -4,7 +4,8 @@ use smt_proto::OneWayOutcome;
 use super::support::node::replies_of_asked_length;
 use super::support::{World, body};
 
-/// Around the edges of records (1,142 less 40 of header; then 16,384 each) and of the unscheduled bytes.
+/// Around the edges of records (1,142 less 40 of header; then 16,384 each) and of the unscheduled
+/// bytes.
 const SIZES: [usize; 27] = [
     0,
     1,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A server keeps the tables of so many sessions' ciphers, and makes those of the others each time they are used.
+//! A server keeps the tables of so many sessions' ciphers, and makes those of the others each time
+//! they are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +60,8 @@ impl Aead for Cipher {
     }
 }
 
-/// A server that keeps the tables of `cipher_cache_sessions`, its clients' sessions, and its ciphers.
+/// A server that keeps the tables of `cipher_cache_sessions`, its clients' sessions, and its
+/// ciphers.
 fn server_of(clients: usize, cipher_cache_sessions: usize) -> (World, Vec<SessionIndex>, Counted) {
     let mut server = ethernet();
     server.accept = true;
@@ -91,8 +93,8 @@ fn call(world: &mut World, client: usize, session: SessionIndex) {
     assert!(world.outcome(client, rpc.unwrap()) == Ok(request));
 }
 
-/// Of a server that keeps the tables of one session: how many ciphers it makes for calls of four others, after
-/// `change` to the first one, which had its kept.
+/// Of a server that keeps the tables of one session: how many ciphers it makes for calls of four
+/// others, after `change` to the first one, which had its kept.
 fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
     let (mut world, sessions, ciphers) = server_of(5, 1);
     world.run_for(ms(3_000));

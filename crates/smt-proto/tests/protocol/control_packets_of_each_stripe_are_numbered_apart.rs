@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Control packets of all stripes are sealed under one key: the stripe is part of the nonce, and each stripe has its own
-//! window against replays (SPEC §3.4, §4.3).
+//! Control packets of all stripes are sealed under one key: the stripe is part of the nonce, and
+//! each stripe has its own window against replays (SPEC §3.4, §4.3).
 
 use std::collections::BTreeSet;
 

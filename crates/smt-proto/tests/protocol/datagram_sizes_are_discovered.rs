@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Only authenticated answers raise the datagram size; a black hole lowers it, never below the floor.
+//! Only authenticated answers raise the datagram size; a black hole lowers it, never below the
+//! floor.
 
 use bytes::Bytes;
 use smt_proto::Config;
@@ -130,7 +131,8 @@ fn call_at_once(world: &mut World, client: SessionIndex, bodies: Vec<Bytes>) {
     assert!(took < ms(1_000), "{took:?}");
 }
 
-/// Each member is asked for, and so is the rest of the bundle: a question about one does not hide that of the other.
+/// Each member is asked for, and so is the rest of the bundle: a question about one does not hide
+/// that of the other.
 #[test]
 fn a_black_hole_brings_back_the_floor_for_bundles_of_requests() {
     let (mut world, client, server) = World::connected();

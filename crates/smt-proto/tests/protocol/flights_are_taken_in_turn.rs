@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A flight that is not the next one costs nothing, and an answer is as long as an address may get (SPEC §6.1, §6.2).
+//! A flight that is not the next one costs nothing, and an answer is as long as an address may get
+//! (SPEC §6.1, §6.2).
 
 use std::collections::BTreeSet;
 
@@ -71,8 +72,8 @@ fn a_flight_that_is_not_awaited_is_dropped_by_either_side() {
     }
 }
 
-/// An alert counts from the server alone that the client has heard before: the index of another cannot be told from a
-/// forger's.
+/// An alert counts from the server alone that the client has heard before: the index of another
+/// cannot be told from a forger's.
 #[test]
 fn an_alert_under_another_index_or_number_than_the_servers_next_is_dropped() {
     for (shift, flight) in [(7, 4), (0, 6)] {

@@ -80,8 +80,8 @@ fn granted_bytes_that_have_not_arrived_are_bounded() {
         }
         most = most.max(open.values().sum());
     }
-    // The budget; each of eight rounded up to a record; the oldest, which is not among them; and what messages that were
-    // overtaken still have.
+    // The budget; each of eight rounded up to a record; the oldest, which is not among them; and
+    // what messages that were overtaken still have.
     assert!((200 * 1024..640 * 1024).contains(&most), "{most}");
 }
 

@@ -126,12 +126,14 @@ fn keys_are_renewed_although_the_end_of_an_epoch_is_first_announced_in_vain() {
     }
 }
 
-/// The keys of both sides are nearly used up, and each has replies that the other's requests wait for.
+/// The keys of both sides are nearly used up, and each has replies that the other's requests wait
+/// for.
 #[test]
 fn keys_are_renewed_although_both_sides_wait_for_their_next_key_at_once() {
     let mut random = Random::from_env();
     let mut config = ethernet();
-    // With 1,024, one seed of a hundred has used up its control packets by asking, and falls silent (SPEC §7.3).
+    // With 1,024, one seed of a hundred has used up its control packets by asking, and falls silent
+    // (SPEC §7.3).
     config.key_limits = KeyLimits::new(4_096, 8, 1 << 20).unwrap();
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     let mut lost = Random::new(random.any());
@@ -317,8 +319,8 @@ fn keys_are_renewed_after_long_silence() {
     assert_eq!(world.outcome(0, first), Ok(body(1, 10)));
 }
 
-/// What is left of a key is kept for a long message; others wait. It is given up, the epoch before ends, and they go
-/// on at once, although it is not yet time for the next key.
+/// What is left of a key is kept for a long message; others wait. It is given up, the epoch before
+/// ends, and they go on at once, although it is not yet time for the next key.
 #[test]
 fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
@@ -367,7 +369,8 @@ fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     assert_eq!(left, acknowledged + world.latency);
 }
 
-/// What the peer has begun to take can always go on: else it would hold memory that those need which hold up the next key.
+/// What the peer has begun to take can always go on: else it would hold memory that those need
+/// which hold up the next key.
 // SMT [7.3-20]
 #[test]
 fn keys_are_renewed_although_the_peer_has_memory_for_one_message_only() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waits differ between sessions (SPEC §9.3): what fills a short queue at once, and is lost, would else fill it at once again.
+//! Waits differ between sessions (SPEC §9.3): what fills a short queue at once, and is lost, would
+//! else fill it at once again.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,7 +12,8 @@ use super::support::{Verdict, World, body, ms, us};
 
 const CLIENTS: usize = 16;
 
-/// When questions of this type leave in `time` that nobody hears, counted from now: a moment for each session.
+/// When questions of this type leave in `time` that nobody hears, counted from now: a moment for
+/// each session.
 fn moments(world: &mut World, asked: PacketType, time: RangeInclusive<u64>) -> BTreeSet<u64> {
     let now = world.now;
     world.rule = Box::new(|_, _| Verdict::Drop);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind them.
+//! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind
+//! them.
 
 use smt_proto::{Endpoint, Time, TransmitBuffer};
 

@@ -11,8 +11,8 @@ use super::support::node::address_of;
 use super::support::rogue::Rogue;
 use super::support::{World, body, ms};
 
-/// A server, node 1, with room for so many sessions, of which node 0 has all; node 2; and node 3, which is in the network of
-/// node 0.
+/// A server, node 1, with room for so many sessions, of which node 0 has all; node 2; and node 3,
+/// which is in the network of node 0.
 fn taken_by_one(sessions_max: usize) -> (World, Vec<SessionIndex>) {
     let mut server = Config::default();
     server.accept = true;

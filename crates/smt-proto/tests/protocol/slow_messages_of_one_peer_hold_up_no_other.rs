@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer whose messages come slowly has its share of what is granted at once, and no more; where nobody else wants
-//! grants, it has what its path can use (SPEC §9.2).
+//! A peer whose messages come slowly has its share of what is granted at once, and no more; where
+//! nobody else wants grants, it has what its path can use (SPEC §9.2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,8 +29,8 @@ fn slowly(
     }
 }
 
-/// Bytes of the upload of a client that is alone, or beside these messages of another one, each of which comes at so many
-/// bytes a millisecond. How long it takes.
+/// Bytes of the upload of a client that is alone, or beside these messages of another one, each of
+/// which comes at so many bytes a millisecond. How long it takes.
 fn upload_beside(messages: usize, bytes_per_milli: u64) -> Duration {
     let (mut world, sessions) = World::star(2);
     // What is held back must not hold up what comes behind it.
@@ -68,7 +68,8 @@ fn an_upload_gets_on_beside_slow_messages() {
     }
 }
 
-/// How long an upload takes with nobody beside it, at so many bytes a microsecond and with this round trip.
+/// How long an upload takes with nobody beside it, at so many bytes a microsecond and with this
+/// round trip.
 fn upload_over(bytes: usize, rate: u64, round_trip: Duration) -> Duration {
     let (mut world, sessions) = World::star(1);
     world.rate = rate;
@@ -79,7 +80,8 @@ fn upload_over(bytes: usize, rate: u64, round_trip: Duration) -> Duration {
     world.now.since(began)
 }
 
-/// Two records take longer than 5 ms at these rates, and are a third of what the path holds, or less.
+/// Two records take longer than 5 ms at these rates, and are a third of what the path holds, or
+/// less.
 #[test]
 fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
     for (rate, round_trip) in [(1, ms(100)), (2, ms(50)), (2, ms(100))] {

@@ -52,7 +52,8 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
     assert!(others * 2 <= data, "{others} of {}", world.sent.len());
 }
 
-/// The next request acknowledges the reply before, if it comes within half a second; else the server asks, once.
+/// The next request acknowledges the reply before, if it comes within half a second; else the
+/// server asks, once.
 #[test]
 fn rare_calls_take_no_further_datagrams() {
     for (pause, datagrams) in [(ms(1), 2), (ms(400), 2), (ms(1_600), 4)] {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bundles under everything at once: trouble of the network, small windows, stripes, short keys, cancels, deadlines.
+//! Bundles under everything at once: trouble of the network, small windows, stripes, short keys,
+//! cancels, deadlines.
 //!
-//! 1. Bursts of small calls and one-way messages begin on both sides, as far as the windows let them.
+//! 1. Bursts of small calls and one-way messages begin on both sides, as far as the windows let
+//!    them.
 //! 2. Applications echo, abort, or answer later; some messages are given up.
 //! 3. Each message has one end, which is true; in the end nothing is left on either side.
 
@@ -29,7 +31,8 @@ struct Message {
 #[derive(Default)]
 struct Ledger {
     waiting: BTreeMap<(usize, RpcId), Message>,
-    /// By body, which no other message has: how often it may have been delivered, at least and at most.
+    /// By body, which no other message has: how often it may have been delivered, at least and at
+    /// most.
     ends: BTreeMap<Bytes, std::ops::RangeInclusive<usize>>,
     begun: u64,
     bundles: u64,

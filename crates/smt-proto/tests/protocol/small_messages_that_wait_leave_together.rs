@@ -345,7 +345,8 @@ fn deadlines_travel_with_the_members() {
     }
 }
 
-/// A bundle of two records that is repeated comes in two packets, since record 0 goes out again in a small one.
+/// A bundle of two records that is repeated comes in two packets, since record 0 goes out again in
+/// a small one.
 // SMT [5.7-15]
 #[test]
 fn a_large_bundle_comes_again_in_parts() {
@@ -400,7 +401,8 @@ fn a_large_bundle_arrives_although_the_path_has_become_narrow() {
     assert_eq!(world.nodes[1].delivered.len(), 100);
 }
 
-/// Its id is marked only when all of it is there: till then nothing of it has run, and it may come again.
+/// Its id is marked only when all of it is there: till then nothing of it has run, and it may come
+/// again.
 // SMT [5.7-25]
 #[test]
 fn a_large_bundle_without_room_for_its_requests_comes_again_and_each_runs_once() {
@@ -440,7 +442,8 @@ fn a_bundle_that_finds_no_room_keeps_the_turn_of_its_shortest_member() {
     let (mut world, session, _) = World::connected_with(config.clone(), config);
     world.is_recording = true;
     let (now, client) = (world.now, &mut world.nodes[0].endpoint);
-    // Messages take the stripes in turn. The shortest is alone in its stripe: datagrams behind it are no longer.
+    // Messages take the stripes in turn. The shortest is alone in its stripe: datagrams behind it
+    // are no longer.
     for number in 0..40 {
         let length = match number {
             0 => 64,
@@ -499,7 +502,8 @@ fn replies_are_taken_in_parts_although_memory_is_full() {
     }
 }
 
-/// Replies make room, so they are taken when there is none: also those that come with others in a bundle.
+/// Replies make room, so they are taken when there is none: also those that come with others in a
+/// bundle.
 // SMT [5.7-27]
 #[test]
 fn replies_are_taken_although_memory_is_full() {
@@ -574,8 +578,8 @@ fn messages_leave_alone_when_the_window_has_no_id_for_a_bundle() {
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
 }
 
-/// A client with a burst that has used up its key, and what of it waits in bundles for the next one, until the server's
-/// EPOCH_ACK comes through again.
+/// A client with a burst that has used up its key, and what of it waits in bundles for the next
+/// one, until the server's EPOCH_ACK comes through again.
 fn waiting_for_keys() -> (World, Vec<RpcId>) {
     let (mut world, session, _) = World::connected_with(short_lived_keys(), Config::default());
     world.rule = Box::new(|datagram, _| match datagram.has(PacketType::EpochAck) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SPEC §9.10: a trimmed packet is a hint that brings a question forward, and no forged one gains more than that.
+//! SPEC §9.10: a trimmed packet is a hint that brings a question forward, and no forged one gains
+//! more than that.
 
 use bytes::Bytes;
 use smt_proto::{Pull, PullOrder, RpcId, Statistics};
@@ -299,7 +300,8 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     assert_eq!(questions(&world, 1).len(), 1, "the genuine one is taken");
 }
 
-/// Headers of everything that is on its way, many times: what is not there yet is asked for three times at most.
+/// Headers of everything that is on its way, many times: what is not there yet is asked for three
+/// times at most.
 // SMT [9.10-11]
 #[test]
 fn a_flood_of_headers_does_not_multiply_the_traffic() {
@@ -346,8 +348,8 @@ fn session_of(world: &World) -> SessionIndex {
     sent.unwrap().data().unwrap().header.session
 }
 
-/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried on when the window
-/// is full.
+/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried
+/// on when the window is full.
 // SMT [9.10-18]
 #[test]
 fn a_peer_that_asks_for_record_0_has_not_seen_it() {
@@ -396,8 +398,8 @@ fn a_peer_that_asks_for_record_0_has_not_seen_it() {
     assert!(world.nodes[1].endpoint.session(at_server).is_some());
 }
 
-/// An id that was never issued is asked about because somebody has forged a header: no rule is broken. Other
-/// questions about it break one.
+/// An id that was never issued is asked about because somebody has forged a header: no rule is
+/// broken. Other questions about it break one.
 // SMT [9.10-19]
 #[test]
 fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
@@ -416,7 +418,8 @@ fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     assert_eq!(violations(1_164), 1);
 }
 
-/// A slow pace: record after record takes longer than the resend interval, and nobody asks out of turn.
+/// A slow pace: record after record takes longer than the resend interval, and nobody asks out of
+/// turn.
 #[test]
 fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let (mut world, session, _) = pulling();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The attacker's choices: what becomes of a datagram, and what is made up.
 //!
-//! It knows all of the clear: versions, types, indices, ids, offsets, lengths, numbers, epochs (SPEC §3), since it
-//! has seen them. It does not know the keys.
+//! It knows all of the clear: versions, types, indices, ids, offsets, lengths, numbers, epochs
+//! (SPEC §3), since it has seen them. It does not know the keys.
 
 mod forge;
 

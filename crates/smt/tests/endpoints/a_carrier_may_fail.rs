@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A carrier of the user's own that is full, broken, or panics: nobody waits for ever, and no core is taken.
+//! A carrier of the user's own that is full, broken, or panics: nobody waits for ever, and no core
+//! is taken.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

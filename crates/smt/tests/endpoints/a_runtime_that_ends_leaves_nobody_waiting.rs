@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tokio runtime that an endpoint was opened on ends, has no timers, or is none: whoever waits learns of it.
+//! The tokio runtime that an endpoint was opened on ends, has no timers, or is none: whoever waits
+//! learns of it.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Of two servers with one state file the second is not opened, as long as the first lives (SPEC §12.1).
+//! Of two servers with one state file the second is not opened, as long as the first lives (SPEC
+//! §12.1).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! After a shutdown the socket is gone although handles live: its address can be bound, who connects learns at once that
-//! nobody is there, and the handles say that the endpoint was shut down.
+//! After a shutdown the socket is gone although handles live: its address can be bound, who
+//! connects learns at once that nobody is there, and the handles say that the endpoint was shut
+//! down.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;

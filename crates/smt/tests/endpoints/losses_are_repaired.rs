@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Loss, reordering and duplication, in memory and over real sockets: all is delivered, once, and equal.
+//! Loss, reordering and duplication, in memory and over real sockets: all is delivered, once, and
+//! equal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

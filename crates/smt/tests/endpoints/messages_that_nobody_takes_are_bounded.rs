@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whole messages that nobody accepts are memory in use (what that keeps out: `smt-proto`, `memory_is_bounded`), and those
-//! of callers that have given up are never delivered.
+//! Whole messages that nobody accepts are memory in use (what that keeps out: `smt-proto`,
+//! `memory_is_bounded`), and those of callers that have given up are never delivered.
 
 use std::time::Duration;
 

@@ -92,7 +92,8 @@ impl Pair {
     }
 }
 
-/// Commands gather while events are drained. If they never are, the descriptor soon says that there is something to do.
+/// Commands gather while events are drained. If they never are, the descriptor soon says that there
+/// is something to do.
 #[test]
 fn gathered_commands_make_the_descriptor_readable() {
     let mut pair = Pair::new();
@@ -117,7 +118,8 @@ fn gathered_commands_make_the_descriptor_readable() {
     let only = Epoll::new().unwrap();
     only.add(pair.server.as_fd(), Token(1)).unwrap();
     let mut ready = [Token(9); 1];
-    // After a millisecond, not when the next timer comes: of a session that waits for nothing after 100.
+    // After a millisecond, not when the next timer comes: of a session that waits for nothing
+    // after 100.
     let count = only.wait(&mut ready, Some(Duration::from_millis(20)));
     // On a busy machine the 50 us of gathering may have passed.
     assert!(count.unwrap() == 1 || sent(&pair) > before);
@@ -329,7 +331,8 @@ fn an_idle_descriptor_is_quiet() {
     };
     pair.server.reply(rpc, body).unwrap();
     pair.client_event();
-    // Probes of the datagram size and the acknowledgement go on for a while; then there is nothing to do.
+    // Probes of the datagram size and the acknowledgement go on for a while; then there is nothing
+    // to do.
     let mut turns = 0;
     let mut ready = [Token(9); 2];
     loop {

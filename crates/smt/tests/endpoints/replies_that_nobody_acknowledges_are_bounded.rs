@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A caller that sends many requests at once, and acknowledges no reply: the requests were taken in a moment in which
-//! nothing was kept for it, and those that were not answered yet wait (SPEC §10).
+//! A caller that sends many requests at once, and acknowledges no reply: the requests were taken in
+//! a moment in which nothing was kept for it, and those that were not answered yet wait (SPEC §10).
 
 use std::time::Duration;
 

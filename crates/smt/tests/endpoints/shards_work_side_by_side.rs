@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Servers and clients of several shards: each works for itself, and no datagram is lost between them, with the kernel
-//! sorting or without.
+//! Servers and clients of several shards: each works for itself, and no datagram is lost between
+//! them, with the kernel sorting or without.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -180,7 +180,8 @@ fn gated_server(mut endpoint: Endpoint) -> Gate {
     gate
 }
 
-/// What such a client sends to several shards shares batches, of which the kernel looks at the first datagram.
+/// What such a client sends to several shards shares batches, of which the kernel looks at the
+/// first datagram.
 #[test]
 fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
     for udp in ways() {

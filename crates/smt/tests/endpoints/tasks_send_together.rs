@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! On tokio what woken tasks send gathers and leaves together; also what a future sends that `block_on` polls.
+//! On tokio what woken tasks send gathers and leaves together; also what a future sends that
+//! `block_on` polls.
 
 use smt::Client;
 use tokio::task::JoinSet;
