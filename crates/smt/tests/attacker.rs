@@ -5,7 +5,7 @@
 //! 1. A first phase attacks for a number of datagrams; then the attacker relents.
 //! 2. Every call must complete, each executed once, each with its own bytes; no session may end. A
 //!    one-way message may end as "may have been delivered", and is delivered once all the same.
-//! 3. What was done is counted and printed. `SMT_SEED` repeats the attacker's choices.
+//! 3. The attacker's actions are counted and printed. `SMT_SEED` repeats the attacker's choices.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod attack;
@@ -26,7 +26,7 @@ const CALLS: u64 = 2_000;
 const THREADS: u64 = 8;
 const LARGEST: usize = 200_000;
 
-/// What a session may bear although the attacker drops much of it.
+/// Lets a session live although the attacker drops much of it.
 fn patient(builder: Builder) -> Builder {
     builder.configure(|config| config.silence_max = Duration::from_secs(60))
 }

@@ -74,6 +74,6 @@ const RESTS_MAX: isize = 2_048;
 /// It rests after a second in which nothing has moved.
 const RESTS_AFTER: Duration = Duration::from_millis(1_200);
 const TIME_MAX: Duration = Duration::from_secs(20);
-/// What is there once.
+/// Sessions before the measurement: memory that an endpoint takes once is there then.
 const FEW: usize = 10;
 const MANY: usize = 256;

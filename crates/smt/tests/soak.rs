@@ -30,7 +30,7 @@ use support::serve;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// What a request begins with: its number (u64) and the size of the reply that it wants (u32).
+/// The header of a request: its number (u64) and the size of the reply that it wants (u32).
 const HEADER: usize = 12;
 const THREADS: u64 = 16;
 const TASKS: u64 = 64;

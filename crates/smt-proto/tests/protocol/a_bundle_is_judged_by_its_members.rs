@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver takes of a bundle that a peer with the keys has made as it likes (SPEC §5.7).
+//! A receiver and bundles that a peer with the keys has made as it likes (SPEC §5.7).
 
 use std::time::Duration;
 
@@ -120,8 +120,8 @@ fn a_one_way_member_that_was_voided_is_not_delivered() {
     assert_eq!(delivered, [(other, &b"other"[..])]);
 }
 
-/// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for
-/// so long.
+/// A peer may forget the parts of a bundle that it has, and then wants all of it: the sender keeps
+/// its key until then.
 // SMT [5.7-17]
 #[test]
 fn an_incomplete_bundle_holds_its_epoch_whatever_the_peer_says_of_it() {
@@ -173,8 +173,8 @@ fn whole_replies_to_all_members_acknowledge_their_bundle() {
     assert_eq!(calls_left(&world), 0);
 }
 
-/// Who cancels what was answered, or acknowledges one reply by one, and never the bundles of the
-/// replies, makes the server keep bundles for nothing: not without end.
+/// A client that cancels answered calls, or acknowledges one reply by one and never the bundles of
+/// the replies, makes the server keep bundles for nothing: not without end.
 // SMT [5.7-43]
 #[test]
 fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {

@@ -10,7 +10,7 @@ use super::support::{Answer, Verdict, World, body, ms};
 
 /// Memory of the server for messages; a session's replies may have a quarter of it.
 const MEMORY: usize = 1 << 20;
-/// What a member of a bundle brings about.
+/// Bytes of the reply that a member of a bundle causes.
 const REPLY: usize = 1_000;
 const MEMBERS: usize = 51;
 
@@ -39,7 +39,7 @@ fn ask(world: &mut World, rogue: &mut Rogue, bundles: usize, gives_up: bool) -> 
             .collect();
         rogue.bundle(world, &empty_requests(&ids));
         let taken = world.nodes[1].delivered.len() as u64;
-        // What was not taken comes again.
+        // Messages that were not taken come again.
         next = taken;
         world.flush();
         if gives_up {

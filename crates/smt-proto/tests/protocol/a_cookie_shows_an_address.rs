@@ -112,7 +112,7 @@ fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
     world.latency = ms(30);
-    // So that the first repetition is in the next second of the server's clock.
+    // The first repetition is to be in the next second of the server's clock.
     world.run_for(ms(1_000 - world.now.as_nanos() / 1_000_000 % 1_000 - 60));
     world.is_recording = true;
     world.connect(0, 1).unwrap();
@@ -127,8 +127,8 @@ fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
 }
 
-/// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3
-/// is dropped.
+/// An attacker that does not see the cookie cannot spoil the attempt: packets before the genuine
+/// flight 3 are dropped.
 // SMT [6.4-4]
 #[test]
 fn a_missing_or_forged_cookie_spoils_no_attempt() {

@@ -121,8 +121,8 @@ fn a_forged_packet_instead_of_each_first_transmission_kills_no_message() {
     }
 }
 
-/// What lies across two genuine packets spoils both; who does that for ever denies service as well
-/// as who drops everything. But when it stops, the message arrives.
+/// A packet across two genuine ones spoils both. An attacker that sends such packets for ever
+/// denies service, as one that drops everything does. But when it stops, the message arrives.
 #[test]
 fn a_forged_packet_across_two_genuine_ones_kills_no_message() {
     for size in SIZES {
@@ -156,8 +156,8 @@ fn a_packet_that_claims_most_of_a_record_for_another_epoch_kills_no_message() {
     }
 }
 
-/// What claims another epoch is of another record, even if its bytes are genuine: one of the two is
-/// forged.
+/// A part that claims another epoch is of another record, even if its bytes are genuine: one of the
+/// two is forged.
 // SMT [5.4-8]
 #[test]
 fn a_part_that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
@@ -229,8 +229,8 @@ fn a_packet_that_contradicts_record_0_kills_no_message() {
     assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
 }
 
-/// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops,
-/// all arrives.
+/// An attacker that spoils everything makes a session repeat no more than SPEC §9.3 permits; when
+/// it stops, all messages arrive.
 // SMT [9.3-24]
 #[test]
 fn forged_packets_make_a_session_repeat_no_more_than_the_bound() {

@@ -346,7 +346,7 @@ fn a_client_without_any_answer_gives_up() {
     assert_eq!(error, ConnectError::NoAnswer(Duration::from_secs(5)));
 }
 
-/// What comes is of another protocol, or what was sent to it.
+/// The answer is of another protocol, or the client's own packet.
 #[test]
 fn a_client_that_another_protocol_answers_gives_up() {
     for answer in [Some(b"HTTP/1.1 400 Bad Request".to_vec()), None] {
@@ -400,7 +400,7 @@ fn packets_before_a_connect_say_nothing_of_its_server() {
     }
 }
 
-/// Whoever is there, an SMT server that answers besides is believed.
+/// An SMT server that answers beside another protocol is believed.
 #[test]
 fn a_packet_that_is_no_answer_delays_no_answer() {
     let mut world = World::pair(Config::default(), server());
@@ -655,7 +655,8 @@ fn refusals_with_silence_between_them_are_not_added_up() {
     });
 }
 
-/// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
+/// A peer that holds the keys has finished the handshake; but packets before its CONFIRM are
+/// dropped.
 #[test]
 fn nothing_but_confirm_makes_a_session_live() {
     for from in 0..2 {
@@ -771,7 +772,7 @@ fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
     }
 }
 
-/// What node 1 answers to a datagram of somebody who is no node.
+/// The answers of node 1 to a datagram from an address that is no node's.
 fn answers_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());

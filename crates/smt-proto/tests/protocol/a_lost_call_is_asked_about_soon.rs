@@ -51,7 +51,7 @@ fn a_lost_call_is_asked_about_soon_when_replies_come_fast() {
     }
 }
 
-/// What a scheduler has held up once says little of the path.
+/// One reply that a scheduler has held up says little of the path.
 #[test]
 fn one_reply_held_up_does_not_delay_later_questions() {
     let (mut world, session) = with_fast_replies();
@@ -110,7 +110,7 @@ fn a_call_is_asked_about_late_when_replies_take_long() {
     world.outcome(0, rpc).unwrap();
 }
 
-/// Who takes ten round trips is asked about the first call, and then no more.
+/// A peer that takes ten round trips is asked about the first call, and then no more.
 #[test]
 fn replies_that_take_longer_than_before_cause_one_question() {
     let (mut world, session) = with_fast_replies();
@@ -175,7 +175,7 @@ fn answer_last(world: &mut World) {
     world.nodes[1].endpoint.reply(now, rpc, request).unwrap();
 }
 
-/// What is late was not lost: long replies are not sent twice, and the path is not taken for a
+/// A late packet was not lost: long replies are not sent twice, and the path is not taken for a
 /// narrow one.
 #[test]
 fn a_queue_does_not_look_like_a_loss() {
@@ -285,7 +285,7 @@ fn a_bundle_is_repeated_once_although_its_members_ask_at_different_times() {
     assert_eq!(said.matches('R').count(), 2, "{said}");
 }
 
-/// What is late and asked about after the whole interval is no reason to send it twice.
+/// A request that is late and asked about after the whole interval is not sent twice.
 #[test]
 fn a_late_request_is_not_repeated() {
     let (mut world, session, _) = World::connected();

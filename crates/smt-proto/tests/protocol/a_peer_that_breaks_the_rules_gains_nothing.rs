@@ -126,7 +126,8 @@ fn a_peer_gains_nothing_by_asking_for_a_byte_of_each_record() {
     );
 }
 
-/// What a peer did with an id is seen when it cancels it: VOIDED, if nothing was marked.
+/// Whether a peer's packets have marked an id is seen when the peer cancels it: VOIDED, if nothing
+/// was marked.
 fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
     world.is_recording = true;
     rogue.say(world, &[Body::Cancel(List::from(&[id][..]))]);
@@ -237,7 +238,7 @@ fn a_peer_gains_nothing_by_sending_more_than_was_granted() {
     let (mut world, _, at_server) = World::connected_with(Config::default(), server);
     let mut rogue = Rogue::client(at_server);
     let whole = rogue.whole(&world, Kind::OneWay, &[1; 60_000]);
-    // Of a message that has not begun, no more than its second record may come.
+    // No more than the second record of a message that has not begun may come.
     world.hand_in(&whole);
     let endpoint = &world.nodes[1].endpoint;
     assert_eq!(endpoint.statistics().packets_contradicting, 1);

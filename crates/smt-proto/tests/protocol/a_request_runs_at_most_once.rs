@@ -253,7 +253,7 @@ fn a_request_that_was_never_seen_may_have_run_when_the_session_ends() {
     );
 }
 
-/// Of a peer that has more reasons than this side knows.
+/// The peer has more reasons than this side knows.
 // SMT [8-15]
 #[test]
 fn a_request_that_ended_for_an_unknown_reason_may_have_run() {

@@ -210,7 +210,7 @@ fn two_answers_are_not_believed() {
     until_connected(&mut world);
 }
 
-/// What was said before the server took the client does not explain what goes wrong afterwards.
+/// An answer from before the server took the client does not explain a later failure.
 #[test]
 fn an_answer_does_not_explain_a_later_failure() {
     let mut world = World::pair(Config::default(), Config::default());

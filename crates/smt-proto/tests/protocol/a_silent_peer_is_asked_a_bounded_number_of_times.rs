@@ -23,7 +23,8 @@ fn silence(world: &mut World, node: usize) {
     });
 }
 
-/// What the server sends in ten minutes to a client that died when its calls had been answered.
+/// Counts the server's packets in ten minutes to a client that died when its calls had been
+/// answered.
 #[test]
 fn a_dead_client_is_asked_a_bounded_number_of_times() {
     let (mut world, session, _) = World::connected();
@@ -78,7 +79,7 @@ fn a_client_that_dies_in_the_middle_is_asked_a_bounded_number_of_times() {
         world.run_for(super::support::us(60));
         assert!(world.nodes.iter().any(|node| node.endpoint.memory() > 0));
         silence(&mut world, 0);
-        // What was granted before still leaves.
+        // Bytes that were granted before still leave.
         world.run_for(ms(1));
         world.is_recording = true;
         world.run_for(ms(60_000));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sees, changes, drops, repeats, reorders and injects packets can delay messages, and nothing
-//! else.
+//! An attacker that sees, changes, drops, repeats, reorders and injects packets can delay messages,
+//! and nothing else.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -93,8 +93,8 @@ fn call(world: &mut World, client: usize, session: SessionIndex) {
     assert!(world.outcome(client, rpc.unwrap()) == Ok(request));
 }
 
-/// Of a server that keeps the tables of one session: how many ciphers it makes for calls of four
-/// others, after `change` to the first one, which had its kept.
+/// The ciphers that a server makes for calls of four sessions, after `change` to a first one. The
+/// server keeps the tables of one session, which was the first.
 fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
     let (mut world, sessions, ciphers) = server_of(5, 1);
     world.run_for(ms(3_000));

@@ -140,7 +140,7 @@ fn a_client_that_refuses_its_server_sends_it_the_alert() {
     assert!(world.nodes[1].endpoint.statistics().handshakes_failed > 0);
 }
 
-/// Whoever speaks this version too is silent for another reason.
+/// A server that speaks this version too is silent for another reason.
 #[test]
 fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
     for (versions, is_reason) in [(&[1, 2][..], false), (&[2, 3], true)] {
@@ -166,7 +166,7 @@ fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
     }
 }
 
-/// What the server sends at once for a flight 1 of one datagram of so many bytes.
+/// The bytes that the server sends at once for a flight 1 of one datagram of `length` bytes.
 fn answer(filler: usize, length: usize) -> Vec<u8> {
     let mut world = World::pair(Config::default(), server());
     let mut exchanges = Exchanges::new(1 << 32);

@@ -174,7 +174,7 @@ fn no_grant_names_a_message_before_its_record_0_has_opened() {
     assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Grant)));
 }
 
-/// What a peer writes into a GRANT is its own affair; a priority of 200 is none of ours.
+/// A peer may write anything into a GRANT; a priority of 200 is none of ours.
 #[test]
 fn priorities_are_in_their_range() {
     let (mut world, session, _) = World::connected_with(Config::default(), Config::default());

@@ -319,8 +319,9 @@ fn keys_are_renewed_after_long_silence() {
     assert_eq!(world.outcome(0, first), Ok(body(1, 10)));
 }
 
-/// What is left of a key is kept for a long message; others wait. It is given up, the epoch before
-/// ends, and they go on at once, although it is not yet time for the next key.
+/// The rest of a key is kept for a long message, and other messages wait. The long message is given
+/// up, the epoch before ends, and the others go on at once, although it is not yet time for the
+/// next key.
 #[test]
 fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
@@ -369,8 +370,8 @@ fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     assert_eq!(left, acknowledged + world.latency);
 }
 
-/// What the peer has begun to take can always go on: else it would hold memory that those need
-/// which hold up the next key.
+/// A message that the peer has begun to take can always go on: else it would hold memory that is
+/// needed by the messages which hold up the next key.
 // SMT [7.3-20]
 #[test]
 fn keys_are_renewed_although_the_peer_has_memory_for_one_message_only() {

@@ -80,8 +80,8 @@ fn a_long_message_costs_what_has_arrived_of_it() {
         world.call(0, session, body(number, 1_000_000));
     }
     world.run_for(ms(1_000));
-    // Of each, the smallest buffer with record 0, and the place of the record that its first
-    // datagram begins.
+    // Each message has the smallest buffer with record 0, and the place of the record that its
+    // first datagram begins.
     assert!(
         world.nodes[1].endpoint.memory() <= 100 * 21 * KIB,
         "{}",
@@ -182,7 +182,7 @@ fn many_calls_at_once_ask_for_short_first_parts_of_their_replies() {
     assert_eq!(short.count(), 90);
 }
 
-/// Of each message record 0 arrives, and the last record that needs no grant: it makes room for all
+/// Record 0 of each message arrives, and the last record that needs no grant: it makes room for all
 /// between.
 #[test]
 fn messages_that_come_from_their_end_are_bounded_too() {
@@ -217,7 +217,7 @@ fn whole_messages_that_are_not_taken_keep_others_out() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
-    // Of a long one what needs no grant has come.
+    // The part of a long message that needs no grant has come.
     world.rule = Box::new(|datagram, _| match datagram.from {
         1 => Verdict::Drop,
         _ => Verdict::Deliver,
@@ -257,7 +257,7 @@ fn beside_an_idler(calls: u64) -> (World, SessionIndex) {
     (world, other)
 }
 
-/// What was promised to messages that never come takes up nothing.
+/// Memory that was promised to messages that never come takes up nothing.
 #[test]
 fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
     let (mut world, other) = beside_an_idler(20);
@@ -310,7 +310,7 @@ fn a_peer_that_withholds_the_end_of_each_message_has_one_beyond_the_bound() {
     }
 }
 
-/// What a message was promised is given back however it ends, and the peer may begin others.
+/// Memory that a message was promised is given back however it ends, and the peer may begin others.
 #[test]
 fn promised_memory_is_given_back() {
     let mut server = ethernet();
@@ -359,8 +359,8 @@ fn one_way_messages_that_come_together_are_bounded() {
     }
 }
 
-/// Nobody may ever take a message of this node: what is beyond a bound of its own is not marked,
-/// and comes again.
+/// No application of this node may ever take a message: messages beyond a bound of their own are
+/// not marked, and come again.
 #[test]
 fn messages_that_no_application_takes_are_bounded_by_less_than_all_memory() {
     for (length, waiting) in [(100, 64_950), (30_000, 40_000), (200_000, 0)] {
@@ -403,7 +403,7 @@ fn replies_arrive_although_the_application_takes_no_messages() {
     assert_eq!(world.outcome(1, rpc), Ok(body(2_000_000, 2_000_000)));
 }
 
-/// Who acknowledges nothing gets no more replies.
+/// A client that acknowledges nothing gets no more replies.
 #[test]
 fn replies_that_are_not_acknowledged_are_bounded() {
     let mut server = ethernet();

@@ -12,7 +12,7 @@ use super::support::configs::ethernet;
 use super::support::{Answer, Verdict, World, body, ms, us};
 
 const MB: usize = 1_000_000;
-/// Of record streams on a link of 10 Gb/s whose packets have headers of 36 bytes.
+/// The rate of record streams on a link of 10 Gb/s whose packets have headers of 36 bytes.
 const RATE: u64 = 9_700_000_000;
 
 /// The server pulls by this policy.

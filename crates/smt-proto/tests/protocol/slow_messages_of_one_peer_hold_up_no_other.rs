@@ -33,7 +33,7 @@ fn slowly(
 /// which comes at so many bytes a millisecond. How long it takes.
 fn upload_beside(messages: usize, bytes_per_milli: u64) -> Duration {
     let (mut world, sessions) = World::star(2);
-    // What is held back must not hold up what comes behind it.
+    // A packet that is held back must not hold up the packets behind it.
     world.rate = 0;
     world.rule = Box::new(slowly(bytes_per_milli, |node| node == 1));
     for number in 0..messages {
@@ -85,7 +85,7 @@ fn upload_over(bytes: usize, rate: u64, round_trip: Duration) -> Duration {
 #[test]
 fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
     for (rate, round_trip) in [(1, ms(100)), (2, ms(50)), (2, ms(100))] {
-        // What is asked for in vain until the path is known is in both.
+        // Both have the bytes that are asked for in vain until the path is known.
         let short = upload_over(4_000_000, rate, round_trip);
         let took = upload_over(8_000_000, rate, round_trip) - short;
         let on_the_link = Duration::from_micros(4_000_000 / rate);

@@ -27,7 +27,7 @@ struct Message {
     is_one_way: bool,
 }
 
-/// What was begun, and how it ended.
+/// Messages that were begun, and how they ended.
 #[derive(Default)]
 struct Ledger {
     waiting: BTreeMap<(usize, RpcId), Message>,

@@ -101,7 +101,7 @@ fn every_first_transmission_that_is_trimmed_is_asked_for() {
     }
 }
 
-/// What is cut again is asked for again, three times in all; then timers ask.
+/// An answer that is trimmed again is asked for again, three times in all; then timers ask.
 // SMT [9.10-11]
 #[test]
 fn answers_that_are_trimmed_too_are_asked_for() {
@@ -195,7 +195,7 @@ fn forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
     );
     let [client, server] = statistics(&world);
     assert_eq!(client.violations, 0, "nobody has broken a rule");
-    // What was lost to begin with, by its own timers.
+    // The packet that was lost first is repeated by its own timers.
     assert!(client.packets_resent <= 1);
     assert!(server.messages_delivered <= 1);
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
@@ -208,7 +208,7 @@ fn forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
 #[test]
 fn a_header_against_record_0_or_beyond_the_granted_bytes_is_not_asked_for() {
     let (mut world, session, _) = pulling();
-    // Of a message that has begun only record 0 arrives.
+    // Only record 0 of the message arrives.
     world.rule = Box::new(|datagram, _| match datagram.data() {
         Some(data) if data.header.offset > 0 => Verdict::Drop,
         _ => Verdict::Deliver,
@@ -241,7 +241,7 @@ fn a_header_against_record_0_or_beyond_the_granted_bytes_is_not_asked_for() {
     assert_eq!(questions(&world, 1), []);
     let contradicting = statistics(&world)[1].packets_contradicting - before;
     assert_eq!(contradicting, forged.len() as u64);
-    // What is there is not asked for, and what is gone is not either.
+    // Bytes that are there are not asked for; the first byte behind them is.
     world.hand_in(&claim(&first, id, length, 0));
     world.hand_in(&claim(&first, id, length, 1_435));
     world.run_for(us(100));
@@ -335,7 +335,7 @@ fn a_flood_of_headers_does_not_multiply_the_traffic() {
     assert!(flooded <= 4 * alone, "{flooded} bytes instead of {alone}");
     let [client, _] = statistics(&world);
     assert_eq!(client.violations, 0);
-    // Nobody took the path for a black hole (SPEC §9.8): datagrams are as large as before.
+    // The path was not taken for a black hole (SPEC §9.8): datagrams are as large as before.
     let facts = world.nodes[0].endpoint.session(session_of(&world));
     assert_eq!(facts.unwrap().datagram_size, 1_472);
 }

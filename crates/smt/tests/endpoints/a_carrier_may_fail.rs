@@ -115,7 +115,7 @@ fn a_carrier_that_does_not_work_keeps_no_closed_endpoint() {
 fn a_leader_s_panic_leaves_the_lead_to_others() {
     let (client, carrier, _server) = pair();
     carrier.panics_once.store(true, Ordering::Relaxed);
-    // Whoever receives first meets it: this thread, or the endpoint's own.
+    // The thread that receives first panics: this one, or the endpoint's own.
     let calling = client.clone();
     let _ = std::thread::spawn(move || calling.call("hi").wait()).join();
     assert!(client.call("hi").wait().is_ok());

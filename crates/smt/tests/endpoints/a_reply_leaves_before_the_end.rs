@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was replied before the last handle goes arrives: CLOSE leaves behind it.
+//! A reply that was given before the last handle goes arrives: CLOSE leaves behind it.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ fn a_shutdown_of_threads_finishes_what_runs() {
     request.reply("done").unwrap();
     assert_eq!(reply.recv().unwrap().unwrap(), "done");
     shutdown.join().unwrap();
-    // What was accepted before may still be in the queue, and is of no use to anyone.
+    // Messages that were accepted before may still be in the queue, and are of no use any more.
     while let Some(late) = server.accept() {
         assert_eq!(late.body(), "probe");
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Of two servers with one state file the second is not opened, as long as the first lives (SPEC
-//! §12.1).
+//! A second server with the same state file is not opened, as long as the first lives (SPEC §12.1).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -12,7 +12,8 @@ use crate::support::{Credentials, connect, echo, echo_server, on_every_runtime, 
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Nobody is at the address: who connects learns that, and then it can be bound.
+/// No server is at the address: a client that connects learns that, and then the address can be
+/// bound.
 fn assert_free(credentials: &Credentials, address: SocketAddr) {
     let error = credentials.client().connect_blocking(address).unwrap_err();
     let OpenError::Connect(error) = error else {

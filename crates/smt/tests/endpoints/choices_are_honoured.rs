@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a builder may choose works: suites, groups, padding, geometry, stripes.
+//! The choices of a builder work: suites, groups, padding, geometry, stripes.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};

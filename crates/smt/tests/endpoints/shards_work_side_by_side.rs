@@ -114,7 +114,7 @@ fn clients_without_shards_are_spread_over_those_of_a_server() {
     }
     let sessions = server.sessions();
     assert_eq!(sessions.iter().sum::<usize>(), clients.len());
-    // That 32 clients miss a shard of 4 happens once in 2,500 runs, and two once in a billion.
+    // 32 clients miss one shard of 4 once in 2,500 runs, and two once in a billion.
     let unused = sessions.iter().filter(|sessions| **sessions == 0).count();
     assert!(unused < 2, "{sessions:?}");
 }
@@ -180,8 +180,8 @@ fn gated_server(mut endpoint: Endpoint) -> Gate {
     gate
 }
 
-/// What such a client sends to several shards shares batches, of which the kernel looks at the
-/// first datagram.
+/// Datagrams of such a client to several shards share batches, and the kernel looks at the first
+/// datagram of a batch.
 #[test]
 fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
     for udp in ways() {

@@ -28,7 +28,7 @@ impl Way {
     }
 }
 
-/// What a rule says about a datagram: which datagrams leave now, each with the way it goes.
+/// The decision of a rule about a datagram: which datagrams leave now, each with the way it goes.
 pub(crate) type Outcome = Vec<(Way, Vec<u8>)>;
 
 type Rule = dyn FnMut(Way, &[u8]) -> Outcome + Send;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tests over real sockets share: credentials, payloads that prove themselves, servers,
-//! and a forwarder that stands between a client and its server.
+//! The test kit of the tests over real sockets: credentials, payloads that prove themselves,
+//! servers, and a forwarder that stands between a client and its server.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub(crate) mod forwarder;

@@ -21,7 +21,7 @@ pub struct Exchanges {
     pub filler: [usize; 3],
     /// The server answers every client with an alert.
     pub refuses: bool,
-    /// What parameters say of them.
+    /// The key exchange that parameters name.
     pub kind: smt_wire::KeyExchange,
     randoms: AtomicU64,
 }

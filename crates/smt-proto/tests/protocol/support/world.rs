@@ -236,7 +236,7 @@ impl World {
 
     /// Gives a datagram to its node now.
     pub fn hand_in(&mut self, datagram: &Datagram) {
-        // What is forged may come from where no node is.
+        // A forged datagram may come from an address without a node.
         let from = self.nodes.get(datagram.from);
         let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
         let path = Path::between(from, self.nodes[datagram.to].address.ip());
