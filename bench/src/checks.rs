@@ -11,7 +11,7 @@ struct Check {
     key: Key<'static>,
     /// The best of these counts for SMT.
     ours: &'static [&'static str],
-    /// The best of these is what SMT is compared with.
+    /// SMT is compared with the best of these.
     theirs: &'static [&'static str],
     wanted: f64,
 }

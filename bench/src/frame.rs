@@ -17,7 +17,7 @@ pub(crate) fn request(length: u32, reply: u32) -> Bytes {
     bytes.into()
 }
 
-/// The same, whose handler computes for so many microseconds.
+/// The same, whose handler computes for `work_us` microseconds.
 pub(crate) fn busy_request(length: u32, reply: u32, work_us: u32) -> Bytes {
     let mut bytes = request(length, reply).to_vec();
     if let Some(work) = bytes.get_mut(WORK) {

@@ -94,7 +94,7 @@ pub(crate) struct ClientJob {
 /// A measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Work {
-    /// Callers begin their next call when they have their reply. `sessions`: at least so many
+    /// Callers begin their next call when they have their reply. `sessions`: the least number of
     /// connections.
     Closed { groups: Vec<Group>, sessions: usize },
     /// Calls begin at random times that do not depend on replies.

@@ -51,7 +51,7 @@ impl Group {
 
 /// Connected callers.
 pub(crate) trait Callers {
-    /// Calls for so long; a tally for each group.
+    /// Calls for `duration`; a tally for each group.
     fn closed(&mut self, groups: &[Group], duration: Duration) -> Result<Vec<Tally>, Failure>;
 
     /// Makes the calls that are due; requests and replies of `size` bytes.

@@ -77,7 +77,7 @@ impl Process {
         writeln!(input, "{line}").doing("talking to a process")
     }
 
-    /// The process's next line; if there is none in time, what it said on standard error.
+    /// The process's next line; if there is none in time, the text of its standard error.
     pub(crate) fn hear(&mut self, limit: Duration) -> Result<String, Failure> {
         if let Ok(line) = self.lines.recv_timeout(limit) {
             return Ok(line);

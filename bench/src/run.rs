@@ -199,8 +199,8 @@ impl Arguments {
         self.peers.iter().map(|name| peers::by_name(name)).collect()
     }
 
-    /// Where, and what there. All places are made before anything is measured: what cannot be made
-    /// is found out at once.
+    /// Where, and what there. All places are made before anything is measured: a place that cannot
+    /// be made is found out at once.
     fn places(&self) -> Result<Places, Failure> {
         let wanted = match self.only.as_slice() {
             [] => Scenario::value_variants().to_vec(),

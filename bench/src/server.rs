@@ -40,7 +40,7 @@ fn answer_questions() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a line to whoever started this process.
+/// Writes a line to the process that started this one.
 pub(crate) fn say(line: &str) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}")?;

@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls a second of so many shards in threads of this process.
+/// Calls a second of `count` shards in threads of this process.
 fn threads(arguments: &Arguments, directory: &Path, count: u16) -> Result<f64, Failure> {
     let common = Common::new(directory)?;
     let barrier = Barrier::new(usize::from(count));

@@ -22,7 +22,7 @@ use smt_wire::{Geometry, InnerHeader, Kind};
 
 use nonces::NonceWatch;
 
-/// The keys' limits, and what happens.
+/// The keys' limits, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     suite: u8,
@@ -46,7 +46,7 @@ enum Step {
     Finish,
     /// The receiver asks for new keys.
     Request { epoch: u8 },
-    /// The receiver gets a record under an epoch byte that differs by so much.
+    /// The receiver gets a record under an epoch byte that differs by this number.
     Deliver { sealed: u8, epoch: i8 },
     /// The receiver gets EPOCH_DONE.
     Done { epoch: i8 },
@@ -60,7 +60,7 @@ pub fn check(case: &Case) {
     }
 }
 
-/// Both sides, and what the model knows about them.
+/// Both sides, and the model's knowledge of them.
 struct Channel {
     limits: KeyLimits,
     seal: SealKeys,

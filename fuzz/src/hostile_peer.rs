@@ -22,7 +22,7 @@ use said::Said;
 use sealed::Sealed;
 use victim::Victim;
 
-/// The victim's configuration, and what happens.
+/// The victim's configuration, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     settings: Settings,
@@ -30,7 +30,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// One thing that happens. Numbers name one of what there is, whatever their size.
+/// One thing that happens. Numbers of any size name one of the things that exist.
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// The peer sends a control packet.

@@ -13,7 +13,7 @@ use smt_record::{
 };
 use smt_wire::MessageId;
 
-/// A session's layout, and what happens.
+/// A session's layout, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     wide: bool,
@@ -193,7 +193,8 @@ impl Model {
         assert_eq!(self.allocator.counter(), self.next);
     }
 
-    /// SPEC §4.1 and §5.1: what fits comes apart into what it was made of; nothing is cut off.
+    /// SPEC §4.1 and §5.1: a number that fits comes apart into the parts it was made of; nothing is
+    /// cut off.
     fn number(&self, id: MessageId, index: u32) {
         let width = u32::from(self.bits.bits());
         let wide = u128::from(id.0) << width | u128::from(index);

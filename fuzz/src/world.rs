@@ -5,8 +5,8 @@
 //! 2. A script decides which of them arrive, when, and as what ([`Forgery`]).
 //! 3. [`World::run`] is an honest network for a while.
 //!
-//! [`Ledger`] and [`WireWatch`] look at everything on the way. Not here: what scripts do
-//! (`script`), what must hold in the end (`epilogue`).
+//! [`Ledger`] and [`WireWatch`] look at everything on the way. Not here: the steps of scripts
+//! (`script`), the promises that hold in the end (`epilogue`).
 
 mod applications;
 mod epilogue;
@@ -42,7 +42,7 @@ pub(crate) struct World {
     pub(crate) now: Time,
     /// Sent and not arrived.
     pub(crate) in_flight: Vec<Datagram>,
-    /// Some of what was sent, for replays.
+    /// Some datagrams that were sent, for replays.
     pub(crate) history: Vec<Datagram>,
     /// Indices that were ever named on the wire.
     pub(crate) issued: Vec<SessionIndex>,

@@ -247,8 +247,8 @@ func (p *Packet) parseHandshake(b []byte) error {
 	return nil
 }
 
-// clear is the packet up to what is sealed: for control packets the AAD (SPEC §3.4), for all others
-// the whole packet.
+// clear is the packet up to its sealed bytes: for control packets the AAD (SPEC §3.4), for all
+// others the whole packet.
 func (p *Packet) clear() []byte {
 	b := make([]byte, prefixLen, 128)
 	b[0], b[1], b[2], b[4] = p.Version, p.Type, p.Epoch, wordsOther

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::*;
 use crate::job::{Flavor, GroupFindings};
 
-/// A call that takes so long.
+/// A call that takes the given time.
 struct Slow(Duration);
 
 impl ThreadCaller for Slow {

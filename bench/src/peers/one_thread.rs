@@ -239,7 +239,7 @@ fn wait_for(
     }
 }
 
-/// One call of the system for so much.
+/// Bytes of one system call.
 const READ_BYTES: usize = 65_536;
 /// The listener's number among the connections'.
 const LISTENER: u64 = u64::MAX;

@@ -66,7 +66,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Begins so many calls; each is followed by the next.
+    /// Begins `calls` calls; each is followed by the next.
     pub(super) fn begin(&mut self, calls: usize, size: usize) -> Result<(), Failure> {
         let (now, body) = (self.now(), Bytes::from(vec![7; size]));
         for _ in 0..calls {
@@ -76,7 +76,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Runs for so long; calls a second.
+    /// Runs for `duration`; returns calls a second.
     pub(super) fn run(&mut self, duration: Duration) -> f64 {
         let began = Instant::now();
         let mut calls = 0;

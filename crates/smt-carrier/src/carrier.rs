@@ -10,8 +10,8 @@ use core::time::Duration;
 /// Sends and receives batches of datagrams.
 ///
 /// Every method takes `&self`: one thread may send while another receives, without a lock of the
-/// caller's. Datagrams may be lost, repeated, reordered or forged on the way; what arrives is not
-/// to be trusted.
+/// caller's. Datagrams may be lost, repeated, reordered or forged on the way; an arriving datagram
+/// is not to be trusted.
 pub trait Carrier: Send + Sync {
     /// Sends every datagram in `bytes`, cut as `transmit` says. Never blocks.
     ///

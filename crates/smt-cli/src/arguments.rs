@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Tell more on standard error; -vv and -vvv even more
     #[arg(short, long, action = ArgAction::Count, global = true, display_order = LAST)]
     pub(crate) verbose: u8,
-    /// Tell nothing on standard error but what failed
+    /// Tell nothing on standard error but failures
     #[arg(short, long, global = true, conflicts_with = "verbose", display_order = LAST)]
     pub(crate) quiet: bool,
     #[command(subcommand)]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt doctor`: what this host offers to SMT, tried out, and what to change.
+//! `smt doctor`: offloads and limits that this host offers to SMT, tried out, and advice.
 //!
 //! 1. `smt_io::probe` tries offloads, buffers and datagram sizes on loopback.
-//! 2. Each finding is compared with what SMT makes use of; what falls short comes with the command
-//!    that mends it.
+//! 2. Each finding is compared with what SMT makes use of; one that falls short comes with the
+//!    command that mends it.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use crate::failure::{Doing, Failure};
 use crate::machine::Machine;
 use crate::size::Size;
 
-/// Tell what this host offers, and what to change
+/// Tell what this host offers to SMT, and what to change
 ///
 /// Exit code 0 also if something could be better: everything works without it.
 #[derive(Args, Debug)]

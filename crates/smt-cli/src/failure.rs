@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How a subcommand fails: one line on standard error.
 //!
-//! Any error becomes a [`Failure`] by `?`: its text, and what its sources add to it. Errors that
+//! Any error becomes a [`Failure`] by `?`: its text, and the texts of its sources. Errors that
 //! quote their source already are not repeated. A reader of standard output that has had enough is
 //! no failure.
 

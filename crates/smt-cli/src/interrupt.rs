@@ -2,8 +2,8 @@
 //! The end of a subcommand: Ctrl-C, SIGTERM, a terminal that has gone (SIGHUP), or the end of
 //! standard input.
 //!
-//! The first signal asks for a graceful end; a second one ends the process at once, but for what
-//! must not be left behind.
+//! The first signal asks for a graceful end; a second one ends the process at once, after removing
+//! files that must not be left behind.
 
 use std::io::Read;
 use std::sync::Arc;

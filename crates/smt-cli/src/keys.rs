@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys`: certificates for servers and clients, and what a certificate says.
+//! `smt keys`: certificates for servers and clients, and the text of a certificate.
 //!
 //! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
 //! 2. `server` and `client` make keys and certificates that the authority signs.

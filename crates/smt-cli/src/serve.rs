@@ -61,14 +61,14 @@ pub(crate) struct Arguments {
     /// Keep a boot number here, so that clients notice a restart at once
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Append the secrets of all sessions to this file: whoever reads it reads the sessions
+    /// Append the secrets of all sessions to this file: its readers can read the sessions
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     /// The largest request accepted
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
-    /// Serve as so many endpoints behind one address, which share no lock, so that as many cores
-    /// work at once: a power of two
+    /// Number of endpoints behind one address, a power of two; they share no lock, so that as many
+    /// cores work at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = shards)]
     shards: u16,
     /// Threads that work on requests, for each shard; by default one for --echo, else one per core
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// A command is not run for everybody unless somebody has said so.
+    /// A command is not run for every client unless an option says so.
     fn check_access(&self) -> Result<(), Failure> {
         let is_said = self.anyone || self.credentials.has_client_authority();
         if !self.handler.runs_a_command() || is_said {
@@ -205,5 +205,5 @@ fn shards(text: &str) -> Result<u16, String> {
     number.ok_or_else(|| format!("give a power of two, at most {}", Shard::COUNT_MAX))
 }
 
-/// Requests in progress get so long when the server is told to end.
+/// Time that requests in progress get when the server is told to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -168,7 +168,7 @@ impl Dissection {
             return "";
         };
         let number = control.header.number.to_u64();
-        // CONFIRM has a token under its tag, which is nobody's business.
+        // CONFIRM has a token under its tag, which is secret.
         let mut token = vec![0; ciphertext.len()];
         if candidates.any(|aead| {
             aead.open(number, control.aad, ciphertext, tag, &mut token)

@@ -59,7 +59,8 @@ pub struct Summary {
     pub is_cut_short: bool,
 }
 
-/// Reads a capture, pcap or pcapng, and writes a line for each packet, and for what has opened.
+/// Reads a capture, pcap or pcapng, and writes a line for each packet, and for each record and
+/// message that has opened.
 ///
 /// # Errors
 /// The input is no capture or contradicts itself, or something cannot be read or written.

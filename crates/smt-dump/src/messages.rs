@@ -30,7 +30,7 @@ pub(crate) enum Finding {
     Rest(u32, Result<usize, OpenError>),
     /// The message is whole.
     Whole(Kind, Vec<u8>),
-    /// A bundle is whole: so many members follow.
+    /// A bundle is whole: this many members follow.
     Bundle(Result<usize, ParseError>),
     /// A message that has travelled in a bundle.
     Member(MemberHeader, Vec<u8>),
@@ -177,7 +177,7 @@ impl Sealer<'_> {
 
 impl Open {
     fn new(header: InnerHeader, terms: Terms, mut body: Vec<u8>) -> Self {
-        // Authentic, so it is what the sender had to send.
+        // The record is authentic: the sender had to send these bytes.
         body.resize(header.true_length as usize, 0);
         Self {
             header,

@@ -69,7 +69,7 @@ impl<R: Read> Pcapng<R> {
         }
     }
 
-    /// Behind the type: length, byte order magic, and what nobody needs.
+    /// Behind the type: length, byte order magic, and fields that are not needed.
     fn begin_section(&mut self) -> io::Result<()> {
         let mut head = [0; 8];
         self.input.read_exact(&mut head)?;
@@ -217,7 +217,7 @@ mod tests {
         words.iter().flat_map(word).collect()
     }
 
-    /// A section, an interface of nanoseconds and raw IP, a block nobody knows, and a packet.
+    /// A section, an interface of nanoseconds and raw IP, an unknown block, and a packet.
     fn file(is_big: bool) -> Vec<u8> {
         let short = |value: u16| {
             if is_big {

@@ -26,7 +26,7 @@ impl Epoll {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(Self { descriptor })
     }
@@ -97,8 +97,8 @@ impl Epoll {
     }
 
     /// Waits until something is ready, at most `limit` (rounded up to milliseconds; `None` is for
-    /// ever), and writes the tokens of what is ready to the front of `ready`. Tells how many; 0
-    /// after the time, or if a signal came first.
+    /// ever), and writes the tokens of the ready descriptors to the front of `ready`. Tells how
+    /// many; 0 after the time, or if a signal came first.
     ///
     /// # Errors
     /// A valid descriptor and a non-empty `ready` give none.
@@ -146,7 +146,7 @@ fn outcome_of(outcome: libc::c_int) -> io::Result<usize> {
     usize::try_from(outcome).map_err(|_| io::Error::last_os_error())
 }
 
-/// Events taken by one call; what does not fit is told by the next.
+/// Events taken by one call; the next call tells the others.
 const EVENTS_PER_CALL: usize = 64;
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
     use super::{AsFd, Duration, Epoll, Token};
     use std::os::unix::net::UnixDatagram;
 
-    /// Two ends: what is sent by the first makes the second readable.
+    /// Two ends: a datagram sent by the first makes the second readable.
     fn pair() -> (UnixDatagram, UnixDatagram) {
         UnixDatagram::pair().unwrap()
     }

@@ -185,7 +185,7 @@ impl Drop for MemoryCarrier {
     }
 }
 
-/// Addresses of a pair: of the range for documentation (RFC 5737), so that they are nobody's.
+/// Addresses of a pair: of the range for documentation (RFC 5737), so that no host has them.
 const PAIR: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 1),
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 2),

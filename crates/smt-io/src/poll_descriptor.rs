@@ -2,7 +2,7 @@
 //! One file descriptor for an event loop that is not ours: readable when the protocol wants a turn.
 //!
 //! 1. It holds a socket and a deadline.
-//! 2. The foreign loop polls it for reading, knowing nothing of what is inside.
+//! 2. The foreign loop polls it for reading, and knows nothing of its inside.
 //! 3. On its turn the protocol receives without waiting, handles its timeout and sets the next one.
 
 use crate::{Epoll, TimerFd, Token};

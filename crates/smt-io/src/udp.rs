@@ -103,7 +103,7 @@ impl UdpCarrier {
     }
 
     /// Opens a carrier that talks to `remote` alone: the cheapest for a client, and the kind that
-    /// learns quickly that nobody listens there.
+    /// learns quickly that no socket listens there.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -164,9 +164,9 @@ impl UdpCarrier {
         }
     }
 
-    /// Sends threads home that wait in a receive call: none will come to this socket any more, and
-    /// whoever waits is only in the way of closing it. Has no effect on a socket that several
-    /// shards receive from.
+    /// Sends threads home that wait in a receive call: no datagram will come to this socket any
+    /// more, and a waiting thread is only in the way of closing it. Has no effect on a socket that
+    /// several shards receive from.
     pub fn stop_receiving(&self) {
         if self
             .shard_socket

@@ -3,7 +3,7 @@
 //!
 //! While a thread looks at the socket anyway, each datagram would wake another one for nothing. A
 //! set of descriptors (epoll(7)) between socket and runtime can be told to be silent, and tells
-//! again of what is there when it is not.
+//! again of a ready descriptor when it is not.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -54,8 +54,8 @@ impl SocketWatch {
         self.is_on
     }
 
-    /// Turns the watch on or off. When it is turned on the runtime is told of what has come
-    /// meanwhile.
+    /// Turns the watch on or off. When it is turned on the runtime is told of datagrams that have
+    /// come meanwhile.
     pub fn turn(&mut self, on: bool) {
         if self.is_on == on || !self.process.is_this() {
             return;

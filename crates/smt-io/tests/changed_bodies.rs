@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): what has left is
-//! not sealed again. Here since mapping is unsafe.
+//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): records that have
+//! left are not sealed again. Here since mapping is unsafe.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -71,8 +71,8 @@ impl AsRef<[u8]> for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `of`, with this length, and nobody has the address any
-        // more.
+        // SAFETY: the mapping was made by `of`, with this length, and the address has no other user
+        // any more.
         unsafe { libc::munmap(self.0, LENGTH) };
     }
 }

@@ -88,7 +88,7 @@ impl CertificateAuthority {
         })
     }
 
-    /// The authority's certificate in PEM: what peers take as root.
+    /// The authority's certificate in PEM, which peers take as root.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }

@@ -12,7 +12,7 @@ use crate::authority::CertificateAuthority;
 use crate::error::MakeCertificateError;
 use crate::plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Validity};
 
-/// An authority and what it issues, all in memory.
+/// An authority and the certificates that it issues, all in memory.
 #[derive(Debug)]
 pub struct EphemeralCa {
     authority: CertificateAuthority,
@@ -62,7 +62,7 @@ impl EphemeralCa {
         Ok(identity)
     }
 
-    /// Trust in this authority, for the peers of what it issues.
+    /// Trust in this authority, for the peers of endpoints with its certificates.
     ///
     /// # Errors
     /// The certificate was made here, hence there are none in practice.

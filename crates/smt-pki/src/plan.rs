@@ -21,7 +21,8 @@ use crate::limits::{CERTIFICATE_BACKDATE_S, CERTIFICATE_DAYS_MAX};
 pub struct CertificatePlan {
     /// Subject, for people; peers compare `names`.
     pub common_name: String,
-    /// Whom it speaks for: what a client calls a server by. A client may have none.
+    /// The names that it speaks for: those by which a client calls a server. A client may have
+    /// none.
     pub names: Vec<SubjectName>,
     /// Whether its owner answers calls, makes them, or both.
     pub purpose: Purpose,
@@ -140,7 +141,7 @@ impl Purpose {
 /// The kind of a private key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum KeyKind {
-    /// ECDSA with P-256 and SHA-256: what everything accepts.
+    /// ECDSA with P-256 and SHA-256, which every implementation accepts.
     #[default]
     EcdsaP256,
     /// Ed25519.
@@ -232,7 +233,7 @@ pub(crate) fn unix_s(time: SystemTime) -> i64 {
 pub const DAYS_DEFAULT: u32 = 365;
 /// Seconds of a day.
 pub(crate) const DAY_S: u64 = 86_400;
-/// The year 2500 in Unix seconds: far from the end of what dates in certificates can say.
+/// The year 2500 in Unix seconds: far from the last date that a certificate can have.
 const TIME_S_MAX: i64 = 16_725_225_600;
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl LazyCipher {
 pub(crate) struct CipherMaker {
     pub(crate) suite: Suite,
     pub(crate) provider: Arc<dyn AeadProvider>,
-    /// Hardly anybody has one: it takes no room in the others' sessions.
+    /// Few users have one: it takes no room in the others' sessions.
     pub(crate) log: Option<Box<KeyLogContext>>,
 }
 

@@ -7,7 +7,7 @@
 //! 3. [`ImportedKey::session_secrets`] adds the parameter hash, and with it both fresh randoms.
 //!
 //! A secret that several hosts share so gives each ordered pair of them another key: a session that
-//! is turned around, or led to another holder of the secret, has keys that nobody else has.
+//! is turned around, or led to another holder of the secret, has keys of its own.
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -117,7 +117,7 @@ fn target_kdf(suite: Suite) -> u16 {
     }
 }
 
-/// SMT version 1. TLS 1.3 is 0x0304, DTLS 1.3 is 0xFEFC: what is imported for those is another key.
+/// SMT version 1. TLS 1.3 is 0x0304, DTLS 1.3 is 0xFEFC: a key imported for those is another key.
 const TARGET_PROTOCOL: u16 = 0x5301;
 
 const LABELS: [&str; 4] = [

@@ -62,7 +62,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// The secrets of what one side sends, of one epoch.
+/// The secrets of one epoch by which one side sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DirectionSecrets {
     /// For records.
@@ -76,9 +76,9 @@ pub struct DirectionSecrets {
 pub struct SessionSecrets {
     /// The suite of both directions. Without meaning if [`Self::is_plaintext`].
     pub suite: Suite,
-    /// For what the client sends.
+    /// The secrets by which the client sends.
     pub client: DirectionSecrets,
-    /// For what the server sends.
+    /// The secrets by which the server sends.
     pub server: DirectionSecrets,
 }
 

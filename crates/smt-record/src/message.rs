@@ -25,7 +25,7 @@ use crate::numbers::{IndexBits, NumberError, OutgoingId};
 use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
 use crate::seal_keys::SealKeys;
 
-/// The frozen inner plaintext of a message, the right to seal it, and what was sealed so far.
+/// The frozen inner plaintext of a message, the right to seal it, and the progress of sealing.
 ///
 /// Always give the keys of one session: the id is new in that session only.
 pub struct FrozenMessage {
@@ -43,8 +43,8 @@ pub struct FrozenMessage {
 }
 
 impl FrozenMessage {
-    /// Freezes a message. The memory of `body` must not change from now on: what `Bytes` has from
-    /// an owner of its own (a mapped file, shared memory) can.
+    /// Freezes a message. The memory of `body` must not change from now on. It can change if
+    /// `Bytes` has an owner of its own (a mapped file, shared memory).
     ///
     /// # Errors
     /// [`NumberError`] if the id or the last record's index does not fit: nothing is sealed.
@@ -182,7 +182,8 @@ impl FrozenMessage {
         tag
     }
 
-    /// Writes `content` bytes of the inner stream from `from` on, and what stands behind them.
+    /// Writes `content` bytes of the inner stream from `from` on, and the content type and zeros
+    /// behind them.
     fn compose(&self, from: usize, content: usize, plaintext: &mut [u8]) {
         let (content_out, end) = plaintext.split_at_mut(content);
         let header = &self.header[from.min(InnerHeader::LEN)..];

@@ -209,7 +209,7 @@ impl IdAllocator {
     }
 
     /// Begins at a later counter. A session begins at 0 (SPEC §4.1); this is for vectors and for
-    /// tests of what happens when ids run out.
+    /// tests in which ids run out.
     ///
     /// # Panics
     /// If the layout has no such stripe.

@@ -210,8 +210,8 @@ pub enum OpenError {
 
 impl OpenError {
     /// Whether the record's tag was right: then the peer sealed it, and (but for
-    /// [`Self::PaddedLength`], which anybody on the path can cause) it broke a rule. Else anybody
-    /// may have sent it.
+    /// [`Self::PaddedLength`], which any attacker on the path can cause) it broke a rule. Else any
+    /// host may have sent it.
     pub fn is_authentic(&self) -> bool {
         match self {
             Self::Form | Self::Failed(_) => false,

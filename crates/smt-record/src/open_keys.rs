@@ -24,7 +24,7 @@ use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
 use crate::suite::Suite;
 
-/// Keys for what the peer sends.
+/// Keys for records and control packets of the peer.
 pub struct OpenKeys {
     maker: CipherMaker,
     /// Failed openings of a key after which the peer is asked for an update.
@@ -122,8 +122,8 @@ impl OpenKeys {
         };
         self.maker.log(epoch, &next.secrets);
         self.current.keys.complete(&self.maker, &self.secrets);
-        // The old secrets take the new ones' place and are cleared there: what is moved out of a
-        // box leaves its bytes.
+        // The old secrets take the new ones' place and are cleared there: a value moved out of a
+        // box leaves its bytes behind.
         core::mem::swap(&mut self.secrets, &mut next.secrets);
         core::mem::swap(&mut self.current, &mut next.candidate);
         let nobody = Candidate::new(EpochKeys::new(epoch));

@@ -27,15 +27,15 @@ use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
 use crate::suite::Suite;
 
-/// Keys for what this side sends.
+/// Keys for records and control packets of this side.
 pub struct SealKeys {
     maker: CipherMaker,
     limits: KeyLimits,
     /// Secrets of the current epoch only.
     secrets: DirectionSecrets,
     current: EpochKeys,
-    /// Epoch and data key of what may still be retransmitted. Control packets are never repeated
-    /// as they were, so their old key goes at once.
+    /// Epoch and data key of records that may still be retransmitted. Control packets are never
+    /// repeated as they were, so their old key goes at once.
     previous: Option<(u32, LazyCipher)>,
     /// Records first sealed under the current data key.
     records: u64,

@@ -24,7 +24,7 @@ pub struct Figure {
 }
 
 impl Page {
-    /// An empty page, for lines and bars of so many colours.
+    /// An empty page, for lines and bars of `colors` colours.
     pub fn new(title: &str, heading: &str, colors: usize) -> Self {
         Self {
             title: title.to_owned(),

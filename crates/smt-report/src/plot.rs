@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn corners_are_at_the_corners() {
         let svg = plot(vec![(0.0, 0.0), (10.0, 10.0), (5.0, 99.0)]);
-        // Left and bottom, right and top; what is above the axis is at its end.
+        // Left and bottom, right and top; a value above the axis is at its end.
         assert!(
             svg.contains("d=\"M52.0 240.0L460.0 24.0L256.0 24.0\""),
             "{svg}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bodies of control packets: what stands between header and tag (SPEC §8).
+//! Bodies of control packets: the bytes between header and tag (SPEC §8).
 //!
 //! The same value is parsed and sent. A body of a size that its type cannot have is malformed.
 //! A NIC leaves bodies alone: they are covered by the tag.

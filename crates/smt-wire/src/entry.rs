@@ -25,7 +25,7 @@ impl Entry for MessageId {
 pub struct Grant {
     /// The message.
     pub id: MessageId,
-    /// End of what may be sent, in bytes of the record stream; never goes back.
+    /// End of the bytes that may be sent, in the record stream; never goes back.
     pub granted: u32,
     /// All records wholly below it have opened; in bytes of the record stream; never goes back.
     pub received: u32,
@@ -65,7 +65,7 @@ pub struct Resend {
     pub length: u32,
 }
 
-/// A RESEND's length that means: to the end of what may be sent.
+/// A RESEND's length that means: to the end of the bytes that may be sent.
 pub const TO_THE_END: u32 = u32::MAX;
 
 impl Resend {

@@ -2,7 +2,7 @@
 //! HANDSHAKE: a fragment of a flight (SPEC §6.2).
 //!
 //! No HANDSHAKE packet is trusted: TLS inside protects itself. A NIC leaves these packets alone.
-//! Not here: reassembly, retransmission and what a flight says (see `flight.rs`).
+//! Not here: reassembly, retransmission and the contents of a flight (see `flight.rs`).
 
 use core::fmt;
 

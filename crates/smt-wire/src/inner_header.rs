@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The inner header: the first 40 bytes of a message, inside record 0 (SPEC §5.2).
 //!
-//! It is authenticated: what it says is the truth about the message, and what the clear header
-//! said is compared with it. Written by the sender as record 0 is sealed, and frozen with it. A
-//! NIC sees it only as plaintext to be sealed.
+//! It is authenticated: its fields are the truth about the message, and those of the clear header
+//! are compared with them. Written by the sender as record 0 is sealed, and frozen with it. A NIC
+//! sees it only as plaintext to be sealed.
 
 use crate::entry::Ack;
 use crate::error::ParseError;

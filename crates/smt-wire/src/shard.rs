@@ -40,7 +40,7 @@ impl Shard {
         Self { number, count }
     }
 
-    /// Whether there may be so many shards.
+    /// Whether there may be `count` shards.
     #[must_use]
     pub const fn is_count(count: u16) -> bool {
         count.is_power_of_two() && count <= Self::COUNT_MAX
@@ -68,7 +68,7 @@ impl Shard {
     #[must_use]
     pub const fn first_serial(self, boot: u32) -> u32 {
         let serial = (self.number as u32).wrapping_sub(boot) & (self.count as u32 - 1);
-        // Serial 0 is nobody's.
+        // No session has serial 0.
         if serial == 0 {
             return self.count as u32;
         }

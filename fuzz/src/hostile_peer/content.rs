@@ -30,7 +30,7 @@ pub(super) struct Member {
 }
 
 impl Content {
-    /// The kind: one of the four, or one of the next two, which nobody knows.
+    /// The kind: one of the four, or one of the next two, which are unknown.
     pub(super) fn kind(&self) -> u8 {
         match self {
             Self::Bytes { kind, .. } => 1 + kind % 6,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The endpoint that is attacked, its application, and what must hold for both.
+//! The endpoint that is attacked, its application, and the promises for both.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -311,7 +311,7 @@ impl Victim {
         let config = &self.config;
         let beginning = config.unscheduled as usize + RECORD_MAX;
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
-        // With padding, and what many short records add.
+        // With padding, and the overhead of many short records.
         let longest = 2 * config.message_limit as usize + RECORD_MAX;
         let beyond = beginning * (1 + self.live.len()) + granted + longest;
         let most = (config.memory_max + beyond) * 5 / 4;
@@ -351,7 +351,7 @@ fn converse(nodes: &mut [Node; 2], now: Time) -> [SessionIndex; 2] {
     sessions.map(|session| session.expect("both have one"))
 }
 
-/// Bytes by which a member is known: no input changes so many of another message's.
+/// Bytes by which a member is known: no input changes this many bytes of another message.
 const MEMBER_LEAST: usize = 24;
 /// The pool for packets whose record 0 has not come (SPEC §10).
 const EARLY_MAX: usize = 256 * 1024;

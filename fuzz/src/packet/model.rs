@@ -6,9 +6,9 @@
 /// The verdict of the specification on the first packet of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// A packet of so many bytes.
+    /// A packet of this many bytes.
     Packet(usize),
-    /// A packet of an unknown type, of so many bytes: the datagram goes on behind it (§3.2).
+    /// A packet of an unknown type, of this many bytes: the datagram goes on behind it (§3.2).
     Unknown(usize),
     /// To be answered with VERSION at most (§12.2).
     OtherVersion,
@@ -57,7 +57,7 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
 }
 
 /// Whether a switch may have left these bytes of a DATA packet (§9.10): its header at least, as
-/// §3.1 and §3.3 have it. The length field was true of what is gone.
+/// §3.1 and §3.3 have it. The length field was true of the bytes that are gone.
 pub(super) fn is_trimmed(version: u8, left: &[u8]) -> bool {
     left.len() >= 36 && left[0] == version && left[1] == 0x01 && left[4] == 0xB0
 }

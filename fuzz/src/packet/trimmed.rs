@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The same bytes as what a switch has left of a packet (SPEC §9.10): a DATA header, and nothing
+//! The same bytes as a packet that a switch has trimmed (SPEC §9.10): a DATA header, and nothing
 //! behind it counts.
 //!
 //! Taken is exactly what DATA packets begin with: a header that is taken parses before any payload,

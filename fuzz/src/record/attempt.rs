@@ -53,7 +53,7 @@ pub enum Attempt {
     Sealed {
         /// The record.
         record: u8,
-        /// Where, and what stands there.
+        /// Places, and the bytes that stand there.
         changes: Vec<(u16, u8)>,
     },
 }
@@ -121,8 +121,8 @@ fn expect_in_place(message: &Message, index: u32, record: &[u8]) {
     expect(message, place, message.sequence(index), record);
 }
 
-/// The genuine record opens in its place, with its number and length; what nobody sealed never
-/// authenticates.
+/// The genuine record opens in its place, with its number and length; bytes that were never sealed
+/// never authenticate.
 ///
 /// A record's number is its place to the AEAD (SPEC §5.1): tried in another record's place but
 /// under its own number, it authenticates. Then it is refused, or gives what was sealed in it.

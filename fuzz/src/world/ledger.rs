@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The books of both applications: which message is which at the other end, and what it became.
+//! The ledger of both applications: which message is which at the other end, and its fate.
 //!
 //! A message has the same id at both ends of a session. Which session of one node is which of the
 //! other's is known from the client's key log: it names both indices of a session.
@@ -84,7 +84,7 @@ impl Ledger {
         None
     }
 
-    /// The name of what `node` calls `rpc`.
+    /// The name of the message that `node` calls `rpc`.
     pub(crate) fn name(&self, node: usize, rpc: RpcId) -> Name {
         let pair = self.pairs.of(node, rpc.session);
         (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint, its address, and what it has to send.
+//! An endpoint, its address, and its transmit buffer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     number: usize,
     buffer: TransmitBuffer,
-    /// Its grant policy asks for what the network has cut.
+    /// Its grant policy asks for packets that the network has trimmed.
     pulls: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that nobody waits any more, then the
+//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that no caller waits any more, then the
 //! process ends.
 //!
 //! 1. While a call is in progress the first signal closes the client: the call ends, the server
@@ -61,7 +61,7 @@ impl Cancellation {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open(&self, path: &Path) -> Result<Output, Failure> {
-        // A FIFO is open when somebody reads it: meanwhile a signal needs the state.
+        // A FIFO is open when a process reads it: meanwhile a signal needs the state.
         let output = Output::open(path)?;
         lock(&self.0).new_file = output.new_file();
         Ok(output)

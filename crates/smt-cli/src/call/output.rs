@@ -117,8 +117,8 @@ impl Drop for ReplyFile {
     }
 }
 
-/// Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it has
-/// something, and stays.
+/// Empty, it would look like an empty reply. The file may be another process's meanwhile: then it
+/// has contents, and stays.
 pub(super) fn remove_if_empty(path: &Path) {
     let is_empty = path
         .metadata()

@@ -34,7 +34,7 @@ pub(super) struct Plan {
     /// tokio
     #[arg(long, value_name = "API")]
     pub(super) api: Option<Api>,
-    /// Waiting threads look for so long before they sleep; 0us never
+    /// Time for which waiting threads look before they sleep; 0us never
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time_span::parse)]
     pub(super) spin: Duration,
     /// One JSON object per line instead of a table
@@ -60,7 +60,7 @@ impl Plan {
         self.concurrency.iter().flat_map(of_concurrency).collect()
     }
 
-    /// How so many concurrent calls are made.
+    /// The interface for `concurrency` concurrent calls.
     pub(super) fn api(&self, concurrency: usize) -> Api {
         self.api.unwrap_or_else(|| Api::suited_to(concurrency))
     }

@@ -126,5 +126,5 @@ impl Write for BigReads {
     }
 }
 
-/// One call of the system for so much.
+/// Bytes of one system call.
 const READ_BYTES: usize = 65_536;

@@ -3,8 +3,8 @@
 //!
 //! 1. One thread writes the request to its standard input, one reads the reply from its standard
 //!    output.
-//! 2. Meanwhile the caller looks whether anybody still waits for the reply, and whether its time is
-//!    over; then the command is killed with all of its group.
+//! 2. Meanwhile the handler looks whether a caller still waits for the reply, and whether its time
+//!    is over; then the command is killed with all of its group.
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
 use std::io::{self, Read, Write};
@@ -99,7 +99,7 @@ impl ExternalCommand {
     }
 
     fn start(&self) -> io::Result<Child> {
-        // Held until it is among those that run: nobody may miss it.
+        // Held until the command is among those that run: an end of the server must not miss it.
         let mut running = running();
         let Some(groups) = running.as_mut() else {
             return Err(io::Error::other("the server has ended"));
@@ -198,8 +198,8 @@ impl ExternalCommand {
     }
 }
 
-/// Starts a thread for whose end nobody waits: what has left the command's group may hold the other
-/// end of its pipe for as long as it likes.
+/// Starts a thread that is not joined: a process that has left the command's group may hold the
+/// other end of its pipe for as long as it likes.
 fn detach(thread: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().spawn(thread).map(drop)
 }
@@ -324,7 +324,7 @@ mod tests {
             run("exec >&-; exec sleep 1000", "", true).unwrap_err();
         }
 
-        /// Also one whose pipes nobody waits for.
+        /// A command whose pipes are not waited for is killed as well.
         #[test]
         fn one_that_takes_too_long_is_killed_with_all_that_it_has_started() {
             for script in ["sleep 1000; true", "exec >&-; exec sleep 1000"] {

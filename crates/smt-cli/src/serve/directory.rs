@@ -82,7 +82,7 @@ fn too_large(path: &dyn Display, length: u64, limit: u32) -> Failure {
 
 /// Linux's limit.
 const PATH_MAX: usize = 4_095;
-/// Characters of a path that messages quote: anybody may send many.
+/// Characters of a path that messages quote: any client may send many.
 const SHOWN: usize = 200;
 
 #[cfg(test)]

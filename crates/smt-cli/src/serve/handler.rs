@@ -85,7 +85,7 @@ impl Handler {
         }
     }
 
-    /// The reply. `is_useless` tells whether anybody still waits for it.
+    /// The reply. `is_useless` tells whether no caller waits for it any more.
     pub(super) fn handle(
         &self,
         request: &Bytes,

@@ -31,7 +31,7 @@ pub(super) fn text(case: &Case) -> String {
     lines.join("\n")
 }
 
-/// For programs: what can be compared between cases.
+/// For programs: the values that can be compared between cases.
 pub(super) fn json(case: &Case) -> serde_json::Value {
     let messages = Messages::of(case);
     let may_end = case.may_end.iter().map(|(one, other)| [one.0, other.0]);

@@ -364,7 +364,7 @@ fn links(topology: &Topology) -> String {
 
 fn switches(policy: &SwitchPolicy) -> String {
     let buffer = match policy.buffer {
-        // The parser's word for what is never reached.
+        // The parser's word for a value that is never reached.
         0..=1_000_000_000 => format!("buffer {} B", policy.buffer),
         _ => "unlimited buffer".to_owned(),
     };
@@ -381,7 +381,7 @@ fn switches(policy: &SwitchPolicy) -> String {
     )
 }
 
-/// As it was typed; the program's own path is nobody's business.
+/// As it was typed, without the program's own path.
 fn command() -> String {
     let words = std::env::args().skip(1);
     let words = words.map(|word| match word.contains([' ', '\'', '"']) {

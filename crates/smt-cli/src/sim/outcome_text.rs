@@ -73,7 +73,7 @@ pub(super) fn goodput_of(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// When all was there that came, and what had to be asked for again.
+/// The time of the last arrival, and the bytes that had to be asked for again.
 fn arrivals(outcome: &Outcome) -> String {
     let figures = &outcome.figures;
     let asked = match asked(outcome) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A seed that was played: what was found, by a checker or by the code's own assertions.
+//! A seed that was played, and the findings of a checker or of the code's own assertions.
 
 use std::panic::AssertUnwindSafe;
 
@@ -38,7 +38,7 @@ impl Played {
         Self::repeated(&Case::new(seed).attacked())
     }
 
-    /// Plays a case, and some cases twice: what is not of the seed would show.
+    /// Plays a case, and some cases twice: a difference that is not of the seed would show.
     fn repeated(case: &Case) -> Self {
         let mut played = Self::of(case, Observers::default());
         if case.seed.is_multiple_of(REPEAT_EVERY) {
@@ -54,7 +54,7 @@ impl Played {
         played
     }
 
-    /// Plays a case, and lets somebody look on.
+    /// Plays a case under the eyes of observers.
     pub(super) fn of(case: &Case, observers: Observers) -> Self {
         let seed = case.seed;
         // After a panic an observer has seen what came before, and is not broken.
@@ -85,7 +85,7 @@ impl Played {
 
     /// The command that plays it again.
     fn replay(&self, is_attacked: bool) -> String {
-        // As the user has called it: what can be typed here is what was typed.
+        // The command as the user has called it, so that it can be typed again.
         let program = std::env::args_os().next().unwrap_or_else(|| "smt".into());
         let program = program.to_string_lossy();
         let attacked = if is_attacked { " --attacked" } else { "" };
@@ -123,7 +123,7 @@ impl From<&smt_sim::swarm::check::Failure> for Finding {
     }
 }
 
-/// One of so many seeds is played twice.
+/// One seed of this many is played twice.
 const REPEAT_EVERY: u64 = 50;
 /// The case does not repeat.
 const TRACE: &str = "Trace";

@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// encrypted.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Capture what this host sends and what reaches it, as at its own cable
+    /// Capture the packets that this host sends and that reach it, as at its own cable
     #[arg(
         long,
         value_name = "H",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A scenario: read, changed by what was typed, run, and told.
+//! A scenario: read, changed by options, run, and told.
 //!
-//! 1. The scenario is a name that comes along, or a file; what is wrong in it is told as FILE:LINE:
+//! 1. The scenario is a name that comes along, or a file; a mistake in it is told as FILE:LINE:
 //!    FIELD.
 //! 2. Options put another transport, load, duration or seed in place of the file's.
 //! 3. The outcome is told as a table or as JSON, which `smt sim report` reads.

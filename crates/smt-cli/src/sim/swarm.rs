@@ -5,7 +5,7 @@
 //!    its seed again.
 //! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C.
 //!    Seeds under way then are played to their end.
-//! 3. Sums and a table of what was reached end the output. Each thing must have been reached by
+//! 3. Sums and a table of the reached goals end the output. Each thing must have been reached by
 //!    some of many seeds: a swarm does not test what it never meets.
 
 use std::path::PathBuf;
@@ -34,13 +34,13 @@ use crate::time_span;
 /// type, fault or event. Ctrl-C ends it with what is known so far.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// Play so many seeds
+    /// Number of seeds to play
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Play for so long; ten minutes if no number of seeds is given either
+    /// Time to play; ten minutes if no number of seeds is given either
     #[arg(long, value_name = "TIME", value_parser = time_span::parse)]
     time: Option<Duration>,
-    /// Play so many at once; by default one per core
+    /// Number of seeds to play at once; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Count up from this seed; by default from one that the clock gives
@@ -167,7 +167,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How long a swarm takes if nobody says.
+/// The time of a swarm without options.
 const TIME: Duration = Duration::from_secs(600);
 /// A case takes a tenth of a second; this much, and it loops without virtual time passing.
 const CASE_TIME_MAX: Duration = Duration::from_secs(120);

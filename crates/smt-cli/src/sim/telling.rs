@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 
 use crate::failure::Failure;
 
-/// Tells lines on standard output, as long as somebody reads them.
+/// Tells lines on standard output, as long as a process reads them.
 #[derive(Debug, Default)]
 pub(super) struct Telling {
     is_reader_gone: bool,
@@ -18,7 +18,7 @@ impl Telling {
         self.say_to(&mut io::stdout(), text)
     }
 
-    /// Whether nobody reads it any more.
+    /// Whether the output has no reader any more.
     pub(super) fn is_reader_gone(&self) -> bool {
         self.is_reader_gone
     }

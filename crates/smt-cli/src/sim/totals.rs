@@ -73,7 +73,7 @@ impl Totals {
         )))
     }
 
-    /// For people: sums, and a table of what was reached.
+    /// For people: sums, and a table of the reached goals.
     pub(super) fn text(&self, elapsed: Duration, least: f64) -> String {
         let mut text = format!(
             "{} seeds in {}, {:.1} a second, {} failed\n\

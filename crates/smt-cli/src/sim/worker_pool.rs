@@ -77,7 +77,7 @@ impl WorkerPool {
         })
     }
 
-    /// The next result, for which it waits at most so long.
+    /// The next result, for which it waits at most `wait`.
     pub(super) fn next(&mut self, wait: Duration) -> News {
         if self.at_work.is_empty() {
             return News::Over;

@@ -25,7 +25,7 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards between one client, whoever calls, and the server.
+    /// Forwards between one client, the one that calls, and the server.
     pub(crate) fn start(server: &str) -> Self {
         let outside = UdpSocket::bind("127.0.0.1:0").unwrap();
         let inside = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys`: what is written, how, and what it says.
+//! `smt keys`: the files that are written, their permissions, and the output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -182,10 +182,10 @@ fn a_second_signal_ends_its_commands_with_it() {
     for signal in [Signal::INT, Signal::TERM] {
         kill_process(process, signal).unwrap();
     }
-    // Its standard error ends when nobody writes to it any more: the commands have it too.
+    // Its standard error ends when no process writes to it any more: the commands have it too.
     let (status, _) = serving.wait();
     assert!(matches!(status.code(), Some(130 | 143)), "{status}");
-    // The caller need not find out by itself that nobody answers.
+    // The caller need not find out by itself that no answer comes.
     let outcome = caller.wait_with_output().unwrap();
     let words = String::from_utf8(outcome.stderr).unwrap();
     assert!(words.contains("may have run"), "{words}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim run --capture`: what `smt dump` makes of it, with the keys and without.
+//! `smt sim run --capture`, read by `smt dump`, with the keys and without.
 
 use std::fs;
 

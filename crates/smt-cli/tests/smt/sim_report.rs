@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim report`: one page of what several runs have shown.
+//! `smt sim report`: one page about several runs.
 
 use std::fs;
 

@@ -254,7 +254,7 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
     }
 }
 
-/// Figures that only some runs have: what was asked for again, and by whom.
+/// Figures that only some runs have: bytes asked for again, and the side that asked.
 #[test]
 fn trimmed_packets_are_asked_for_by_pulls_and_counted() {
     let files = Files::empty();

@@ -110,7 +110,7 @@ mod tests {
         const REFUSED: Result<(), ErrnoClass> = Err(ErrnoClass::Refused(libc::EINVAL));
 
         /// Sends ten bytes in segments of four at a class, to a system that answers by `attempt`;
-        /// tells the outcome, how many calls it took, and what is left of the capabilities.
+        /// tells the outcome, the number of calls, and the remaining capabilities.
         fn sent(
             attempt: impl Fn(Batch<'_>) -> Result<(), ErrnoClass>,
         ) -> (Result<usize, ErrnoClass>, usize, Capabilities, Sending) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control messages beside a datagram (cmsg(3)), written and read with bounds checked.
 //!
-//! A message is a `cmsghdr` and its value, each padded to the header's alignment. Not here: what
-//! the messages mean.
+//! A message is a `cmsghdr` and its value, each padded to the header's alignment. Not here: the
+//! meaning of the messages.
 #![allow(
     trivial_numeric_casts,
     reason = "lengths of control messages are `size_t` in one C library and `socklen_t` in another"

@@ -68,7 +68,7 @@ pub(crate) struct Arrival {
     pub(crate) traffic_class: Option<u8>,
     pub(crate) length: usize,
     pub(crate) segment_size: usize,
-    /// The buffer was too small: what is in it is not whole.
+    /// The buffer was too small: its contents are not whole.
     pub(crate) truncated: bool,
 }
 

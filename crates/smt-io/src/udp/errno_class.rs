@@ -19,7 +19,7 @@ pub(super) enum ErrnoClass {
     Refused(i32),
     /// The datagram is larger than the path carries.
     TooLarge,
-    /// No way to the peer, or nobody there: often an ICMP report about an earlier datagram.
+    /// No way to the peer, or no socket there: often an ICMP report about an earlier datagram.
     Unreachable,
 }
 

@@ -6,7 +6,7 @@
 //! 2. A receive reads, from control messages, the segment size (GRO) and the address that was
 //!    called.
 //!
-//! Not here: what to do when the system refuses something (`sending.rs`).
+//! Not here: the reaction to a refusal of the system (`sending.rs`).
 #![allow(
     trivial_numeric_casts,
     reason = "lengths of control messages are `size_t` in one C library and `socklen_t` in another"

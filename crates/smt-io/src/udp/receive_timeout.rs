@@ -5,7 +5,7 @@
 //! 1. round the wait down to a class, four to the octave (waiting less than asked is allowed);
 //! 2. set the option only if the class differs from the one that is set;
 //! 3. hold the right to wait this way until the receive call is over, since the option is the
-//!    socket's and another thread may want another time; who comes second waits by `poll`.
+//!    socket's and another thread may want another time; a second thread waits by `poll`.
 //!
 //! The kernel ends such a wait one to two scheduler ticks late (8 ms late at most with 250 ticks a
 //! second); waits too short to bear that are made with `poll` as well.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The program by which Linux chooses among the sockets of one address: classic BPF, for which
-//! nobody needs a privilege (`SO_ATTACH_REUSEPORT_CBPF`, Linux 4.5).
+//! The program by which Linux chooses among the sockets of one address: classic BPF, which needs no
+//! privilege (`SO_ATTACH_REUSEPORT_CBPF`, Linux 4.5).
 //!
 //! It sees a datagram's payload, computes what [`Shard::of_datagram`] does, and returns the number
 //! of a socket in the order in which they were bound. A load past the datagram's end makes it
-//! return 0. A number without a socket makes the kernel choose by itself; what then arrives at a
-//! wrong shard is handed over (`shard_socket.rs`).
+//! return 0. A number without a socket makes the kernel choose by itself; a datagram that then
+//! arrives at a wrong shard is handed over (`shard_socket.rs`).
 
 use libc::{c_void, sock_filter, sock_fprog, socklen_t};
 use smt_wire::{PacketType, Shard};
@@ -70,7 +70,7 @@ const fn step(code: u32, k: u32) -> sock_filter {
     branch(code, k, 0, 0)
 }
 
-/// Skips so many steps if it is so, and so many if not.
+/// Skips `jt` steps if the condition holds, and `jf` if not.
 const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter {
         code: code as u16,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A carrier's place among the shards of one address, and what becomes of datagrams that are
+//! A carrier's place among the shards of one address, and the handing over of datagrams that are
 //! another shard's.
 //!
 //! 1. With a selector in the kernel each shard has a socket, and gets its own datagrams. Few are
 //!    strays: of a batch the kernel looks at the first datagram only, and a client may send to two
 //!    shards from one socket.
-//! 2. Without one all share a socket: whoever waits reads it, and most of what is read may be a
-//!    stray.
+//! 2. Without one all share a socket: each shard that waits reads it, and most datagrams that it
+//!    reads may be strays.
 //! 3. Either way a stray goes to the inbox of the shard that it is for.
 
 use super::inbox::{Batch, Inbox};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Opens the sockets of an address that several shards share.
 //!
-//! 1. The first socket is bound alone, so that an address that is taken is refused, whoever has it.
+//! 1. The first socket is bound alone, so that an address that any process has taken is refused.
 //! 2. Then it permits others beside it (`SO_REUSEPORT`), they are bound in the order of their
 //!    shards, and the kernel gets the program that chooses among them.
 //! 3. Where there is no such program, all shards get the first socket.

@@ -217,7 +217,7 @@ fn control_packets(suite: Suite) -> Vec<Value> {
     .collect()
 }
 
-/// AAD, and what stands behind it: CONFIRM's token and the tag, else the tag.
+/// AAD, and the bytes behind it: CONFIRM's token and the tag, else the tag.
 fn seal(
     aead: &dyn Aead,
     header: &ControlHeader,

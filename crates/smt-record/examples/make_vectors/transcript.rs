@@ -2,7 +2,7 @@
 //! `transcript.json`: a session from flight 1 to an acknowledged bundle, datagram by datagram.
 //!
 //! The exporter's secrets are inputs, and patterns stand where TLS's bytes would: a real handshake
-//! is different each time. All else is what the two sides would send.
+//! is different each time. All other bytes are those that the two sides would send.
 
 use std::convert::Infallible;
 

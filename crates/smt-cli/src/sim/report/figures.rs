@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The plots of a report: what is drawn of each outcome, and the scale that all of a row share.
+//! The plots of a report: the figures drawn of each outcome, and the scale that all of a row share.
 
 use smt_report::{Axis, Line, Plot};
 
