@@ -6,8 +6,8 @@ package main
 
 // Outgoing is a request or a one-way message.
 type Outgoing struct {
-	id       uint64
-	header   InnerHeader
+	id     uint64
+	header InnerHeader
 	// inner header and application bytes; the header is filled in when record 0 is sealed
 	inner    []byte
 	padded   uint64
