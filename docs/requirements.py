@@ -19,7 +19,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DRAFT = "docs/draft-smt-00.md"
-# Where requirements and sections are cited; other files' brackets and section signs mean other things.
+# Where requirements and sections are cited. In other files brackets and section signs mean other
+# things.
 CITING = ("crates", "fuzz", "bench", "interop", "vectors", "README.md", "docs")
 
 HEADING = re.compile(r"^(#+) .*\{#s([0-9A-Z]+(?:-[0-9]+)?)\}$")

@@ -484,7 +484,7 @@ def check_transcript(vector):
     ], "what the datagrams say")
 
 
-# What a wrong vector may raise.
+# Exceptions that a wrong vector may raise.
 FAILURES = (ValueError, LookupError, TypeError, ArithmeticError, InvalidTag)
 
 CHECKS = [

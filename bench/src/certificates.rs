@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ephemeral certificates: an authority and a server's leaf, both P-256, in files that all peers read.
+//! Ephemeral certificates: an authority and a server's leaf, both P-256, in files that all peers
+//! read.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -48,8 +49,8 @@ impl Directory {
         Ok(directory)
     }
 
-    /// SIGINT and SIGTERM remove it too before they end the process: a run of hours is often ended so. Processes and
-    /// namespaces end with their input.
+    /// SIGINT and SIGTERM remove it too before they end the process: a run of hours is often ended
+    /// so. Processes and namespaces end with their input.
     fn guard(&self) -> Result<(), Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let path = self.0.clone();

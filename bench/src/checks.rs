@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What SMT is to reach, as ratios of medians of the same run. Rows whose figures were not measured are left out.
+//! The goals of SMT, as ratios of medians of the same run. Rows whose figures were not measured are
+//! left out.
 
 use smt_report::number;
 
@@ -11,7 +12,7 @@ struct Check {
     key: Key<'static>,
     /// The best of these counts for SMT.
     ours: &'static [&'static str],
-    /// The best of these is what SMT is compared with.
+    /// SMT is compared with the best of these.
     theirs: &'static [&'static str],
     wanted: f64,
 }
@@ -46,7 +47,7 @@ impl Check {
         ["gbit_per_s", "per_second"].contains(&self.key.figure)
     }
 
-    /// Who of ours, and the ratio; `None` if something was not measured.
+    /// Our peer that is compared, and the ratio; `None` if a figure was not measured.
     fn ratio(&self, results: &Results) -> Option<(&'static str, f64)> {
         let value = |peer: &&'static str| Some((*peer, results.median(&self.key, peer)?));
         let best = |peers: &'static [&'static str]| {
@@ -172,7 +173,7 @@ fn load() -> Vec<Check> {
     checks
 }
 
-/// What users of tokio run: two workers, handlers as tasks.
+/// Goals for the setting that users of tokio run: two workers, handlers as tasks.
 fn tokio() -> Vec<Check> {
     let cpu = |place, size, callers| key(place, Scenario::Load, size, callers, "cpu_us");
     let mut checks = Vec::new();

@@ -34,7 +34,7 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
 
 type Measure<'a> = Box<dyn FnMut() -> Result<Vec<Tally>, Failure> + 'a>;
 
-/// Connects and warms up; what is given measures.
+/// Connects and warms up; the function that is returned measures.
 fn prepare<'a>(
     peer: &'a dyn Peer,
     job: &'a ClientJob,

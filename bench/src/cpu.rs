@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::{Doing, Failure};
 
-/// What all threads of this process have used so far, user and system.
+/// CPU time that all threads of this process have used so far, user and system.
 pub(crate) fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

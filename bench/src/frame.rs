@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is in messages, and how streams of bytes are cut into them. The same for all peers.
+//! The contents of messages, and how streams of bytes are cut into them. The same for all peers.
 //!
-//! A request begins with the length that its reply is to have, and how many microseconds its handler is to compute; the
-//! rest is zeros. If the length is the request's own the reply is the request, else zeros.
+//! A request begins with the length that its reply is to have, and how many microseconds its
+//! handler is to compute; the rest is zeros. If the length is the request's own the reply is the
+//! request, else zeros.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ pub(crate) fn request(length: u32, reply: u32) -> Bytes {
     bytes.into()
 }
 
-/// The same, whose handler computes for so many microseconds.
+/// The same, whose handler computes for `work_us` microseconds.
 pub(crate) fn busy_request(length: u32, reply: u32, work_us: u32) -> Bytes {
     let mut bytes = request(length, reply).to_vec();
     if let Some(work) = bytes.get_mut(WORK) {
@@ -37,7 +38,7 @@ pub(crate) fn work(request: &[u8]) {
     }
 }
 
-/// What a server replies.
+/// The reply of a server to `request`.
 pub(crate) fn answer(request: Bytes) -> Bytes {
     work(&request);
     match reply_length(&request) {
@@ -54,13 +55,14 @@ pub(crate) fn reply_length(request: &[u8]) -> usize {
     (length as usize).min(ZEROS_BYTES)
 }
 
-/// So many zeros, without copying them.
+/// `length` zeros, without copying them.
 pub(crate) fn zeros(length: usize) -> Bytes {
     static ZEROS: LazyLock<Bytes> = LazyLock::new(|| vec![0; ZEROS_BYTES].into());
     ZEROS.slice(..length.min(ZEROS_BYTES))
 }
 
-/// Before each message on a connection that carries several at once: length and number, both in four bytes.
+/// Before each message on a connection that carries several at once: length and number, both in
+/// four bytes.
 pub(crate) const NUMBERED_HEADER: usize = 8;
 
 /// The header of a numbered message.

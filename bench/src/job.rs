@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run tells its processes to do, and what they answer. All of it is JSON.
+//! The jobs that a run gives to its processes, and their answers. All of it is JSON.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Group;
 
-/// What both sides must know of the surroundings.
+/// The settings that both sides must know.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Setting {
     /// Where the certificates are.
@@ -33,10 +33,10 @@ pub(crate) struct OnTokio {
 /// A runtime.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) enum Flavor {
-    /// What a process needs that has one core.
+    /// The runtime of a process that has one core.
     #[default]
     CurrentThread,
-    /// What `#[tokio::main]` gives on two cores.
+    /// The runtime that `#[tokio::main]` gives on two cores.
     TwoWorkers,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Handlers {
 }
 
 impl Setting {
-    /// What suits the work: the same for all peers.
+    /// The setting that suits the work: the same for all peers.
     pub(crate) fn new(directory: PathBuf, mtu: u32, work: &Work) -> Self {
         let (callers, is_about_connections) = match work {
             Work::Closed { sessions: 1.., .. } | Work::Fresh => (1, true),
@@ -69,7 +69,7 @@ impl Setting {
     }
 }
 
-/// What a server process is to do.
+/// The job of a server process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ServerJob {
     pub(crate) peer: String,
@@ -79,7 +79,7 @@ pub(crate) struct ServerJob {
     pub(crate) core: Option<usize>,
 }
 
-/// What a client process is to do.
+/// The job of a client process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ClientJob {
     pub(crate) peer: String,
@@ -94,7 +94,8 @@ pub(crate) struct ClientJob {
 /// A measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Work {
-    /// Callers begin their next call when they have their reply. `sessions`: at least so many connections.
+    /// Callers begin their next call when they have their reply. `sessions`: the least number of
+    /// connections.
     Closed { groups: Vec<Group>, sessions: usize },
     /// Calls begin at random times that do not depend on replies.
     Open {
@@ -106,14 +107,14 @@ pub(crate) enum Work {
     Fresh,
 }
 
-/// What a client found.
+/// The figures that a client measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Findings {
     /// One for each group of callers.
     pub(crate) groups: Vec<GroupFindings>,
     pub(crate) client_cpu_s: f64,
-    /// What left by the network device in the meantime. Larger than the MTU on average: segmentation was offloaded, and
-    /// super-packets passed whole.
+    /// Packets that left by the network device in the meantime. If they are larger than the MTU on
+    /// average, segmentation was offloaded, and super-packets passed whole.
     pub(crate) packets: u64,
     pub(crate) bytes_per_packet: f64,
 }
@@ -123,8 +124,8 @@ pub(crate) struct Findings {
 pub(crate) struct GroupFindings {
     /// Finished.
     pub(crate) calls: u64,
-    /// Due, and not finished within the time given to finish. They are in the times below with the age that they had
-    /// then.
+    /// Due, and not finished within the time given to finish. They are in the times below with the
+    /// age that they had then.
     pub(crate) unfinished: u64,
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,
@@ -140,7 +141,7 @@ pub(crate) const OPEN_CALLERS: usize = 128;
 pub(crate) const LISTENING: &str = "listening on ";
 /// A client's line when it is connected and warm.
 pub(crate) const READY: &str = "ready";
-/// What a client waits for then.
+/// The line that a client waits for after [`READY`].
 pub(crate) const GO: &str = "go";
-/// What a server is asked, and replies `CPU nanoseconds, resident bytes`.
+/// The question to which a server replies `CPU nanoseconds, resident bytes`.
 pub(crate) const USED: &str = "used";

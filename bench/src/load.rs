@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The measuring loops. They know nothing of peers.
 //!
-//! A peer's client comes in one of three kinds, each with its loops: a thread for each caller ([`Threads`]), a task for
-//! each caller ([`Tasks`]), or one thread that has many calls in progress ([`Turns`]). Closed loops: each caller begins
-//! its next call when it has its reply. Open loops: calls begin at random times ([`Arrivals`]), and are timed from when
-//! they should have begun, so that a slow server cannot hide by slowing its callers down.
+//! A peer's client comes in one of three kinds, each with its loops: a thread for each caller
+//! ([`Threads`]), a task for each caller ([`Tasks`]), or one thread that has many calls in progress
+//! ([`Turns`]). Closed loops: each caller begins its next call when it has its reply. Open loops:
+//! calls begin at random times ([`Arrivals`]), and are timed from when they should have begun, so
+//! that a slow server cannot hide by slowing its callers down.
 
 mod arrivals;
 mod deal;
@@ -50,7 +51,7 @@ impl Group {
 
 /// Connected callers.
 pub(crate) trait Callers {
-    /// Calls for so long; a tally for each group.
+    /// Calls for `duration`; a tally for each group.
     fn closed(&mut self, groups: &[Group], duration: Duration) -> Result<Vec<Tally>, Failure>;
 
     /// Makes the calls that are due; requests and replies of `size` bytes.
@@ -67,8 +68,8 @@ fn check(length: usize, wanted: u32) -> Result<(), Failure> {
     )))
 }
 
-/// What is in progress at the end may take so long; after it the measurement has failed (closed loop), or the calls
-/// count as unfinished (open loop).
+/// Calls in progress at the end may take this long; after it the measurement has failed (closed
+/// loop), or the calls count as unfinished (open loop).
 const FINISH: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a number was measured on.
+//! The machine that a number was measured on.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,8 @@ pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) kernel: String,
-    /// Of the source that this program was built in; with `+` if files were changed since.
+    /// Commit of the source tree that this program was built in; with `+` if files were changed
+    /// since.
     pub(crate) commit: String,
     pub(crate) build: &'static str,
     pub(crate) load_average: String,

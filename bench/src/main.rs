@@ -2,8 +2,8 @@
 //! `smt-bench`: SMT and its peers, measured in the same run (README.md).
 //!
 //! 1. `run` makes certificates and, if wanted, two network namespaces.
-//! 2. For each case, repetition and peer in turn it starts this program twice, as `serve` and as `client`, each on a
-//!    core of its own, and talks with both by their standard input and output.
+//! 2. For each case, repetition and peer in turn it starts this program twice, as `serve` and as
+//!    `client`, each on a core of its own, and talks with both by their standard input and output.
 //! 3. It makes medians, and writes a table, JSON and plots.
 
 #![forbid(unsafe_code)]
@@ -50,13 +50,13 @@ enum Command {
     /// The server process of a run
     #[command(hide = true)]
     Serve {
-        /// What to serve, as JSON
+        /// The job of the server, as JSON
         job: String,
     },
     /// The client process of a run
     #[command(hide = true)]
     Client {
-        /// What to measure, as JSON
+        /// The job of the client, as JSON
         job: String,
     },
     /// A process that keeps a network namespace until its input ends

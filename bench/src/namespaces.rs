@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a measurement takes place: on loopback, or across two network namespaces and a veth pair.
 //!
-//! A namespace belongs to a process that does nothing but keep it ([`hold`]) and that ends with its input: whatever happens
-//! to the run, namespaces and devices go with it. Needs root, `ip`, `unshare` and `nsenter`, for loss also `tc`.
+//! A namespace belongs to a process that does nothing but keep it ([`hold`]) and that ends with its
+//! input: whatever happens to the run, namespaces and devices go with it. Needs root, `ip`,
+//! `unshare` and `nsenter`, for loss also `tc`.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,7 +26,7 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// What a place's name ends with.
+    /// The end of a place's name.
     fn suffix(self) -> &'static str {
         match self {
             Self::Split => "",
@@ -63,8 +64,8 @@ impl Place {
         })
     }
 
-    /// Two namespaces. `loss_percent` of IPv4 packets are dropped in each direction; then what is sent is segmented before
-    /// it is, so that packets are no larger than the MTU.
+    /// Two namespaces. `loss_percent` of IPv4 packets are dropped in each direction; then what is
+    /// sent is segmented before it is, so that packets are no larger than the MTU.
     pub(crate) fn veth(mtu: u32, loss_percent: Option<f64>, pin: Pin) -> Result<Self, Failure> {
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::new(
@@ -110,12 +111,12 @@ impl Place {
         (self.pin == Pin::Split).then_some(core)
     }
 
-    /// What starts a client there.
+    /// The command prefix that starts a client there.
     pub(crate) fn client_wrapper(&self) -> Vec<String> {
         enter(self.namespaces.as_ref().map(|(client, _)| client))
     }
 
-    /// What starts a server there.
+    /// The command prefix that starts a server there.
     pub(crate) fn server_wrapper(&self) -> Vec<String> {
         enter(self.namespaces.as_ref().map(|(_, server)| server))
     }
@@ -155,8 +156,8 @@ fn command(text: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("`{text}`: {}", words.trim())))
 }
 
-/// A classic BPF program of four instructions, as `tc` reads it: a random number above the limit drops the packet (2), else
-/// it goes its way (-1).
+/// A classic BPF program of four instructions, as `tc` reads it: a random number above the limit
+/// drops the packet (2), else it goes its way (-1).
 fn lottery(percent: f64) -> String {
     let limit = ((1.0 - percent / 100.0) * 2_f64.powi(32)) as u32;
     format!("4,32~0~0~{RANDOM},37~0~1~{limit},6~0~0~2,6~0~0~4294967295")

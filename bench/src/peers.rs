@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is measured: SMT and its peers, one file each.
+//! The measured transports: SMT and its peers, one file each.
 
 mod grpc;
 mod on_tokio;
@@ -30,7 +30,7 @@ pub(crate) trait Peer {
     /// Its name on the command line and in tables.
     fn name(&self) -> &'static str;
 
-    /// What it is, and how it is set, in one sentence.
+    /// A description of the peer and its settings, in one sentence.
     fn settings(&self) -> &'static str;
 
     /// Why this cannot be measured, if it cannot.
@@ -49,7 +49,8 @@ pub(crate) trait Peer {
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure>;
 
-    /// What connects, makes one call of 64 bytes and disconnects, each time that it is called.
+    /// A function that connects, makes one call of 64 bytes and disconnects, each time that it is
+    /// called.
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure>;
 }
 

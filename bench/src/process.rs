@@ -19,7 +19,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts this program with these arguments. `wrapper` is a command that starts what follows it, or nothing.
+    /// Starts this program with these arguments. `wrapper` is a command that starts what follows
+    /// it, or nothing.
     pub(crate) fn start(wrapper: &[String], arguments: &[&str]) -> Result<Self, Failure> {
         let program = std::env::current_exe().doing("finding this program")?;
         let mut words = wrapper
@@ -41,7 +42,7 @@ impl Process {
             let lines = output
                 .into_iter()
                 .flat_map(|output| BufReader::new(output).lines());
-            // Nobody listens to a process that is being ended.
+            // The receiver is gone while a process is being ended.
             lines
                 .map_while(Result::ok)
                 .try_for_each(|line| sender.send(line))
@@ -49,7 +50,7 @@ impl Process {
         let errors = child.stderr.take().map(|mut output| {
             std::thread::spawn(move || {
                 let mut text = String::new();
-                // What is not text is no explanation.
+                // Output that is not text explains nothing.
                 let _ = output.read_to_string(&mut text);
                 text
             })
@@ -76,7 +77,7 @@ impl Process {
         writeln!(input, "{line}").doing("talking to a process")
     }
 
-    /// The process's next line; if there is none in time, what it said on standard error.
+    /// The process's next line; if there is none in time, the text of its standard error.
     pub(crate) fn hear(&mut self, limit: Duration) -> Result<String, Failure> {
         if let Ok(line) = self.lines.recv_timeout(limit) {
             return Ok(line);

@@ -79,7 +79,7 @@ impl View {
     }
 }
 
-/// What is shown, in this order. JSON has more.
+/// The figures that are shown, in this order. JSON has more.
 const VIEWS: &[View] = &[
     View::new(
         Scenario::Unloaded,

@@ -13,7 +13,7 @@ use crate::namespaces::Place;
 use crate::peers::Peer;
 use crate::scenario::{Case, Scenario};
 
-/// What a server process had used at a moment.
+/// The resources that a server process had used at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerUse {
     cpu_s: f64,
@@ -21,7 +21,7 @@ pub(crate) struct ServerUse {
 }
 
 impl ServerUse {
-    /// Of the server's answer.
+    /// Reads the server's answer.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (nanoseconds, bytes) = line.split_once(' ')?;
         let cpu_s = nanoseconds.parse::<f64>().ok()? / 1e9;
@@ -93,10 +93,10 @@ pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) peer: &'static str,
     pub(crate) repetitions: usize,
-    /// Of all repetitions.
+    /// Calls of all repetitions.
     pub(crate) calls: u64,
     pub(crate) figures: BTreeMap<&'static str, Figure>,
-    /// What cannot be measured, or a repetition that failed.
+    /// The reason why the case cannot be measured, or of a repetition that failed.
     pub(crate) refused: Option<&'static str>,
     pub(crate) failed: Option<String>,
 }
@@ -125,7 +125,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// None yet.
+    /// A table without any figures yet.
     pub(crate) fn new(machine: Machine, peers: &[Box<dyn Peer>], duration: Duration) -> Self {
         Self {
             schema: SCHEMA,

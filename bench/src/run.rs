@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-bench run`: measures everything that was asked for.
 //!
-//! Repetitions are interleaved: each case is measured for each peer in turn before it is measured again, so that whatever
-//! changes on the machine meanwhile meets all of them alike. Each measurement has a server and a client process of its own.
+//! Repetitions are interleaved: each case is measured for each peer in turn before it is measured
+//! again, so that whatever changes on the machine meanwhile meets all of them alike. Each
+//! measurement has a server and a client process of its own.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -25,14 +26,14 @@ use crate::size::Size;
 /// Measure, and write a table, and JSON and plots if wanted
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
-    /// What to measure; all by default
+    /// Scenarios to measure; all by default
     #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
     only: Vec<Scenario>,
     /// Whom to measure; all by default
     #[arg(long, value_delimiter = ',', value_name = "PEER")]
     peers: Vec<String>,
-    /// Where to measure: loopback, or the MTU of a veth pair between two network namespaces. Loss is always measured on a pair
-    /// of its own
+    /// Where to measure: loopback, or the MTU of a veth pair between two network namespaces. Loss
+    /// is always measured on a pair of its own
     #[arg(
         long,
         value_delimiter = ',',
@@ -90,7 +91,7 @@ pub(crate) struct Arguments {
     /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Of the random arrivals
+    /// Seed of the random arrivals
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Whether both processes stay on cores of their own; `split,none` measures both
@@ -198,7 +199,8 @@ impl Arguments {
         self.peers.iter().map(|name| peers::by_name(name)).collect()
     }
 
-    /// Where, and what there. All places are made before anything is measured: what cannot be made is found out at once.
+    /// Where, and what there. All places are made before anything is measured: a place that cannot
+    /// be made is found out at once.
     fn places(&self) -> Result<Places, Failure> {
         let wanted = match self.only.as_slice() {
             [] => Scenario::value_variants().to_vec(),
@@ -221,7 +223,8 @@ impl Arguments {
                 places.push((place, others.clone()));
             }
         }
-        // Whoever names loss learns why it cannot be measured; all else can be without root.
+        // A user who names loss learns why it cannot be measured; all else can be measured without
+        // root.
         let is_named = !self.only.is_empty();
         if lossy.is_empty() || !is_named && self.smoke {
             return Ok(places);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is measured: scenarios, and the cases of each.
+//! Scenarios, and the cases of each.
 
 use clap::ValueEnum;
 use serde::Serialize;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server process: serves a peer, and tells what it has used when asked. It ends with its input.
+//! The server process: serves a peer, and tells what it has used when asked. It ends with its
+//! input.
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
@@ -39,7 +40,7 @@ fn answer_questions() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a line to whoever started this process.
+/// Writes a line to the process that started this one.
 pub(crate) fn say(line: &str) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}")?;

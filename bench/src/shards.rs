@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How shards scale: each is a client and a server over memory, in a thread of its own on a core of its own.
+//! How shards scale: each is a client and a server over memory, in a thread of its own on a core of
+//! its own.
 //!
-//! 1. One thread alone; as many as there are shards, in one process; and as many in a process each. What processes reach
-//!    is what the machine gives: they share no memory, so what threads lack against them is what shards share.
-//! 2. All are connected and warm before any is measured; the three are interleaved, and medians are compared.
+//! 1. One thread alone; as many as there are shards, in one process; and as many in a process each.
+//!    The processes show what the machine gives, since they share no memory: the difference between
+//!    threads and processes is the cost of what shards share.
+//! 2. All are connected and warm before any is measured; the three are interleaved, and medians are
+//!    compared.
 //!
-//! The core (smt-proto) over smt-io's memory, without the crate `smt`: it holds a lock per shard, and blocks.
+//! The core (smt-proto) over smt-io's memory, without the crate `smt`: it holds a lock per shard,
+//! and blocks.
 
 mod pair;
 
@@ -105,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls a second of so many shards in threads of this process.
+/// Calls a second of `count` shards in threads of this process.
 fn threads(arguments: &Arguments, directory: &Path, count: u16) -> Result<f64, Failure> {
     let common = Common::new(directory)?;
     let barrier = Barrier::new(usize::from(count));
@@ -114,8 +118,8 @@ fn threads(arguments: &Arguments, directory: &Path, count: u16) -> Result<f64, F
             .map(|number| {
                 let (common, barrier) = (&common, &barrier);
                 scope.spawn(move || -> Result<f64, Failure> {
-                    let warm = warm(arguments, common, number);
-                    // Whoever has failed keeps the others not waiting.
+                    let warm = warmed_up_pair(arguments, common, number);
+                    // A thread that has failed does not keep the others waiting.
                     barrier.wait();
                     Ok(measure(arguments, &mut warm?))
                 })
@@ -157,12 +161,12 @@ fn processes(arguments: &Arguments, directory: &Path) -> Result<f64, Failure> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     for process in &mut processes {
-        process.hear(PATIENCE)?;
+        process.hear(ANSWER_WAIT)?;
     }
     for process in &mut processes {
         process.say(GO)?;
     }
-    let limit = PATIENCE + Duration::from_secs_f64(arguments.duration);
+    let limit = ANSWER_WAIT + Duration::from_secs_f64(arguments.duration);
     let mut rate = 0.0;
     for process in &mut processes {
         rate += process.hear(limit)?.parse::<f64>()?;
@@ -171,7 +175,7 @@ fn processes(arguments: &Arguments, directory: &Path) -> Result<f64, Failure> {
 }
 
 fn be_process(arguments: &Arguments, number: u16, directory: &Path) -> Result<(), Failure> {
-    let mut pair = warm(arguments, &Common::new(directory)?, number)?;
+    let mut pair = warmed_up_pair(arguments, &Common::new(directory)?, number)?;
     println!("{READY}");
     std::io::stdin().lock().read_line(&mut String::new())?;
     println!("{}", measure(arguments, &mut pair));
@@ -179,7 +183,7 @@ fn be_process(arguments: &Arguments, number: u16, directory: &Path) -> Result<()
 }
 
 /// A shard that is connected and has run for a while, on its core.
-fn warm(arguments: &Arguments, common: &Common, number: u16) -> Result<Pair, Failure> {
+fn warmed_up_pair(arguments: &Arguments, common: &Common, number: u16) -> Result<Pair, Failure> {
     crate::cpu::pin(usize::from(number))?;
     let mut pair = Pair::connect(common, (number, arguments.shards))?;
     pair.begin(arguments.concurrency, arguments.size)?;
@@ -192,4 +196,4 @@ fn measure(arguments: &Arguments, pair: &mut Pair) -> f64 {
 }
 
 const WARM_UP: Duration = Duration::from_millis(300);
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_WAIT: Duration = Duration::from_secs(30);

@@ -43,7 +43,7 @@ impl fmt::Display for Size {
 
 /// A request says how long its reply is to be.
 const LEAST: u32 = 4;
-/// What gRPC takes without being asked; more is no RPC.
+/// The largest message that gRPC takes by default; a larger one is no RPC.
 const MOST: u32 = 1 << 22;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SMT's key exchange as all peers here are set up: AES-128-GCM and X25519 alone, the run's certificates.
+//! SMT's key exchange as all peers here are set up: AES-128-GCM and X25519 alone, the run's
+//! certificates.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use smt_record::Suite;
 use crate::certificates::{authority, certificate, key};
 use crate::failure::Failure;
 
-/// What a server or a client brings to a handshake.
+/// The TLS provider of a server or a client.
 pub(crate) fn provider(directory: &Path, is_server: bool) -> Result<TlsProvider, Failure> {
     let algorithms = Algorithms {
         suites: vec![Suite::Aes128Gcm],

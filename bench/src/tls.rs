@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! TLS 1.3 by rustls for all peers that take a configuration: AES-128-GCM, X25519, certificates verified, aws-lc-rs,
-//! no resumption and no tickets, so that every handshake is a full one.
+//! TLS 1.3 by rustls for all peers that take a configuration: AES-128-GCM, X25519, certificates
+//! verified, aws-lc-rs, no resumption and no tickets, so that every handshake is a full one.
 
 use std::path::Path;
 use std::sync::Arc;

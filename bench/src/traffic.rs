@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What has left by the network devices of this process's network namespace.
+//! Traffic that has left by the network devices of this process's network namespace.
 
 use crate::failure::Failure;
 
@@ -11,7 +11,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// What has left since then.
+    /// The traffic that has left since `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets.saturating_sub(before.packets),
@@ -20,7 +20,7 @@ impl Traffic {
     }
 }
 
-/// What has left so far. On loopback that is both directions, and of all processes.
+/// The traffic that has left so far. On loopback this counts both directions, and all processes.
 pub(crate) fn sent() -> Result<Traffic, Failure> {
     Ok(parse(&std::fs::read_to_string("/proc/self/net/dev")?))
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The members of a bundle (SPEC §5.7): taken as a whole or refused as a whole.
 //!
-//! 1. The input is a bundle's application bytes. [`model`] says by itself what the specification permits; both agree.
-//! 2. Members lie one behind the other from the first byte to the last: nothing overlaps, nothing is left over.
-//! 3. Every member is emitted again: the same bytes, but for those that a receiver ignores, which become zero.
-//! 4. The input is made a list of members, and that is checked too, with a byte more and one less: else hardly any
-//!    change of a length would get past the first member.
+//! 1. The input is a bundle's application bytes. [`model`] says by itself what the specification
+//!    permits; both agree.
+//! 2. Members lie one behind the other from the first byte to the last: nothing overlaps, nothing
+//!    is left over.
+//! 3. Every member is emitted again: the same bytes, but for those that a receiver ignores, which
+//!    become zero.
+//! 4. The input is made a list of members, and that is checked too, with a byte more and one less:
+//!    else hardly any change of a length would get past the first member.
 
 mod model;
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt dump`: whatever a file has, its packets are shown up to where it makes no sense.
 //!
-//! 1. The input is a key log up to its first empty line, and the capture behind that; or a capture alone.
-//! 2. What is shown has no control character, so that no packet steers a terminal, and at most a line for each byte.
-//! 3. A capture that was cut anywhere shows as much of the same, and is wrong only if it was or has no beginning.
+//! 1. The input is a key log up to its first empty line, and the capture behind that; or a capture
+//!    alone.
+//! 2. The output has no control character, so that no packet steers a terminal, and at most a line
+//!    for each byte.
+//! 3. A capture that was cut anywhere shows as much of the same, and is wrong only if it was or has
+//!    no beginning.
 
 use smt_dump::{DumpError, Keys, Wishes, dump};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Certificates, keys and names from files, which may be anything (`smt-handshake`).
 //!
-//! The first byte says what the rest is: PEM text, DER, or a name. Nothing panics, what is read in one
-//! form is read in the other, and what is said about it is safe to print: no certificate puts a
-//! control character on a terminal. Not here: whom to trust; webpki decides that.
+//! The first byte says what the rest is: PEM text, DER, or a name. Nothing panics, an input that is
+//! read in one form is read in the other, and texts about it are safe to print: no certificate puts
+//! a control character on a terminal. Not here: whom to trust; webpki decides that.
 
 use smt_handshake::{Identity, Trust};
 use smt_pki::{CertificateAuthority, CertificateText, SubjectName};
@@ -121,5 +121,5 @@ fn pem(der: &[u8]) -> String {
     text + "-----END CERTIFICATE-----\n"
 }
 
-/// Of base64 (RFC 4648 §4).
+/// The alphabet of base64 (RFC 4648 §4).
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

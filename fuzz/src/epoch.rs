@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Key epochs of one direction (SPEC §5.5, §7.3): sealing keys, opening keys, messages between them.
+//! Key epochs of one direction (SPEC §5.5, §7.3): sealing keys, opening keys, messages between
+//! them.
 //!
 //! 1. The sender seals records of a few messages, again too, and moves to new keys.
 //! 2. The receiver gets them in any order, under the epoch byte that the input says.
@@ -18,7 +19,7 @@ use smt_record::{
 use smt_testkit::{NonceGuard, WatchedCipher};
 use smt_wire::{Geometry, InnerHeader, Kind};
 
-/// The keys' limits, and what happens.
+/// The keys' limits, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     suite: u8,
@@ -27,7 +28,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// What happens.
+/// One step of a case.
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// The sender seals the next record of a message, if there is one.
@@ -42,7 +43,7 @@ enum Step {
     Finish,
     /// The receiver asks for new keys.
     Request { epoch: u8 },
-    /// The receiver gets a record under an epoch byte that differs by so much.
+    /// The receiver gets a record under an epoch byte that differs by this number.
     Deliver { sealed: u8, epoch: i8 },
     /// The receiver gets EPOCH_DONE.
     Done { epoch: i8 },
@@ -56,7 +57,7 @@ pub fn check(case: &Case) {
     }
 }
 
-/// Both sides, and what the model knows about them.
+/// Both sides, and the model's knowledge of them.
 struct Channel {
     limits: KeyLimits,
     seal: SealKeys,

@@ -2,8 +2,8 @@
 //! Flight bodies and the parameters in them (SPEC §6.1, §6.3).
 //!
 //! The input is a flight's body. Its parameters, and the input as a whole, are parsed as parameters
-//! too. What is accepted is in the ranges of the specification, and emitted again gives the known
-//! parameters as they came. Not here: fragments of flights (see [`crate::packet`]).
+//! too. Accepted parameters are in the ranges of the specification; emitted again, the known ones
+//! have the bytes that they came as. Not here: fragments of flights (see [`crate::packet`]).
 
 use smt_wire::{FlightBody, Params};
 

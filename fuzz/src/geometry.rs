@@ -40,7 +40,7 @@ pub fn check(case: &Case) {
     assert!(geometry.stream_length(most) < u32::MAX);
 }
 
-/// What holds for absurd lengths too.
+/// Checks what holds for absurd lengths too.
 fn check_anywhere(geometry: Geometry, case: &Case) {
     let records = u64::from(geometry.records(case.padded));
     let stream = u64::from(case.padded) + OVERHEAD * records;

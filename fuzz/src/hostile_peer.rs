@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint whose peer has the keys and keeps no rule (SPEC §8: violations are counted, no effect).
+//! An endpoint whose peer has the keys and keeps no rule (SPEC §8: violations are counted, no
+//! effect).
 //!
 //! 1. A session of the plaintext version comes to life, so that everything opens that has the form
 //!    of a record or control packet (SPEC §14).
-//! 2. The input is what the peer then sends: [`Said`] control packets, [`Sealed`] messages, garbage;
-//!    and what the victim's application does meanwhile.
+//! 2. The input is what the peer then sends: [`Said`] control packets, [`Sealed`] messages,
+//!    garbage; and what the victim's application does meanwhile.
 //! 3. Then the peer is silent for ever: every call ends, the session dies, nothing is held.
 
 mod content;
@@ -21,7 +22,7 @@ use said::Said;
 use sealed::Sealed;
 use victim::Victim;
 
-/// The victim's configuration, and what happens.
+/// The victim's configuration, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     settings: Settings,
@@ -29,7 +30,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// One thing that happens. Numbers name one of what there is, whatever their size.
+/// One thing that happens. Numbers of any size name one of the things that exist.
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// The peer sends a control packet.
@@ -52,7 +53,8 @@ enum Step {
     Abort { which: u8 },
     /// It closes the session.
     Close,
-    /// The peer sends a part of a message, and the network leaves only the header of it, or makes one up.
+    /// The peer sends a part of a message, and the network leaves only the header of it, or makes
+    /// one up.
     Trim(Sealed, Option<Forgery>),
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The real key exchanges over a network that changes flights (SPEC §6, §7; `smt-handshake`).
 //!
-//! Nothing panics; unchanged flights agree; what was tampered with fails, or both sides end with the
-//! same secrets for the same parameters, never for others. TLS draws randoms, so an input's path
-//! differs a little from run to run; what must hold does not.
-//! Not here: lost and repeated packets (see [`crate::script`]).
+//! Nothing panics; unchanged flights agree; an exchange that was tampered with fails, or both sides
+//! end with the same secrets for the same parameters, never for others. TLS draws randoms, so an
+//! input's path differs a little from run to run; the promises do not. Not here: lost and repeated
+//! packets (see [`crate::script`]).
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ use smt_proto::key_exchange::{
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
 
-/// Which key exchange, and what becomes of its flights.
+/// The key exchange, and the fate of its flights.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     kind: Kind,

@@ -4,7 +4,7 @@
 //! 1. [`smt_wire::parse`] walks the input as a receiver does.
 //! 2. At each step [`model`] says by itself what the specification permits; both must agree.
 //! 3. Every packet is emitted again: the same bytes, but for reserved ones, which become zero.
-//! 4. The input is also taken as what a switch has left of a packet ([`trimmed`]).
+//! 4. The input is also taken as a packet that a switch has trimmed ([`trimmed`]).
 //!
 //! Not here: tags and records (see [`crate::record`]).
 
@@ -16,8 +16,8 @@ use smt_wire::{PLAINTEXT_VERSION, Packet, PacketType, ParseError, VERSION, parse
 
 use model::{Verdict, judge};
 
-/// Checks one datagram in both versions, and once more as one packet with a right prefix: else hardly
-/// any change of a length would get past it.
+/// Checks one datagram in both versions, and once more as one packet with a right prefix: else
+/// hardly any change of a length would get past it.
 pub fn check(datagram: &[u8]) {
     walk(VERSION, datagram);
     walk(PLAINTEXT_VERSION, datagram);

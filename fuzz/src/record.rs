@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Opening records with known keys: what was sealed opens in its place, and nothing else does
-//! (SPEC §5.1 to §5.4).
+//! Opening records with known keys: a sealed record opens in its place, and nothing else does (SPEC
+//! §5.1 to §5.4).
 //!
-//! 1. A message of the input's sizes is sealed; each record is compared with one that [`keys`] makes
-//!    from the specification.
+//! 1. A message of the input's sizes is sealed; each record is compared with one that [`keys`]
+//!    makes from the specification.
 //! 2. The input then tries records: moved, renumbered, damaged, made up, under other keys. Only the
 //!    genuine record under its own number may open, and in its own place it must.
 //! 3. A peer that has the keys seals whatever the input says; only what the specification permits
@@ -22,7 +22,7 @@ use arbitrary::Arbitrary;
 
 use message::Message;
 
-/// A message, and what is tried with its records.
+/// A message, and the attempts on its records.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     sizes: Sizes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Scenario files: taken, or refused with a line that the file has.
 //!
-//! What is taken is something that can run.
+//! A file that is taken can run.
 
 use smt_sim::lab::{Pattern, ScenarioFile, SmtMessenger};
 

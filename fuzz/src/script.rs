@@ -2,8 +2,8 @@
 //! Client and server endpoints under a hostile network (SPEC §4 to §12; the targets `endpoint` and
 //! `connect`).
 //!
-//! 1. The input is both configurations and a sequence of [`Step`]s: what applications do, what
-//!    becomes of datagrams, what is forged, how time passes.
+//! 1. The input is both configurations and a sequence of [`Step`]s: actions of applications, the
+//!    fate of datagrams, forgeries, the passing of time.
 //! 2. After every step all that both endpoints say is taken and checked (`world`).
 //! 3. In the end the network is honest: everything ends, nothing is left, a fresh call succeeds.
 //!
@@ -20,7 +20,7 @@ use arbitrary::Arbitrary;
 use crate::world::{Settings, World};
 use step::Step;
 
-/// Two configurations, and what happens.
+/// Two configurations, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     client: Settings,

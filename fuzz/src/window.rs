@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Id windows, replay windows, allocators and numbers, each against sets of numbers (SPEC §4, §5.1).
+//! Id windows, replay windows, allocators and numbers, each against sets of numbers (SPEC §4,
+//! §5.1).
 //!
 //! The input is a session's layout and a sequence of steps; every step asks the window and the sets
 //! the same question. The sets forget nothing.
@@ -12,7 +13,7 @@ use smt_record::{
 };
 use smt_wire::MessageId;
 
-/// A session's layout, and what happens.
+/// A session's layout, and the steps of the case.
 #[derive(Arbitrary, Debug)]
 pub struct Case {
     wide: bool,
@@ -24,7 +25,7 @@ pub struct Case {
     steps: Vec<Step>,
 }
 
-/// What happens. Counters are given by their distance from the window's floor.
+/// One step of a case. Counters are given by their distance from the window's floor.
 #[derive(Arbitrary, Debug)]
 enum Step {
     Seen(i16),
@@ -160,7 +161,7 @@ impl Model {
         );
     }
 
-    /// What was delivered is known until the id one window further is seen.
+    /// A delivery is remembered until the id one window further is seen.
     fn is_remembered(&self, counter: u64) -> bool {
         self.seen.contains(&counter) && !self.seen.contains(&(counter + self.width))
     }
@@ -192,7 +193,8 @@ impl Model {
         assert_eq!(self.allocator.counter(), self.next);
     }
 
-    /// SPEC §4.1 and §5.1: what fits comes apart into what it was made of; nothing is cut off.
+    /// SPEC §4.1 and §5.1: a number that fits comes apart into the parts it was made of; nothing is
+    /// cut off.
     fn number(&self, id: MessageId, index: u32) {
         let width = u32::from(self.bits.bits());
         let wide = u128::from(id.0) << width | u128::from(index);

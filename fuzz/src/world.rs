@@ -5,8 +5,8 @@
 //! 2. A script decides which of them arrive, when, and as what ([`Forgery`]).
 //! 3. [`World::run`] is an honest network for a while.
 //!
-//! [`Ledger`] and [`WireWatch`] look at everything on the way. Not here: what scripts do
-//! (`script`), what must hold in the end (`epilogue`).
+//! [`Ledger`] and [`WireWatch`] look at everything on the way. Not here: the steps of scripts
+//! (`script`), the promises that hold in the end (`epilogue`).
 
 mod applications;
 mod epilogue;
@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) now: Time,
     /// Sent and not arrived.
     pub(crate) in_flight: Vec<Datagram>,
-    /// Some of what was sent, for replays.
+    /// Some datagrams that were sent, for replays.
     pub(crate) history: Vec<Datagram>,
     /// Indices that were ever named on the wire.
     pub(crate) issued: Vec<SessionIndex>,
@@ -193,7 +193,8 @@ impl World {
             SessionEnd::Reset => assert!(!peer_lives, "a session that lives was reset"),
             SessionEnd::Silent(silence) => {
                 assert!(*silence >= SILENCE_MAX, "{end}");
-                // Questions are at most 500 ms apart, so an honest network has brought an answer by then.
+                // Questions are at most 500 ms apart, so an honest network has brought an answer by
+                // then.
                 let is_honest = self
                     .honest_since
                     .is_some_and(|since| self.now.since(since) > Duration::from_millis(700));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// Members of a bundle (SPEC §5.7). This client offers no bundles and gets none: here they are bytes only.
+// Members of a bundle (SPEC §5.7). This client offers no bundles and gets none: here they are bytes
+// only.
 package main
 
 import (

@@ -192,7 +192,8 @@ func (s *Session) grant(m *Incoming, again bool) {
 	s.control(typeGrant, s.stripeOf(m.id), Body{Grants: []Grant{{m.id, uint32(want), uint32(m.received), 4}}})
 }
 
-// timers asks for what does not come (SPEC §9.3, §9.5, §9.6) and ends what has lasted too long.
+// timers asks for packets that do not come (SPEC §9.3, §9.5, §9.6) and ends what has lasted too
+// long.
 func (s *Session) timers(now time.Time) {
 	for _, c := range s.calls {
 		if now.After(c.deadline) && !c.cancelling {
@@ -231,7 +232,7 @@ func (s *Session) timers(now time.Time) {
 	}
 }
 
-// askFor sends RESEND for what is missing, and the grant again, which may have been lost.
+// askFor sends RESEND for missing bytes, and the grant again, which may have been lost.
 func (s *Session) askFor(m *Incoming) {
 	var r []Resend
 	for _, g := range m.missing() {

@@ -15,7 +15,7 @@ import (
 
 const baseDatagram = 1200 // SPEC §9.8
 
-// Config is what a client wants.
+// Config has the wishes of a client.
 type Config struct {
 	TLS        *tls.Config
 	Params     Params // index and random are filled in per attempt

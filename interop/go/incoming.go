@@ -185,7 +185,7 @@ func (s *Session) openAt(m *Incoming, i uint64) bool {
 	return true
 }
 
-// missing is what was sent without a grant or granted, and has not come.
+// missing has the unscheduled and granted bytes that have not come.
 func (m *Incoming) missing() []span {
 	return m.have.gaps(min(m.granted, uint64(len(m.stream))))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// Keys: from exporter or registered keys to secrets, keys and epochs (SPEC §7), and the sealing of control packets (SPEC §3.4).
+// Keys: from exporter or registered keys to secrets, keys and epochs (SPEC §7), and the sealing of
+// control packets (SPEC §3.4).
 package main
 
 import (
@@ -51,7 +52,8 @@ func expandLabel(h func() hash.Hash, secret []byte, label string, context []byte
 	return out
 }
 
-// names are the four secrets of a session in the order client data, client control, server data, server control.
+// names are the four secrets of a session in the order client data, client control, server data,
+// server control.
 var names = [4]string{"client data", "client control", "server data", "server control"}
 
 // exporterSecrets: export is the TLS exporter of RFC 8446 §7.5 (SPEC §7.1).
@@ -76,7 +78,8 @@ func exporter(s *Suite, master []byte, label string, context []byte, n int) []by
 	return expandLabel(s.Hash, derived, "exporter", h.Sum(nil), n)
 }
 
-// RegisteredKey is a secret that both sides hold, its name, and the identities of the two ends that it joins.
+// RegisteredKey is a secret that both sides hold, its name, and the identities of the two ends that
+// it joins.
 type RegisteredKey struct {
 	Secret, Name, Client, Server []byte
 }
@@ -175,7 +178,8 @@ func (d *Direction) update() error {
 	return nil
 }
 
-// find gives a receiver the keys that an epoch byte names: current, old, or the next, derived at most once (SPEC §7.3).
+// find gives a receiver the keys that an epoch byte names: current, old, or the next, derived at
+// most once (SPEC §7.3).
 func (d *Direction) find(epoch byte) *EpochKeys {
 	switch {
 	case byte(d.Current.Epoch) == epoch:
@@ -200,7 +204,8 @@ func (d *Direction) opened(k *EpochKeys) bool {
 	return true
 }
 
-// done drops the keys of an epoch before the current (EPOCH_DONE at the receiver, EPOCH_ACK at the sender).
+// done drops the keys of an epoch before the current (EPOCH_DONE at the receiver, EPOCH_ACK at the
+// sender).
 func (d *Direction) done(epoch uint32) {
 	if d.Old != nil && d.Old.Epoch == epoch {
 		d.Old = nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// An SMT client written from the specification alone. It calls an echo server and checks what comes back.
+// An SMT client written from the specification alone. It calls an echo server and checks what comes
+// back.
 package main
 
 import (
@@ -283,7 +284,7 @@ func echo(s *Session, size, count, parallel int, wait time.Duration, midway bool
 	step(true, "echo of %d bytes: %d times, %v each, datagram %d", size, good, (time.Since(start) / time.Duration(count)).Round(time.Microsecond), s.datagram)
 }
 
-// extra is what is not a call that is answered.
+// extra checks all but calls that are answered.
 func extra(s *Session, wait time.Duration, update bool) {
 	ended := func(c *Call) func() bool { return func() bool { return c.ended } }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// A message on its way out: sealed once, sent as far as granted, sent again when asked for (SPEC §5.5, §9.1).
+// A message on its way out: sealed once, sent as far as granted, sent again when asked for (SPEC
+// §5.5, §9.1).
 package main
 
 // Outgoing is a request or a one-way message.
 type Outgoing struct {
-	id       uint64
-	header   InnerHeader
-	inner    []byte // inner header and application bytes; the header is filled in when record 0 is sealed
+	id     uint64
+	header InnerHeader
+	// inner header and application bytes; the header is filled in when record 0 is sealed
+	inner    []byte
 	padded   uint64
 	stream   uint64
 	sealed   [][]byte
@@ -24,7 +26,8 @@ func (o *Outgoing) allowed(g Geometry) uint64 { return g.recordEnd(max(o.granted
 
 func (o *Outgoing) left() uint64 { return o.stream - o.sent + o.again.total() }
 
-// repeat notes a range to be sent again; record 0 travels whole (SPEC §5.3). What was never sent goes out anyhow.
+// repeat notes a range to be sent again; record 0 travels whole (SPEC §5.3). Bytes that were never
+// sent go out anyhow.
 func (o *Outgoing) repeat(from, to uint64, g Geometry) {
 	to = min(to, o.sent)
 	if from >= to {
@@ -57,7 +60,8 @@ func (s *Session) seal(o *Outgoing, i uint64) []byte {
 	return o.sealed[i]
 }
 
-// piece gives at most room bytes of the record stream from an offset on, all of one epoch (SPEC §5.4).
+// piece gives at most room bytes of the record stream from an offset on, all of one epoch (SPEC
+// §5.4).
 func (s *Session) piece(o *Outgoing, from, to uint64, room int) ([]byte, uint32) {
 	var out []byte
 	epoch := uint32(0)

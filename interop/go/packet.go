@@ -118,7 +118,8 @@ var errVersion = errors.New("version not spoken")
 
 func malformed(what string) error { return fmt.Errorf("%w: %s", errMalformed, what) }
 
-// parsePacket takes one packet from the front of b. used is how far the next packet is; it is 0 if the rest of the datagram has to be dropped (SPEC §3).
+// parsePacket takes one packet from the front of b. used is how far the next packet is; it is 0 if
+// the rest of the datagram has to be dropped (SPEC §3).
 func parsePacket(b []byte, version byte) (p *Packet, used int, err error) {
 	if len(b) < prefixLen {
 		return nil, 0, malformed("cut short")
@@ -246,7 +247,8 @@ func (p *Packet) parseHandshake(b []byte) error {
 	return nil
 }
 
-// clear is the packet up to what is sealed: for control packets the AAD (SPEC §3.4), for all others the whole packet.
+// clear is the packet up to its sealed bytes: for control packets the AAD (SPEC §3.4), for all
+// others the whole packet.
 func (p *Packet) clear() []byte {
 	b := make([]byte, prefixLen, 128)
 	b[0], b[1], b[2], b[4] = p.Version, p.Type, p.Epoch, wordsOther

@@ -51,7 +51,7 @@ func (r ranges) covers(from, to uint64) bool {
 	return i < len(r) && r[i].from <= from && r[i].to >= to
 }
 
-// gaps is what is missing below limit.
+// gaps has the missing ranges below limit.
 func (r ranges) gaps(limit uint64) []span {
 	var out []span
 	at := uint64(0)

@@ -105,7 +105,8 @@ func openRecord(aead cipher.AEAD, iv []byte, seq uint64, record []byte) ([]byte,
 	return plain, nil
 }
 
-// checkPlain checks that content ends where the true inner length t says, and that only zeros follow (SPEC §5.3). from is the record's start in the inner stream.
+// checkPlain checks that content ends where the true inner length t says, and that only zeros
+// follow (SPEC §5.3). from is the record's start in the inner stream.
 func checkPlain(plain []byte, from, t uint64) error {
 	extent := uint64(len(plain) - 1)
 	content := uint64(0)

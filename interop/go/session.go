@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
-// A live session: packets in, control packets answered, epochs, datagram size, close (SPEC §7.3, §8, §9, §12).
+// A live session: packets in, control packets answered, epochs, datagram size, close (SPEC §7.3,
+// §8, §9, §12).
 package main
 
 import (
@@ -367,7 +368,8 @@ func (s *Session) answer(p *Packet, stripe int) {
 	}
 }
 
-// resend: for an own id the peer wants the request, else what this side sent for the peer's (SPEC §9.3).
+// resend: for an own id the peer wants the request, else what this side sent for the peer's (SPEC
+// §9.3).
 func (s *Session) resend(r Resend) {
 	if !s.ours(r.ID) {
 		w := s.peers[s.stripeOf(r.ID)]
@@ -376,7 +378,8 @@ func (s *Session) resend(r Resend) {
 		case w.live[counter] != nil:
 			s.askFor(w.live[counter])
 		case w.isSeen(counter):
-			s.control(typeAbort, s.stripeOf(r.ID), Body{ID: r.ID, Code: 1}) // all requests of the server are refused
+			// all requests of the server are refused
+			s.control(typeAbort, s.stripeOf(r.ID), Body{ID: r.ID, Code: 1})
 		default:
 			s.control(typeNeverSeen, s.stripeOf(r.ID), Body{IDs: []uint64{r.ID}})
 		}

@@ -90,7 +90,7 @@ def packets(datagram):
 
 
 class Capture:
-    """What the clear parts of a capture say."""
+    """The clear parts of a capture."""
 
     def __init__(self, path):
         self.messages, self.flights, self.index_bits = {}, {}, {}

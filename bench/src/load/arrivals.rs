@@ -17,7 +17,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// So many a second on average, for so long.
+    /// `per_second` arrivals a second on average, for `duration`.
     pub(crate) fn new(per_second: f64, duration: Duration, seed: u64) -> Self {
         Self {
             gap_s: 1.0 / per_second,
@@ -40,7 +40,8 @@ impl Arrivals {
         *self.began.get_or_insert_with(Instant::now)
     }
 
-    /// Calls that have not ended by then are unfinished. The same for all kinds of callers, and whatever was slow.
+    /// Calls that have not ended by then are unfinished. The same for all kinds of callers, and
+    /// whatever was slow.
     pub(super) fn limit(&mut self) -> Instant {
         self.began() + self.duration + self.finish
     }

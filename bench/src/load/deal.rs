@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who calls by which connection.
+//! The assignment of connections to callers.
 
-/// Deals connections to callers. Fewer connections than callers: several callers share one. More: a caller has several,
-/// and takes them in turn.
+/// Deals connections to callers. Fewer connections than callers: several callers share one. More: a
+/// caller has several, and takes them in turn.
 pub(crate) fn deal<C: Clone>(connections: Vec<C>, callers: usize) -> Vec<Vec<C>> {
     let mut hands = vec![Vec::new(); callers];
     if connections.len() < callers {

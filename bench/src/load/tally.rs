@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Times of calls, and what they come to.
+//! Times of calls, and the figures made of them.
 
 use std::time::{Duration, Instant};
 
@@ -26,14 +26,14 @@ impl Tally {
         })
     }
 
-    /// A call took so long.
+    /// Notes the time of a call.
     pub(crate) fn record(&mut self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(TIME_NS_MAX);
         self.times.saturating_record(nanoseconds);
     }
 
-    /// A call should have begun at `due`, and had not ended at `limit`. Its age counts as its time: left out, it would
-    /// make whoever is too slow look fast.
+    /// A call should have begun at `due`, and had not ended at `limit`. Its age counts as its time:
+    /// left out, it would make a slow peer look fast.
     pub(crate) fn record_unfinished(&mut self, due: Instant, limit: Instant) {
         self.record(limit.saturating_duration_since(due));
         self.unfinished += 1;

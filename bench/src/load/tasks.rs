@@ -171,7 +171,7 @@ async fn call_from_queue<C: TaskCaller>(
         let Some(number) = next else { return };
         let outcome = hand[0].call(&request).await;
         let outcome = outcome.and_then(|length| check(length, request.len() as u32));
-        // Nobody waits any more after the time to finish.
+        // The receiver is gone after the time to finish.
         let _ = results.send((number, outcome.map(|()| Instant::now())));
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::*;
 use crate::job::{Flavor, GroupFindings};
 
-/// A call that takes so long.
+/// A call that takes the given time.
 struct Slow(Duration);
 
 impl ThreadCaller for Slow {
@@ -50,7 +50,7 @@ impl Exchange for SlowExchange {
     }
 }
 
-/// What two callers of each kind find, whose calls take so long.
+/// The findings of two callers of each kind, whose calls take `takes` each.
 fn found(takes: Duration, finish: Duration) -> [GroupFindings; 3] {
     let hands = || vec![vec![Slow(takes)], vec![Slow(takes)]];
     let exchange = SlowExchange {

@@ -105,8 +105,9 @@ fn call_until<C: ThreadCaller>(
     Ok(tally)
 }
 
-/// One idle thread at a time waits for the next arrival; it looks at the clock and yields, since a sleep would end late.
-/// A call that blocks cannot be given up: one that ends after the limit counts as unfinished then.
+/// One idle thread at a time waits for the next arrival; it looks at the clock and yields, since a
+/// sleep would end late. A call that blocks cannot be given up: one that ends after the limit
+/// counts as unfinished then.
 fn call_when_due<C: ThreadCaller>(
     hand: &mut [C],
     request: &Bytes,
@@ -114,7 +115,8 @@ fn call_when_due<C: ThreadCaller>(
     barrier: &Barrier,
 ) -> Result<Tally, Failure> {
     let tally = Tally::new();
-    // The first call is due when all can call: to start a hundred threads takes longer than most calls do.
+    // The first call is due when all can call: to start a hundred threads takes longer than most
+    // calls do.
     barrier.wait();
     let mut tally = tally?;
     loop {

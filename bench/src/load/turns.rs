@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One thread with many calls in progress: it begins calls, then takes a turn, which sends all that is ready in as few
-//! system calls as the peer can, and takes all that has come.
+//! One thread with many calls in progress: it begins calls, then takes a turn, which sends all that
+//! is ready in as few system calls as the peer can, and takes all that has come.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,7 +19,8 @@ pub(crate) trait Exchange {
     /// Begins a call. Its `number` is that of no call in progress.
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure>;
 
-    /// Sends what is ready, waits for at most `wait`, and adds `(number, reply's length)` of calls that have ended.
+    /// Sends what is ready, waits for at most `wait`, and adds `(number, reply's length)` of calls
+    /// that have ended.
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure>;
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Turns<E> {
 }
 
 impl<E: Exchange> Turns<E> {
-    /// So many calls in progress at once.
+    /// Keeps `callers` calls in progress at once.
     pub(crate) fn new(exchange: E, callers: usize) -> Self {
         Self {
             exchange,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! gRPC by tonic over TLS: unary calls whose messages are bytes as they are, without protobuf.
 //!
-//! tonic is given TLS streams instead of certificates: its own configuration of TLS resumes sessions, and has no setting
-//! for that.
+//! tonic is given TLS streams instead of certificates: its own configuration of TLS resumes
+//! sessions, and has no setting for that.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -113,7 +113,8 @@ async fn accept(
         let (socket, _) = listener.accept().await?;
         socket.set_nodelay(true)?;
         let (acceptor, streams) = (acceptor.clone(), streams.clone());
-        // A client whose handshake fails tells why; the server takes streams until the process ends.
+        // A client whose handshake fails tells why; the server takes streams until the process
+        // ends.
         tokio::spawn(async move {
             let stream = acceptor.accept(socket).await?;
             streams.send(Ok(stream)).map_err(io::Error::other)
@@ -260,7 +261,7 @@ impl Decoder for Raw {
     }
 }
 
-/// Of HTTP/2.
+/// The ALPN protocol name of HTTP/2.
 const ALPN: &[u8] = b"h2";
 const PATH: &str = "/bench.Echo/Call";
 const STREAMS: u32 = 4_096;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer on tokio as `#[tokio::main]` runs it, with several workers, or with a task for each request at the server.
+//! A peer on tokio as `#[tokio::main]` runs it, with several workers, or with a task for each
+//! request at the server.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One thread on each side, one connection for all outstanding calls: all frames that are ready are sealed together and
-//! leave by one write, all that has come is read by one read. The strongest use of TLS over TCP.
+//! One thread on each side, one connection for all outstanding calls: all frames that are ready are
+//! sealed together and leave by one write, all that has come is read by one read. The strongest use
+//! of TLS over TCP.
 
 mod channel;
 mod connection;
@@ -238,7 +239,7 @@ fn wait_for(
     }
 }
 
-/// One call of the system for so much.
+/// Bytes of one system call.
 const READ_BYTES: usize = 65_536;
 /// The listener's number among the connections'.
 const LISTENER: u64 = u64::MAX;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a client that drives SMT itself has open: sessions, and calls in progress by the numbers of their callers.
+//! The open state of a client that drives SMT itself: sessions, and calls in progress by the
+//! numbers of their callers.
 
 use bytes::Bytes;
 use foldhash::HashMap;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SMT's sans-IO core driven by one thread on each side, without the crate `smt` around it; with encryption, and with the
-//! simulator's null cipher, which nothing can negotiate. The difference of the two is what encryption adds to the message transport.
+//! SMT's sans-IO core driven by one thread on each side, without the crate `smt` around it; with
+//! encryption, and with the simulator's null cipher, which nothing can negotiate. The difference of
+//! the two is the cost of encryption in the message transport.
 //!
-//! Replies of a turn leave together, after all that has come was taken. Waiting is nearly as the crate's: spin for up to
-//! 100 us if the last wait was short, then block. The handshake is TLS in both cases.
+//! Replies of a turn leave together, after all that has come was taken. Waiting is nearly as the
+//! crate's: spin for up to 100 us if the last wait was short, then block. The handshake is TLS in
+//! both cases.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

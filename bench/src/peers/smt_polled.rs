@@ -87,7 +87,8 @@ struct Client {
 
 impl Client {
     fn open(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
-        // It stands for many clients, each of which would keep the tables of its one session's ciphers.
+        // It stands for many clients, each of which would keep the tables of its one session's
+        // ciphers.
         let builder =
             client_builder(setting)?.configure(|config| config.cipher_cache_sessions = usize::MAX);
         let endpoint = builder.connect_polled(server)?;
@@ -138,7 +139,7 @@ impl Exchange for Client {
         while let Some(event) = self.endpoint.next_event() {
             self.open.take(event, ended)?;
         }
-        // What begins because of these ends leaves together.
+        // Calls that begin because of these ends leave together.
         self.endpoint.cork();
         for call in self.open.unblocked() {
             self.start(call)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One TLS connection for all outstanding calls, on tokio: at the client a task for each call; on both sides
-//! one that reads (the server's also answers), and one that writes all frames that are ready at once.
+//! One TLS connection for all outstanding calls, on tokio: at the client a task for each call; on
+//! both sides one that reads (the server's also answers), and one that writes all frames that are
+//! ready at once.
 
 use std::io;
 use std::net::SocketAddr;
@@ -84,7 +85,7 @@ impl Peer for TlsMultiplexed {
     }
 }
 
-/// What a writing task gets: number and body.
+/// The queue of a writing task: number and body of each message.
 type Outgoing = mpsc::UnboundedSender<(u32, Bytes)>;
 type Waiting = Mutex<HashMap<u32, oneshot::Sender<Bytes>>>;
 

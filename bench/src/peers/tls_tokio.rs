@@ -141,8 +141,8 @@ impl Accept {
     }
 }
 
-/// Accepts for ever; `work` is what is done with a connection, in a task of its own;
-/// it learns how much is read at once.
+/// Accepts for ever. `work` serves a connection, in a task of its own; it learns how much is read
+/// at once.
 pub(super) async fn serve<F: Future<Output = io::Result<()>> + Send + 'static>(
     accept: Accept,
     address: SocketAddr,

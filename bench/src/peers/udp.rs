@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Datagrams and nothing else: no encryption, no acknowledgement, no repetition. The floor, not a transport: a lost
-//! datagram ends the measurement.
+//! Datagrams and nothing else: no encryption, no acknowledgement, no repetition. The floor, not a
+//! transport: a lost datagram ends the measurement.
 //!
-//! A message is cut into datagrams of the path's size, each headed by the message's number, its own place, the
-//! message's length and the length of the reply. All that is ready leaves by one segmented send if it is equally long.
+//! A message is cut into datagrams of the path's size, each headed by the message's number, its own
+//! place, the message's length and the length of the reply. All that is ready leaves by one
+//! segmented send if it is equally long.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -106,7 +107,7 @@ impl Peer for Udp {
     }
 }
 
-/// What is before a datagram's part of a message.
+/// The header before a datagram's part of a message.
 struct Header {
     number: u32,
     offset: u32,
@@ -184,7 +185,7 @@ impl End {
                 Ok(None)
             }
             Ok(received) => Ok(received),
-            // Of a client that has gone.
+            // An ICMP report about a client that has gone.
             Err(ReceiveError::Unreachable { .. }) => Ok(None),
             Err(error) => Err(Failure::new(format!("receiving: {error:?}"))),
         }

@@ -18,7 +18,7 @@ use crate::certificates::SERVER_NAME;
 use crate::failure::Failure;
 use crate::smt_tls::provider;
 
-/// What all shards of a process have in common, as those of a real endpoint do.
+/// The state that all shards of a process share, as those of a real endpoint do.
 pub(super) struct Common {
     client: Arc<TlsProvider>,
     server: Arc<TlsProvider>,
@@ -66,7 +66,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Begins so many calls; each is followed by the next.
+    /// Begins `calls` calls; each is followed by the next.
     pub(super) fn begin(&mut self, calls: usize, size: usize) -> Result<(), Failure> {
         let (now, body) = (self.now(), Bytes::from(vec![7; size]));
         for _ in 0..calls {
@@ -76,7 +76,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Runs for so long; calls a second.
+    /// Runs for `duration`; returns calls a second.
     pub(super) fn run(&mut self, duration: Duration) -> f64 {
         let began = Instant::now();
         let mut calls = 0;
@@ -105,7 +105,8 @@ impl Pair {
         }
     }
 
-    /// Each end takes what has come, and sends; calls that have ended are made again. How many those were.
+    /// Each end takes what has come, and sends; calls that have ended are made again. How many
+    /// those were.
     fn turn(&mut self) -> u32 {
         let now = self.now();
         let (client, server) = (&mut self.client, &mut self.server);
@@ -165,7 +166,7 @@ impl End {
 
     fn send(&mut self, now: Time) {
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.transmit) {
-            // What finds the queue full is repeated, as on any path.
+            // A datagram that finds the queue full is repeated, as on any path.
             let _ = self.carrier.send(&transmit, &self.transmit);
         }
     }

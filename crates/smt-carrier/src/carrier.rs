@@ -10,15 +10,17 @@ use core::time::Duration;
 /// Sends and receives batches of datagrams.
 ///
 /// Every method takes `&self`: one thread may send while another receives, without a lock of the
-/// caller's. Datagrams may be lost, repeated, reordered or forged on the way; what arrives is not to
-/// be trusted.
+/// caller's. Datagrams may be lost, repeated, reordered or forged on the way; an arriving datagram
+/// is not to be trusted.
 pub trait Carrier: Send + Sync {
     /// Sends every datagram in `bytes`, cut as `transmit` says. Never blocks.
     ///
-    /// An empty `bytes` sends nothing. Success means that the datagrams left, not that they arrived.
+    /// An empty `bytes` sends nothing. Success means that the datagrams left, not that they
+    /// arrived.
     ///
     /// # Errors
-    /// See [`SendError`]; after an error other than `WouldBlock` an unknown prefix of the batch left.
+    /// See [`SendError`]; after an error other than `WouldBlock` an unknown prefix of the batch
+    /// left.
     ///
     /// # Panics
     /// If `transmit.segment_size` is 0 or `transmit.priority` is above 7: the caller's mistake.
@@ -26,9 +28,9 @@ pub trait Carrier: Send + Sync {
 
     /// Takes the next batch of one path into `buffer`; `None` if there was nothing.
     ///
-    /// `buffer` should hold [`RECEIVE_BUFFER_BYTES`](crate::limits::RECEIVE_BUFFER_BYTES): a batch or
-    /// datagram that does not fit is dropped and counted. A waiting call may return `None` before
-    /// its time, and later than its time by the granularity of the platform's timers.
+    /// `buffer` should hold [`RECEIVE_BUFFER_BYTES`](crate::limits::RECEIVE_BUFFER_BYTES): a batch
+    /// or datagram that does not fit is dropped and counted. A waiting call may return `None`
+    /// before its time, and later than its time by the granularity of the platform's timers.
     ///
     /// # Errors
     /// See [`ReceiveError`]; the call may be repeated after each of them.
@@ -38,8 +40,8 @@ pub trait Carrier: Send + Sync {
     /// listens on all of them.
     fn local_address(&self) -> SocketAddr;
 
-    /// The largest datagram in bytes that may fit the way to `remote`: a hint to start probing from,
-    /// not a promise. May cost system calls; ask once per session.
+    /// The largest datagram in bytes that may fit the way to `remote`: a hint to start probing
+    /// from, not a promise. May cost system calls; ask once per session.
     fn datagram_size_max(&self, remote: SocketAddr) -> usize;
 
     /// How many segments leave by one system call at present; 1 if the carrier has no segmentation

@@ -29,7 +29,7 @@ pub enum SendError {
     },
 }
 
-/// Why a receive call has nothing to show. None ends a session.
+/// Why a receive call has nothing to show. No session ends by it.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum ReceiveError {

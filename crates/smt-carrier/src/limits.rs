@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sizes that every carrier and every user of one agrees on, each with its reason.
 
-/// Priority levels, `0` (least urgent) to `7`: the three top bits of the DSCP field, which is what
-/// switches with eight queues look at.
+/// Priority levels, `0` (least urgent) to `7`: the three top bits of the DSCP field, at which
+/// switches with eight queues look.
 pub const PRIORITY_LEVELS: u8 = 8;
 
 /// Bytes a receive buffer needs so that no batch is ever cut: the largest UDP datagram, and the

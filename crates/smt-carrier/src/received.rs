@@ -3,8 +3,8 @@
 
 use crate::path::Path;
 
-/// What a receive call put into the caller's buffer: one datagram, or several of one path that the
-/// carrier coalesced.
+/// The contents that a receive call put into the caller's buffer: one datagram, or several of one
+/// path that the carrier coalesced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Received {
     /// Whence the datagrams came, and which address of ours they called.

@@ -6,8 +6,8 @@ use crate::path::Path;
 
 /// A contiguous buffer of datagrams for one destination.
 ///
-/// The buffer itself is passed beside this: bytes `0..segment_size` are the first datagram, the next
-/// `segment_size` the second, and so on; only the last may be shorter.
+/// The buffer itself is passed beside this: bytes `0..segment_size` are the first datagram, the
+/// next `segment_size` the second, and so on; only the last may be shorter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transmit {
     /// Where to, and from which of this host's addresses.

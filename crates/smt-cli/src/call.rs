@@ -2,8 +2,8 @@
 //! `smt call`: sends one message, and writes the reply.
 //!
 //! 1. The message is read whole.
-//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they come.
-//!    A signal meanwhile cancels it at the server (`cancellation`).
+//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they
+//!    come. A signal meanwhile cancels it at the server (`cancellation`).
 //! 3. With `--count` or -v the latency is told on standard error.
 
 mod cancellation;
@@ -30,9 +30,10 @@ use cancellation::Cancellation;
 
 /// Call a server: send a request, and write the reply
 ///
-/// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that nobody waits for the reply, the last line on
-/// standard error says whether it may have run, and the exit code is 128 and the signal's number. A second one ends the
-/// process at once. A file of --out that is there stays as it is until there is a reply and room for all of it.
+/// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that no caller waits for the
+/// reply, the last line on standard error says whether it may have run, and the exit code is 128
+/// and the signal's number. A second one ends the process at once. A file of --out that is there
+/// stays as it is until there is a reply and room for all of it.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The server's address; the default port is 17379
@@ -51,13 +52,13 @@ pub(crate) struct Arguments {
     /// Send a message that has no reply, and wait until the server has accepted it
     #[arg(long)]
     one_way: bool,
-    /// Do it so many times
+    /// Number of calls
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// The largest reply accepted
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
-    /// Append the session's secrets to this file: whoever reads it reads the session
+    /// Append the session's secrets to this file: its readers can read the session
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     #[command(flatten)]
@@ -156,7 +157,7 @@ fn read(path: &Path) -> Result<Bytes, Failure> {
     read_message(file, &shown)
 }
 
-/// All of it, unless no message can be so long: a device may never end.
+/// Reads all of it, up to the longest message: a device may never end.
 fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
     let mut bytes = Vec::new();
     let most = u64::from(Size::MESSAGE_MAX);

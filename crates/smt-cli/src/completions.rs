@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt completions`: what a shell needs to complete command lines.
+//! `smt completions`: a script by which a shell completes command lines.
 
 use std::io::Write;
 

@@ -130,7 +130,7 @@ fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
     ))
 }
 
-/// What a client without a certificate is told; it is a failure if it is let in.
+/// The error that a client without a certificate gets; it is a failure if the client is let in.
 fn refusal(files: &EphemeralFiles, server: &OwnProcess) -> Result<String, Failure> {
     match builder(files)?.connect_blocking(server.address()) {
         Err(error) => Ok(Failure::from(error).text().to_owned()),

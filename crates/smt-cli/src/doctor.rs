@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt doctor`: what this host offers to SMT, tried out, and what to change.
+//! `smt doctor`: offloads and limits that this host offers to SMT, tried out, and advice.
 //!
 //! 1. `smt_io::probe` tries offloads, buffers and datagram sizes on loopback.
-//! 2. Each finding is compared with what SMT makes use of; what falls short comes with the command that mends it.
+//! 2. Each finding is compared with what SMT makes use of; one that falls short comes with the
+//!    command that mends it.
 
 use std::io::Write;
 
@@ -15,7 +16,7 @@ use crate::failure::{Doing, Failure};
 use crate::machine::Machine;
 use crate::size::Size;
 
-/// Tell what this host offers, and what to change
+/// Tell what this host offers to SMT, and what to change
 ///
 /// Exit code 0 also if something could be better: everything works without it.
 #[derive(Args, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
 struct Finding {
     name: &'static str,
     value: String,
-    /// What to do if it could be better.
+    /// Advice if the value could be better.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -177,7 +178,7 @@ fn cipher(has_aes: Option<bool>) -> Finding {
 
 /// Version of the JSON lines.
 const SCHEMA: u32 = 1;
-/// What SMT asks for by default.
+/// The buffer size that SMT asks for by default.
 const BUFFER_BYTES_WANTED: usize = 4 << 20;
 /// Jumbo frames less headers: below, loopback is set to something unusual.
 const DATAGRAM_BYTES_WANTED: usize = 8_972;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How a subcommand fails: one line on standard error.
 //!
-//! Any error becomes a [`Failure`] by `?`: its text, and what its sources add to it. Errors that quote their
-//! source already are not repeated. A reader of standard output that has had enough is no failure.
+//! Any error becomes a [`Failure`] by `?`: its text, and the texts of its sources. Errors that
+//! quote their source already are not repeated. A reader of standard output that has had enough is
+//! no failure.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -29,7 +30,8 @@ impl Failure {
         }
     }
 
-    /// Arguments that go without each other, or do not go together: exit code 2, as for those that are wrong alone.
+    /// Arguments that go without each other, or do not go together: exit code 2, as for those that
+    /// are wrong alone.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             exit_code: EXIT_USAGE,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a subcommand: Ctrl-C, SIGTERM, a terminal that has gone (SIGHUP), or the end of standard input.
+//! The end of a subcommand: Ctrl-C, SIGTERM, a terminal that has gone (SIGHUP), or the end of
+//! standard input.
 //!
-//! The first signal asks for a graceful end; a second one ends the process at once, but for what must not be left behind.
+//! The first signal asks for a graceful end; a second one ends the process at once, after removing
+//! files that must not be left behind.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -68,7 +70,8 @@ impl Interrupt {
         let _ = self.asked.recv();
     }
 
-    /// After a second signal the process ends in its thread, with its exit code: then this does not return.
+    /// After a second signal the process ends in its thread, with its exit code: then this does not
+    /// return.
     pub(crate) fn give_way(&self) {
         while self.is_forced.load(Ordering::Acquire) {
             std::thread::park();
@@ -76,7 +79,8 @@ impl Interrupt {
     }
 }
 
-/// Those that ask for the end. Who was started to outlive its terminal (`nohup`) ignores SIGHUP, and goes on to.
+/// The signals that ask a process to end. A process that was started to outlive its terminal
+/// (`nohup`) ignores SIGHUP, and goes on ignoring it.
 ///
 /// # Errors
 /// The system does not let them be caught.
@@ -94,7 +98,8 @@ fn is_ignored(signal: i32) -> bool {
     ignored(&status).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The mask of ignored signals in a process's status (proc_pid_status(5)); signal 1 is its lowest bit.
+/// The mask of ignored signals in a process's status (proc_pid_status(5)); signal 1 is its lowest
+/// bit.
 fn ignored(status: &str) -> Option<u64> {
     let line = status
         .lines()
@@ -107,7 +112,7 @@ pub(crate) fn exit_code(signal: i32) -> u8 {
     128 + signal as u8
 }
 
-/// That of SIGINT.
+/// The exit code of a process that SIGINT has ended.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys`: certificates for servers and clients, and what a certificate says.
+//! `smt keys`: certificates for servers and clients, and the text of a certificate.
 //!
 //! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
 //! 2. `server` and `client` make keys and certificates that the authority signs.
@@ -38,7 +38,7 @@ enum Command {
         /// The directory to write to
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
-        /// What it is called; by default a name that no other authority has
+        /// Name of the authority; by default a name that no other authority has
         #[arg(long)]
         name: Option<String>,
         /// Days that it is valid
@@ -50,7 +50,8 @@ enum Command {
     },
     /// Make a server's key and certificate: NAME.pem and NAME.key
     Server {
-        /// What clients call it by: DNS names, IP addresses, URIs; the first names the files
+        /// Names by which clients call the server: DNS names, IP addresses, URIs; the first names
+        /// the files
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
         #[command(flatten)]
@@ -58,7 +59,7 @@ enum Command {
     },
     /// Make a client's key and certificate: NAME.pem and NAME.key
     Client {
-        /// Who it is
+        /// Name of the client
         name: String,
         #[command(flatten)]
         leaf: Leaf,
@@ -128,8 +129,8 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     tell(&files.write(&certificate_pem, &key_pem)?)
 }
 
-/// Of two authorities with one name, peers of the wrong one would be told of a bad signature, which sounds like
-/// damage, and not of an unknown issuer.
+/// A name that no other authority has. If two authorities had one name, peers of the wrong one
+/// would be told of a bad signature, which sounds like damage, and not of an unknown issuer.
 fn authority_name() -> String {
     let random = RandomState::new().hash_one(()) as u32;
     format!("smt authority {random:08x}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a number was measured on, in one line.
+//! The machine that a number was measured on, in one line.
 
 use std::fmt;
 use std::fs;

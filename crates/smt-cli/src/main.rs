@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt`: keys, servers, calls, measurements and captures of the secure message transport.
 //!
-//! 1. The arguments are parsed (`arguments`); what is wrong with them ends with exit code 2.
-//! 2. The subcommand runs, each in its own file: data goes to standard output, talk to standard error.
-//! 3. What fails is one line on standard error and exit code 1.
+//! 1. The arguments are parsed (`arguments`); a mistake in them ends with exit code 2.
+//! 2. The subcommand runs, each in its own file: data goes to standard output, talk to standard
+//!    error.
+//! 3. A failure is one line on standard error and exit code 1.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! This program once more, as a process of its own: the server of `demo` and `perf loopback`.
 //!
-//! 1. It is started with a pipe as standard input, and ends when that ends: it cannot be left behind.
+//! 1. It is started with a pipe as standard input, and ends when that ends: it cannot be left
+//!    behind.
 //! 2. Its first line says where it listens.
 //! 3. Dropping it closes the pipe and waits for its graceful end.
 
@@ -106,5 +107,5 @@ fn collect(errors: ChildStderr) -> JoinHandle<String> {
 
 /// How a server's first line begins.
 pub(crate) const LISTENING: &str = "listening on ";
-/// Of what the process says on standard error.
+/// Bytes that are kept of the process's standard error.
 const WORDS_BYTES_MAX: u64 = 65_536;

@@ -3,7 +3,8 @@
 //!
 //! - `server` replies with what it gets, and tells how much CPU it has used when asked.
 //! - `client` measures against such a server, also on another host.
-//! - `loopback` starts the server itself, and with `--against tls` measures TLS over TCP in the same run.
+//! - `loopback` starts the server itself, and with `--against tls` measures TLS over TCP in the
+//!   same run.
 //!
 //! Loops are closed: each of the concurrent callers begins its next call when it has its reply.
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A directory that lives as long as the value, with ephemeral certificates in it.
 //!
-//! For `demo` and `perf loopback`, whose client and server are processes of their own and so need files.
+//! For `demo` and `perf loopback`, whose client and server are processes of their own and so need
+//! files.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +14,8 @@ use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
 
-/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with exit code 130.
+/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with
+/// exit code 130.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -26,7 +28,7 @@ pub(crate) struct Pair {
     pub(crate) key: PathBuf,
 }
 
-/// What `demo` and `perf loopback` need to know each other.
+/// The files by which client and server of `demo` and `perf loopback` know each other.
 #[derive(Debug)]
 pub(crate) struct EphemeralFiles {
     pub(crate) authority: PathBuf,
@@ -61,7 +63,8 @@ impl Scratch {
         let path = scratch.path.clone();
         std::thread::spawn(move || {
             interrupt.wait();
-            // What is written meanwhile keeps a directory from being removed. It is gone if the process was about to end.
+            // A file that is written meanwhile keeps a directory from being removed. The directory
+            // is gone if the process was about to end.
             let is_left = || {
                 let removed = fs::remove_dir_all(&path);
                 removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
@@ -119,5 +122,5 @@ impl Drop for Scratch {
 
 /// Tries to remove a directory into which this process still writes a few files.
 const REMOVALS_MAX: u32 = 1_000;
-/// So many processes of one number do not leave directories behind.
+/// Names to try. Fewer processes of one number than this leave directories behind.
 const ATTEMPTS_MAX: u32 = 100;

@@ -3,8 +3,8 @@
 //!
 //! 1. The endpoint is opened; the first line on standard output says where it listens.
 //! 2. Threads take requests and hand them to the [`Handler`].
-//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a summary goes to
-//!    standard error. A second one ends all at once.
+//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a
+//!    summary goes to standard error. A second one ends all at once.
 
 mod command;
 mod directory;
@@ -38,9 +38,10 @@ use tally::Tally;
 
 /// Serve requests: echo them, hand out files, or run a command for each
 ///
-/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be answered, and the server
-/// ends with exit code 0; under nohup SIGHUP is ignored. Nothing is reloaded: new certificates need a new start. A second
-/// signal kills the commands of --exec and closes all sessions at once; the exit code is then 128 and the signal's number.
+/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be
+/// answered, and the server ends with exit code 0; under nohup SIGHUP is ignored. Nothing is
+/// reloaded: new certificates need a new start. A second signal kills the commands of --exec and
+/// closes all sessions at once; the exit code is then 128 and the signal's number.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose
@@ -53,23 +54,25 @@ pub(crate) struct Arguments {
     /// Let everybody in, without a certificate: with --exec this or --client-ca has to be said
     #[arg(long, conflicts_with = "client_ca")]
     anyone: bool,
-    /// Kill a command of --exec that runs for longer, and all that it has started; its caller learns that it may have run
+    /// Kill a command of --exec that runs for longer, and all that it has started; its caller
+    /// learns that it may have run
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time_span::parse_nonzero, requires = "exec")]
     exec_timeout: Duration,
     /// Keep a boot number here, so that clients notice a restart at once
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Append the secrets of all sessions to this file: whoever reads it reads the sessions
+    /// Append the secrets of all sessions to this file: its readers can read the sessions
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     /// The largest request accepted
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = Size::parse_message_limit)]
     message_limit: u32,
-    /// Serve as so many endpoints behind one address, which share no lock, so that as many cores work at once: a power
-    /// of two
+    /// Number of endpoints behind one address, a power of two; they share no lock, so that as many
+    /// cores work at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = shards)]
     shards: u16,
-    /// Threads that work on requests, for each shard; by default one for --echo, else one per core over all shards
+    /// Threads that work on requests, for each shard; by default one for --echo, else one per core
+    /// over all shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
     /// End when standard input ends, as with Ctrl-C
@@ -103,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let began = Instant::now();
     let mut output = std::io::stdout().lock();
-    // Whoever started it may read no more than this line, but it must reach them.
+    // The process that started this one may read no more than this line, but the line must arrive.
     let listening = writeln!(output, "{LISTENING}{}", shards[0].local_address());
     listening
         .and_then(|()| output.flush())
@@ -123,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         interrupt.wait();
         shards.shutdown(GRACE);
-        // What still runs now has nobody left who would hear of it.
+        // Handlers that still run now have no caller left to hear from them.
         is_over.store(true, Ordering::Relaxed);
     });
     interrupt.give_way();
@@ -134,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// A command is not run for everybody unless somebody has said so.
+    /// A command is not run for every client unless an option says so.
     fn check_access(&self) -> Result<(), Failure> {
         let is_said = self.anyone || self.credentials.has_client_authority();
         if !self.handler.runs_a_command() || is_said {
@@ -202,5 +205,5 @@ fn shards(text: &str) -> Result<u16, String> {
     number.ok_or_else(|| format!("give a power of two, at most {}", Shard::COUNT_MAX))
 }
 
-/// Requests in progress get so long when the server is told to end.
+/// Time that requests in progress get when the server is told to end.
 const GRACE: Duration = Duration::from_secs(10);

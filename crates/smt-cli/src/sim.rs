@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim`: the production code in a simulated network, where everything repeats from a seed.
 //!
-//! - `run` plays the case of one seed, and tells what it was and what the checkers found; or it runs a scenario of
-//!   a datacenter, and tells how fast messages were.
+//! - `run` plays the case of one seed, and tells the case and the findings of the checkers; or it
+//!   runs a scenario of a datacenter, and tells how fast messages were.
 //! - `scenarios` lists the scenarios that come along.
 //! - `report` makes a page with plots from scenarios' results.
 //! - `swarm` plays many seeds from several threads until a checker finds something.
 //!
-//! Seeds go in and verdicts come out; what happens between is `smt-sim`'s (docs/SIMULATOR.md).
+//! Seeds go in and verdicts come out; `smt-sim` plays the cases (docs/SIMULATOR.md).
 
 mod case_run;
 mod case_text;
-mod crew;
 mod fault_text;
 mod outcome;
 mod outcome_text;
@@ -28,6 +27,7 @@ mod status_line;
 mod swarm;
 mod telling;
 mod totals;
+mod worker_pool;
 
 use clap::{Args, Subcommand};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Words on standard error.
 //!
-//! Its reader may have gone, and the disk behind it be full: that must end nothing, least of all a server (`eprintln!`
-//! panics). With -q only what failed is told.
+//! Its reader may have gone, and the disk behind it be full: that must end nothing, least of all a
+//! server (`eprintln!` panics). With -q only what failed is told.
 
 use std::fmt::Display;
 use std::io::{self, Write, stderr};

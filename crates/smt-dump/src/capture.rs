@@ -11,7 +11,7 @@ use crate::link::LinkType;
 use crate::pcap::{Magic, Pcap};
 use crate::pcapng::Pcapng;
 
-/// What was captured at once.
+/// Bytes that were captured at once.
 #[derive(Debug)]
 pub(crate) struct Frame {
     /// Since 1970, UTC; zero if the file does not say.
@@ -82,7 +82,7 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// What the file's own header has led to.
+/// The capture behind a file header that was read, or the error that reading it met.
 fn begun<R>(format: io::Result<Format<R>>) -> Result<Capture<R>, DumpError> {
     match format {
         Ok(format) => Ok(Capture {

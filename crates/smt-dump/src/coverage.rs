@@ -10,7 +10,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Nothing of so many bytes.
+    /// Room for `length` bytes, none of which has come.
     pub(crate) fn new(length: usize) -> Self {
         Self {
             bytes: vec![0; length],
@@ -18,7 +18,7 @@ impl Coverage {
         }
     }
 
-    /// Fills from `offset` on; what goes past the end is not looked at.
+    /// Fills from `offset` on; bytes past the end are not looked at.
     pub(crate) fn fill(&mut self, offset: usize, piece: &[u8]) {
         let Some(room) = self.bytes.get_mut(offset..) else {
             return;

@@ -15,7 +15,8 @@ pub(crate) struct Datagram<'a> {
     pub(crate) missing: usize,
 }
 
-/// The datagram in an IP packet of which `missing` bytes were not captured; `None` if there is none.
+/// The datagram in an IP packet of which `missing` bytes were not captured; `None` if there is
+/// none.
 pub(crate) fn udp(packet: &[u8], missing: usize) -> Option<Datagram<'_>> {
     let (addresses, udp) = match packet.first()? >> 4 {
         4 => ipv4(packet)?,

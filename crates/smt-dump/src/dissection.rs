@@ -135,7 +135,7 @@ impl Dissection {
         Ok(())
     }
 
-    /// What comes behind a packet's own words: its line's end, and lines below it.
+    /// Shows the rest of a packet's line, behind the packet's own words, and the lines below it.
     fn show_packet(
         &mut self,
         datagram: &Datagram<'_>,
@@ -168,7 +168,7 @@ impl Dissection {
             return "";
         };
         let number = control.header.number.to_u64();
-        // CONFIRM has a token under its tag, which is nobody's business.
+        // CONFIRM has a token under its tag, which is secret.
         let mut token = vec![0; ciphertext.len()];
         if candidates.any(|aead| {
             aead.open(number, control.aad, ciphertext, tag, &mut token)
@@ -287,8 +287,8 @@ impl Dissection {
     }
 }
 
-/// Writes a decrypted message to a file that only its owner may read: of this name, or with the next number behind it that
-/// no file has.
+/// Writes a decrypted message to a file that only its owner may read: of this name, or with the
+/// next number behind it that no file has.
 fn write_new(
     directory: &Path,
     name: &str,

@@ -16,7 +16,7 @@ pub enum DumpError {
     /// A whole message, or the directory of messages, cannot be written.
     #[error("writing {0}: {1}")]
     Message(PathBuf, #[source] io::Error),
-    /// Nobody takes the lines.
+    /// The output takes no lines.
     #[error("{0}")]
     Output(#[from] io::Error),
 }

@@ -60,7 +60,8 @@ impl Keys {
         self.0.contains_key(&index)
     }
 
-    /// Keys that may have sealed a packet: those of its index and of epochs with these low 8 bits, newest first.
+    /// Keys that may have sealed a packet: those of its index and of epochs with these low 8 bits,
+    /// newest first.
     pub(crate) fn candidates(
         &self,
         index: SessionIndex,

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is in a capture of SMT: one line per packet, and with a key log its records and messages (`smt dump`).
+//! The contents of a capture of SMT: one line per packet, and with a key log its records and
+//! messages (`smt dump`).
 //!
-//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`, `datagram`).
+//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
+//!    `datagram`).
 //! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
-//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records (`terms`).
-//! 4. With keys (`key_log`), control tags are checked, and records opened and put together (`messages`).
+//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records
+//!    (`terms`).
+//! 4. With keys (`key_log`), control tags are checked, and records opened and put together
+//!    (`messages`).
 //!
-//! A capture is believed as little as the network is: any bytes are told or refused. Not here: files' names and the
-//! command's options (`smt-cli`).
+//! A capture is believed as little as the network is: any bytes are told or refused. Not here:
+//! files' names and the command's options (`smt-cli`).
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +36,7 @@ use dissection::Dissection;
 pub use error::DumpError;
 pub use key_log::{KeyLogError, Keys};
 
-/// What of a capture is to be shown.
+/// The parts of a capture that are to be shown.
 pub struct Wishes {
     /// The server's UDP port.
     pub port: u16,
@@ -42,7 +46,7 @@ pub struct Wishes {
     pub directory: Option<PathBuf>,
 }
 
-/// What was in a capture, but for its packets.
+/// A summary of a capture, shown after its packets.
 #[derive(Debug)]
 pub struct Summary {
     /// A line for people.
@@ -55,10 +59,11 @@ pub struct Summary {
     pub is_cut_short: bool,
 }
 
-/// Reads a capture, pcap or pcapng, and writes a line for each packet, and for what has opened.
+/// Reads a capture, pcap or pcapng, and writes a line for each packet, and for each record and
+/// message that has opened.
 ///
 /// # Errors
-/// What is no capture or contradicts itself, what cannot be read or written.
+/// The input is no capture or contradicts itself, or something cannot be read or written.
 pub fn dump(
     capture: impl Read,
     wishes: Wishes,

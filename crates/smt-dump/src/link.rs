@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands before an IP packet in a frame, by the link type of the capture.
+//! The link-layer header before an IP packet in a frame, by the link type of the capture.
 
 /// A number of <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -11,7 +11,8 @@ pub(crate) fn ip_packet(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
         ETHERNET => ethernet(frame),
         LINUX_COOKED => with_protocol(frame, 14, 16),
         LINUX_COOKED_V2 => with_protocol(frame, 0, 20),
-        // An address family, whose value differs between systems: the packet tells its version itself.
+        // An address family, whose value differs between systems: the packet tells its version
+        // itself.
         NULL | LOOP => ip(frame.get(4..)?),
         RAW | RAW_BSD | RAW_OPENBSD | IPV4 | IPV6 => ip(frame),
         _ => None,

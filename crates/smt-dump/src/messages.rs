@@ -2,8 +2,9 @@
 //! Messages, put together from DATA packets and opened record by record.
 //!
 //! 1. Until record 0 of a message opens nothing is believed, and other bytes of it are only kept.
-//! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are there.
-//! 3. What has opened is told once; what comes again is a retransmission.
+//! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are
+//!    there.
+//! 3. Bytes that have opened are shown once; bytes that come again are a retransmission.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +22,7 @@ pub(crate) struct Messages {
     scratch: Vec<u8>,
 }
 
-/// What a packet has brought to light.
+/// A fact about a message that a packet has brought to light.
 pub(crate) enum Finding {
     /// Record 0, with what it says about its message.
     First(Result<InnerHeader, OpenError>),
@@ -29,7 +30,7 @@ pub(crate) enum Finding {
     Rest(u32, Result<usize, OpenError>),
     /// The message is whole.
     Whole(Kind, Vec<u8>),
-    /// A bundle is whole: so many members follow.
+    /// A bundle is whole: this many members follow.
     Bundle(Result<usize, ParseError>),
     /// A message that has travelled in a bundle.
     Member(MemberHeader, Vec<u8>),
@@ -176,7 +177,7 @@ impl Sealer<'_> {
 
 impl Open {
     fn new(header: InnerHeader, terms: Terms, mut body: Vec<u8>) -> Self {
-        // Authentic, so it is what the sender had to send.
+        // The record is authentic: the sender had to send these bytes.
         body.resize(header.true_length as usize, 0);
         Self {
             header,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::capture::{Frame, Order, read_bytes, read_some};
 use crate::link::LinkType;
 
-/// What the first four bytes tell.
+/// The byte order and the unit of time that the first four bytes tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Magic {
     order: Order,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The newer format: blocks, each with its type and length.
 //!
-//! A section header tells the byte order, interface descriptions the link types and clocks, enhanced and simple
-//! packet blocks hold frames. All other blocks are passed over.
+//! A section header tells the byte order, interface descriptions the link types and clocks,
+//! enhanced and simple packet blocks hold frames. All other blocks are passed over.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::link::LinkType;
 pub(crate) struct Pcapng<R> {
     input: R,
     order: Order,
-    /// Of the section at hand.
+    /// The interfaces of the current section.
     interfaces: Vec<Interface>,
 }
 
@@ -69,7 +69,7 @@ impl<R: Read> Pcapng<R> {
         }
     }
 
-    /// Behind the type: length, byte order magic, and what nobody needs.
+    /// Behind the type: length, byte order magic, and fields that are not needed.
     fn begin_section(&mut self) -> io::Result<()> {
         let mut head = [0; 8];
         self.input.read_exact(&mut head)?;
@@ -217,7 +217,7 @@ mod tests {
         words.iter().flat_map(word).collect()
     }
 
-    /// A section, an interface of nanoseconds and raw IP, a block nobody knows, and a packet.
+    /// A section, an interface of nanoseconds and raw IP, an unknown block, and a packet.
     fn file(is_big: bool) -> Vec<u8> {
         let short = |value: u16| {
             if is_big {

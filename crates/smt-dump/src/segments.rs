@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams that the kernel had not yet cut when they were captured (segmentation offload).
 //!
-//! A capture on the sending host, or on loopback, shows all datagrams of one send call as one large one. They
-//! all have the same size but the last, which may be smaller. The size is found by trying: at every multiple of
-//! it a packet must begin, and every piece must be packets from its beginning to its end. Ciphertext passes for
-//! a packet's first 12 bytes with a probability of some 2^-60, so a size that fits is the right one.
+//! A capture on the sending host, or on loopback, shows all datagrams of one send call as one large
+//! one. They all have the same size but the last, which may be smaller. The size is found by
+//! trying: at every multiple of it a packet must begin, and every piece must be packets from its
+//! beginning to its end. Ciphertext passes for a packet's first 12 bytes with a probability of some
+//! 2^-60, so a size that fits is the right one.
 
 use smt_wire::{PLAINTEXT_VERSION, VERSION, parse};
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the two sides of a session agreed on about records, read from their handshake.
+//! The terms that the two sides of a session agreed on about records, read from their handshake.
 //!
 //! 1. Fragments of flights 1 and 2 are put together; their parameters are in the clear (SPEC §6.1).
 //! 2. Flight 2 names the client's index, and so finds flight 1.
-//! 3. Both directions' terms are then known, by the address and index that their packets carry (SPEC §6.3).
+//! 3. Both directions' terms are then known, by the address and index that their packets carry
+//!    (SPEC §6.3).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -77,7 +78,7 @@ impl Handshakes {
 }
 
 impl Terms {
-    /// What SMT agrees on unless configured otherwise (SPEC §10).
+    /// The terms that SMT agrees on unless configured otherwise (SPEC §10).
     pub(crate) const fn usual() -> Self {
         let geometry = Geometry::new(1_142, 16_384).expect("both are in range");
         let index_bits = IndexBits::new(16).expect("16 is in range");

@@ -11,7 +11,7 @@ pub struct Epoll {
     descriptor: OwnedFd,
 }
 
-/// What the caller calls a watched descriptor.
+/// The caller's number for a watched descriptor.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Token(pub u64);
 
@@ -26,7 +26,7 @@ impl Epoll {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(Self { descriptor })
     }
@@ -52,8 +52,8 @@ impl Epoll {
         outcome_of(outcome).map(|_| ())
     }
 
-    /// Watches a descriptor of the set, or lets it rest: at rest it stays in the set, and tells of errors alone. A
-    /// descriptor that is ready when it is watched again is told of.
+    /// Watches a descriptor of the set, or lets it rest: at rest it stays in the set, and tells of
+    /// errors alone. A descriptor that is ready when it is watched again is told of.
     ///
     /// # Errors
     /// If it is not in the set.
@@ -97,11 +97,11 @@ impl Epoll {
     }
 
     /// Waits until something is ready, at most `limit` (rounded up to milliseconds; `None` is for
-    /// ever), and writes the tokens of what is ready to the front of `ready`. Tells how many; 0 after
-    /// the time, or if a signal came first.
+    /// ever), and writes the tokens of the ready descriptors to the front of `ready`. Tells how
+    /// many; 0 after the time, or if a signal came first.
     ///
     /// # Errors
-    /// None that a valid descriptor and a non-empty `ready` give.
+    /// A valid descriptor and a non-empty `ready` give none.
     pub fn wait(&self, ready: &mut [Token], limit: Option<Duration>) -> io::Result<usize> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_CALL];
         let room = ready.len().min(EVENTS_PER_CALL);
@@ -146,7 +146,7 @@ fn outcome_of(outcome: libc::c_int) -> io::Result<usize> {
     usize::try_from(outcome).map_err(|_| io::Error::last_os_error())
 }
 
-/// Events taken by one call; what does not fit is told by the next.
+/// Events taken by one call; the next call tells the others.
 const EVENTS_PER_CALL: usize = 64;
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
     use super::{AsFd, Duration, Epoll, Token};
     use std::os::unix::net::UnixDatagram;
 
-    /// Two ends: what is sent by the first makes the second readable.
+    /// Two ends: a datagram sent by the first makes the second readable.
     fn pair() -> (UnixDatagram, UnixDatagram) {
         UnixDatagram::pair().unwrap()
     }

@@ -2,11 +2,12 @@
 //! Carriers for SMT: UDP sockets with segmentation offload, and memory.
 //!
 //! - [`UdpCarrier`] sends a batch of datagrams by one system call and receives one likewise.
-//! - [`MemoryNetwork`] and [`MemoryCarrier`] move datagrams between threads of one process, with the
-//!   losses and limits of a real network, for tests.
+//! - [`MemoryNetwork`] and [`MemoryCarrier`] move datagrams between threads of one process, with
+//!   the losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
 //!   deadline wants attention, for event loops that are not ours.
-//! - [`SocketWatch`] is what a runtime polls for a socket, and can be turned off while somebody looks at it anyway.
+//! - A runtime polls a [`SocketWatch`] for a socket; it can be turned off while a thread looks at
+//!   the socket anyway.
 //! - [`Process`] tells whether a process is a copy of the one that opened something.
 //! - [`probe()`](probe()) tries out what this host offers.
 //!

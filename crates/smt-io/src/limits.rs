@@ -8,8 +8,8 @@ pub(crate) const SEGMENTS_MAX: usize = 64;
 /// Bytes of UDP payload over IPv4: 65,535 less the headers of IPv4 (20) and UDP (8).
 pub(crate) const UDP_BYTES_MAX_IPV4: usize = 65_507;
 
-/// Bytes of UDP payload over IPv6 that fit 65,535 with the headers of IPv6 (40) and UDP (8) counted,
-/// as segmentation offload counts them.
+/// Bytes of UDP payload over IPv6 that fit 65,535 with the headers of IPv6 (40) and UDP (8)
+/// counted, as segmentation offload counts them.
 pub(crate) const UDP_BYTES_MAX_IPV6: usize = 65_487;
 
 /// Header bytes before the UDP payload over IPv4.
@@ -25,8 +25,8 @@ pub(crate) const RECEIVE_BUFFER_BYTES_DEFAULT: usize = 4 << 20;
 /// Bytes asked for a socket's send buffer unless told otherwise: 64 full batches.
 pub(crate) const SEND_BUFFER_BYTES_DEFAULT: usize = 4 << 20;
 
-/// Microseconds below which a wait is made with `poll`, one system call more but exact to some 50 us:
-/// the kernel rounds a socket's own time limit up by one to two scheduler ticks of 1 to 10 ms.
+/// Microseconds below which a wait is made with `poll`, one system call more but exact to some 50
+/// us: the kernel rounds a socket's own time limit up by one to two scheduler ticks of 1 to 10 ms.
 pub(crate) const EXACT_WAIT_US: u64 = 1_000;
 
 /// Datagrams that a memory carrier queues unless told otherwise.
@@ -42,6 +42,6 @@ pub(crate) const MEMORY_DATAGRAM_BYTES_DEFAULT: usize = 1_472;
 /// Bytes that wait for a shard which another shard has received: as much as a socket's buffer.
 pub(crate) const INBOX_BYTES: usize = RECEIVE_BUFFER_BYTES_DEFAULT;
 
-/// Bytes charged for each batch there besides its own, so that small ones cannot be many: about what the allocator and
-/// the queue take.
+/// Bytes charged for each batch there besides its own, so that small ones cannot be many: about
+/// what the allocator and the queue take.
 pub(crate) const INBOX_BATCH_OVERHEAD_BYTES: usize = 128;

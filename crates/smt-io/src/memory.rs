@@ -2,11 +2,12 @@
 //! Datagrams between the threads of one process, lost where a real network would lose them.
 //!
 //! 1. A carrier cuts a transmit into datagrams and passes each by its fault rule, if it has one.
-//! 2. Each goes to the mailbox of its destination; a full mailbox drops and counts, as a socket does.
+//! 2. Each goes to the mailbox of its destination; a full mailbox drops and counts, as a socket
+//!    does.
 //! 3. The destination's carrier takes one, or a run of equal ones of one path, as GRO would.
 //!
-//! Deterministic as far as the caller is: one thread and a seeded rule always see the same. Not here:
-//! delays in time, bandwidth, topology.
+//! Deterministic as far as the caller is: one thread and a seeded rule always see the same. Not
+//! here: delays in time, bandwidth, topology.
 
 mod fault;
 mod mailbox;
@@ -52,8 +53,8 @@ impl MemoryCarrier {
         (network.bind(PAIR[0]), network.bind(PAIR[1]))
     }
 
-    /// Passes every datagram that this end sends by `rule`, which may change its bytes and says what
-    /// becomes of it.
+    /// Passes every datagram that this end sends by `rule`, which may change its bytes and says
+    /// what becomes of it.
     #[must_use]
     pub fn with_fault(mut self, rule: impl FnMut(&mut Vec<u8>) -> Fault + Send + 'static) -> Self {
         self.faults = Some(Mutex::new(FaultLine::new(rule)));
@@ -72,7 +73,7 @@ impl MemoryCarrier {
         self
     }
 
-    /// What this end has done so far. A call to send or receive counts as one system call.
+    /// Counts of this end's work so far. A call to send or receive counts as one system call.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             datagrams_dropped: self.mailbox.dropped.value(),
@@ -184,7 +185,7 @@ impl Drop for MemoryCarrier {
     }
 }
 
-/// Addresses of a pair: of the range for documentation (RFC 5737), so that they are nobody's.
+/// Addresses of a pair: of the range for documentation (RFC 5737), so that no host has them.
 const PAIR: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 1),
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 2),

@@ -2,7 +2,7 @@
 //! One file descriptor for an event loop that is not ours: readable when the protocol wants a turn.
 //!
 //! 1. It holds a socket and a deadline.
-//! 2. The foreign loop polls it for reading, knowing nothing of what is inside.
+//! 2. The foreign loop polls it for reading, and knows nothing of its inside.
 //! 3. On its turn the protocol receives without waiting, handles its timeout and sets the next one.
 
 use crate::{Epoll, TimerFd, Token};
@@ -46,19 +46,20 @@ impl PollDescriptor {
         self.epoll.add(descriptor, SOCKET)
     }
 
-    /// Makes the descriptor readable after `timeout`, or never by the clock; a passed deadline is forgotten. Always a
-    /// system call: leave out the ones that change nothing.
+    /// Makes the descriptor readable after `timeout`, or never by the clock; a passed deadline is
+    /// forgotten. Always a system call: leave out the ones that change nothing.
     ///
     /// # Errors
-    /// None that a valid descriptor gives.
+    /// A valid descriptor gives none.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.timer.set(timeout)
     }
 
-    /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is ready.
+    /// Waits as a foreign loop would, at most `limit` (`None` is for ever), and tells what is
+    /// ready.
     ///
     /// # Errors
-    /// None that a valid descriptor gives.
+    /// A valid descriptor gives none.
     pub fn wait(&self, limit: Option<Duration>) -> io::Result<Readiness> {
         let mut ready = [SOCKET; 3];
         let count = self.epoll.wait(&mut ready, limit)?;

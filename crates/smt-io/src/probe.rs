@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this host offers to a UDP carrier, found out by doing it on loopback.
+//! A probe of the host: the offloads that it offers to a UDP carrier, found out by use on loopback.
 //!
 //! 1. Open two sockets on 127.0.0.1.
 //! 2. Try on them: ever smaller batches, their receipt, a traffic class, ever smaller datagrams.
@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What a host was found to offer.
+/// The offloads that a host was found to offer.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Probe {
@@ -170,7 +170,7 @@ impl Bench {
 
     /// Waits for one batch; loopback delivers within the send call unless the host is busy.
     fn take(&self) -> Option<Arrival> {
-        wait_readable([self.target.as_fd()], PATIENCE).ok()?;
+        wait_readable([self.target.as_fd()], ARRIVAL_WAIT).ok()?;
         let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
         receive(&self.target, &mut buffer, Blocking::No).ok()
     }
@@ -203,7 +203,9 @@ fn sorts_by_shard() -> Option<()> {
         datagram[1] = PacketType::Data as u8;
         datagram[Shard::DESTINATION_OFFSET + 7] = serial;
         source.send(&transmit, &datagram).ok()?;
-        let received = shard.receive(&mut datagram, Wait::AtMost(PATIENCE)).ok()?;
+        let received = shard
+            .receive(&mut datagram, Wait::AtMost(ARRIVAL_WAIT))
+            .ok()?;
         received.filter(|received| received.length == SHARD_PROBE_BYTES)?;
     }
     let is_sorted = |shard: &UdpCarrier| shard.statistics().datagrams_strayed == 0;
@@ -216,7 +218,8 @@ fn speaks_ipv6() -> Result<UdpCarrier, OpenError> {
 
 /// Bytes of a segment in a batch: small, so that even 128 of them fit a datagram.
 const SEGMENT_BYTES: usize = 100;
-/// What kernels are known to allow (128, then 64), and less in case one allows less.
+/// Segment counts that kernels are known to allow (128, then 64), and smaller ones in case a kernel
+/// allows less.
 const SEGMENT_COUNTS: [usize; 7] = [128, 64, 32, 16, 8, 4, 2];
 /// Bytes of a datagram that names a shard.
 const SHARD_PROBE_BYTES: usize = 40;
@@ -225,7 +228,7 @@ const TRAFFIC_CLASS: u8 = 46 << 2;
 /// More than any host's default limit, so that what is granted is the limit.
 const BUFFER_BYTES_ASKED: usize = 64 << 20;
 /// Far above what loopback takes on a busy host.
-const PATIENCE: Duration = Duration::from_millis(50);
+const ARRIVAL_WAIT: Duration = Duration::from_millis(50);
 /// The contents of a datagram; only the length matters.
 static ZEROS: [u8; UDP_BYTES_MAX_IPV4 + 1] = [0; UDP_BYTES_MAX_IPV4 + 1];
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether this is still the process in which something was made, or a copy of it (`fork`).
 //!
-//! A counter goes up in every child: so a look costs one load, where `getpid` is a system call. A process that was made
-//! by the bare system call, past the C library, is not noticed.
+//! A counter goes up in every child: so a look costs one load, where `getpid` is a system call. A
+//! process that was made by the bare system call, past the C library, is not noticed.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,8 +28,9 @@ impl Process {
 }
 
 fn count_forks() {
-    // SAFETY: the handler is a function of this program that lives as long as it, and may run in a child of a process
-    // with threads, where only what signal handlers may do is permitted: it adds to an atomic number.
+    // SAFETY: the handler is a function of this program that lives as long as it, and may run in a
+    // child of a process with threads, where only what signal handlers may do is permitted: it adds
+    // to an atomic number.
     let refused = unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     assert_eq!(refused, 0, "the C library has no memory for a handler");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a carrier has done so far, in numbers.
+//! Counts of a carrier's work so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +24,8 @@ pub struct Statistics {
     pub datagrams_truncated: u64,
     /// System calls to receive, those that found nothing included.
     pub receive_calls: u64,
-    /// Times that the system refused segmentation offload; after the first the carrier does without.
+    /// Times that the system refused segmentation offload; after the first the carrier does
+    /// without.
     pub segmentation_refused: u64,
     /// System calls to send, those that failed included.
     pub send_calls: u64,

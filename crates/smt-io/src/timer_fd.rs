@@ -28,7 +28,7 @@ impl TimerFd {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(Self {
             file: File::from(descriptor),
@@ -38,7 +38,7 @@ impl TimerFd {
     /// Sets the timer to go off once, after `timeout`, or never. A past going-off is forgotten.
     ///
     /// # Errors
-    /// None that a valid timer gives.
+    /// A valid timer gives none.
     pub fn set(&self, timeout: Option<Duration>) -> io::Result<()> {
         let value = libc::itimerspec {
             it_interval: timespec(Duration::ZERO),

@@ -9,22 +9,22 @@
 //! The file descriptor stays in blocking mode: calls that must not wait say so themselves, so an
 //! event loop can poll the descriptor ([`AsFd`]) while other threads block on it.
 
-mod bell;
 mod capabilities;
 mod datagram;
+mod errno_class;
 mod error;
+mod icmp_report;
 mod inbox;
 mod options;
-mod place;
 mod receive_timeout;
 mod receiving;
-mod report;
 #[cfg(target_os = "linux")]
-mod selector;
+mod reuseport_bpf;
 mod sending;
+mod shard_socket;
 mod shards;
 mod socket_option;
-mod trouble;
+mod wakeup;
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -56,8 +56,8 @@ use crate::limits::{
 };
 use crate::statistics::{Counters, Statistics};
 use capabilities::Capabilities;
-use place::Place;
 use receive_timeout::ReceiveTimeout;
+use shard_socket::ShardSocket;
 use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
 use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -89,7 +89,7 @@ pub struct UdpCarrier {
     timeout: ReceiveTimeout,
     counters: Counters,
     /// Among the shards of its address, if it is one.
-    place: Option<Place>,
+    shard_socket: Option<ShardSocket>,
 }
 
 impl UdpCarrier {
@@ -103,7 +103,7 @@ impl UdpCarrier {
     }
 
     /// Opens a carrier that talks to `remote` alone: the cheapest for a client, and the kind that
-    /// learns quickly that nobody listens there.
+    /// learns quickly that no socket listens there.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -111,10 +111,10 @@ impl UdpCarrier {
         Self::connect_with(remote, &UdpOptions::new())
     }
 
-    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds: a shard's part of it,
-    /// if several share it.
+    /// Bytes of datagrams, the kernel's overhead counted, that the receive buffer really holds: a
+    /// shard's part of it, if several share it.
     pub fn receive_buffer_bytes(&self) -> usize {
-        self.buffers.receive / self.place.as_ref().map_or(1, Place::sharers)
+        self.buffers.receive / self.shard_socket.as_ref().map_or(1, ShardSocket::sharers)
     }
 
     /// Bytes of datagrams, the kernel's overhead counted, that the send buffer really holds.
@@ -132,40 +132,49 @@ impl UdpCarrier {
         self.capabilities.has_segmentation()
     }
 
-    /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each other what they
-    /// receive. True for a carrier that is no shard.
+    /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each
+    /// other what they receive. True for a carrier that is no shard.
     pub fn has_shard_selector(&self) -> bool {
-        let place = self.place.as_ref();
-        place.is_none_or(|place| place.group.has_selector)
+        let shard_socket = self.shard_socket.as_ref();
+        shard_socket.is_none_or(|shard_socket| shard_socket.group.has_selector)
     }
 
-    /// A descriptor that is readable while something waits that another shard has received: to be polled beside the
-    /// socket. `None` for a carrier that is no shard.
+    /// A descriptor that is readable while something waits that another shard has received: to be
+    /// polled beside the socket. `None` for a carrier that is no shard.
     pub fn inbox_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.place.as_ref().map(|place| place.inbox().as_fd())
+        self.shard_socket
+            .as_ref()
+            .map(|shard_socket| shard_socket.inbox().as_fd())
     }
 
-    /// What this carrier has done so far. Costs one system call, for the kernel's count of drops. What shards receive
-    /// for each other is counted at the one whose call it was, and what a shared socket drops at the first.
+    /// Counts of this carrier's work so far. Costs one system call, for the kernel's count of
+    /// drops. Datagrams that shards receive for each other are counted at the shard that made the
+    /// call, and drops of a shared socket at the first shard.
     pub fn statistics(&self) -> Statistics {
-        let place = self.place.as_ref();
-        let at_socket = if place.is_none_or(Place::speaks_for_socket) {
+        let shard_socket = self.shard_socket.as_ref();
+        let at_socket = if shard_socket.is_none_or(ShardSocket::speaks_for_socket) {
             dropped(&self.socket)
         } else {
             0
         };
         Statistics {
-            datagrams_dropped: at_socket + place.map_or(0, |place| place.inbox().dropped.value()),
+            datagrams_dropped: at_socket
+                + shard_socket.map_or(0, |shard_socket| shard_socket.inbox().dropped.value()),
             ..self.counters.snapshot()
         }
     }
 
-    /// Sends threads home that wait in a receive call: none will come to this socket any more, and whoever waits is only in
-    /// the way of closing it. Has no effect on a socket that several shards receive from.
+    /// Sends threads home that wait in a receive call: no datagram will come to this socket any
+    /// more, and a waiting thread is only in the way of closing it. Has no effect on a socket that
+    /// several shards receive from.
     pub fn stop_receiving(&self) {
-        if self.place.as_ref().is_none_or(|place| place.sharers() == 1) {
-            // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it nevertheless. Elsewhere the
-            // wait ends when its time is over.
+        if self
+            .shard_socket
+            .as_ref()
+            .is_none_or(|shard_socket| shard_socket.sharers() == 1)
+        {
+            // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it
+            // nevertheless. Elsewhere the wait ends when its time is over.
             let _ = self.socket.shutdown(std::net::Shutdown::Read);
         }
     }
@@ -262,7 +271,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
-            place: None,
+            shard_socket: None,
         })
     }
 
@@ -292,8 +301,8 @@ impl Carrier for UdpCarrier {
     }
 
     fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
-        match &self.place {
-            Some(place) => self.receive_own(place, buffer, wait),
+        match &self.shard_socket {
+            Some(shard_socket) => self.receive_own(shard_socket, buffer, wait),
             None => self.receive_batch(buffer, wait),
         }
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tells a runtime that a socket has something to receive, and can be turned off.
 //!
-//! While a thread looks at the socket anyway, each datagram would wake another one for nothing. A set of descriptors
-//! (epoll(7)) between socket and runtime can be told to be silent, and tells again of what is there when it is not.
+//! While a thread looks at the socket anyway, each datagram would wake another one for nothing. A
+//! set of descriptors (epoll(7)) between socket and runtime can be told to be silent, and tells
+//! again of a ready descriptor when it is not.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,7 +39,8 @@ impl SocketWatch {
         })
     }
 
-    /// The descriptors that the runtime is to poll for reading: readable while the watch is on and something can be received.
+    /// The descriptors that the runtime is to poll for reading: readable while the watch is on and
+    /// something can be received.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -52,7 +54,8 @@ impl SocketWatch {
         self.is_on
     }
 
-    /// Turns the watch on or off. When it is turned on the runtime is told of what has come meanwhile.
+    /// Turns the watch on or off. When it is turned on the runtime is told of datagrams that have
+    /// come meanwhile.
     pub fn turn(&mut self, on: bool) {
         if self.is_on == on || !self.process.is_this() {
             return;

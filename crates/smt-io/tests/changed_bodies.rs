@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): what has left is not sealed again.
-//! Here since mapping is unsafe.
+//! A body in a mapped file that is written to while it is being sent (SPEC §5.5): records that have
+//! left are not sealed again. Here since mapping is unsafe.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -63,15 +63,16 @@ impl Mapping {
 
 impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. That they change is the mistake of an
-        // application which this test is about.
+        // SAFETY: `LENGTH` bytes are mapped at the address until this is dropped. This test is
+        // about an application that changes them by mistake.
         unsafe { std::slice::from_raw_parts(self.0.cast(), LENGTH) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `of`, with this length, and nobody has the address any more.
+        // SAFETY: the mapping was made by `of`, with this length, and the address has no other user
+        // any more.
         unsafe { libc::munmap(self.0, LENGTH) };
     }
 }
@@ -107,7 +108,7 @@ impl Way {
             std::thread::sleep(Duration::from_millis(1));
         }
         change();
-        // What has been repeated before the change is lost too.
+        // Packets repeated before the change are lost too.
         std::thread::sleep(Duration::from_millis(100));
         self.loses.store(false, Ordering::SeqCst);
         sent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A copy of a process (`fork`) leaves an endpoint to the original (SPEC §16): two that seal under the same keys and numbers
-//! would tell what they seal. Here since forking is unsafe.
+//! A copy of a process (`fork`) leaves an endpoint to the original (SPEC §16): two that seal under
+//! the same keys and numbers would tell what they seal. Here since forking is unsafe.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 #![cfg(target_os = "linux")]
 
@@ -52,16 +52,16 @@ impl Drop for Echo {
     }
 }
 
-/// What a client's socket has sent, as this process counts it: the original goes on acknowledging beside a copy, so the
-/// server cannot tell.
+/// Datagrams that a client's socket has sent, as this process counts them: the original goes on
+/// acknowledging beside a copy, so the server cannot tell.
 fn sent(statistics: &smt::Statistics) -> u64 {
     let socket = statistics.socket.as_ref().unwrap();
     assert!(socket.datagrams_sent > 0);
     socket.datagrams_sent
 }
 
-/// What becomes of this in a copy of this process: true if it says so and does not panic. A copy that was made while a
-/// thread of the original held a lock can only say so: another one is made then.
+/// Runs `does` in a copy of this process: true if it returns true and does not panic. A copy that
+/// was made while a thread of the original held a lock can only say so: another one is made then.
 fn in_a_copy(mut does: impl FnMut() -> bool) -> bool {
     let status = (0..100)
         .map(|_| status_of_a_copy(&mut does))
@@ -74,8 +74,9 @@ const SAID_NOT: i32 = 1;
 const IN_USE: i32 = 2;
 
 fn status_of_a_copy(does: &mut impl FnMut() -> bool) -> i32 {
-    // SAFETY: the C library's allocator may be used in the child of a process with threads; locks that other threads hold
-    // are what is tested. The child ends without running what the original has registered for its end.
+    // SAFETY: the C library's allocator may be used in the child of a process with threads; locks
+    // that other threads hold are what is tested. The child ends without running what the original
+    // has registered for its end.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: a signal ends this process when it waits for threads that only the original has.
@@ -112,7 +113,8 @@ fn a_copied_client_sends_nothing_and_says_why() {
     assert_eq!(client.call("before").wait().unwrap(), "before");
     let mut client = Some(client);
     assert!(in_a_copy(|| {
-        // The copy's only one, so that all ends there: a CLOSE would end the original's session too.
+        // The copy's only one, so that all ends there: a CLOSE would end the original's session
+        // too.
         let copied = client.take().unwrap();
         let before = sent(&copied.statistics());
         let error = copied.call("copied").wait().unwrap_err().to_string();
@@ -123,7 +125,7 @@ fn a_copied_client_sends_nothing_and_says_why() {
 }
 
 #[test]
-fn so_does_a_polled_one() {
+fn a_polled_client_in_a_copy_fails_and_sends_nothing() {
     let echo = Echo::new();
     let address = echo.server.local_address();
     let mut client = echo.client().connect_polled(address).unwrap();

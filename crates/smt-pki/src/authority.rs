@@ -88,12 +88,12 @@ impl CertificateAuthority {
         })
     }
 
-    /// The authority's certificate in PEM: what peers take as root.
+    /// The authority's certificate in PEM, which peers take as root.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The authority's private key in PEM (PKCS#8). Who has it can be anyone.
+    /// The authority's private key in PEM (PKCS#8). Its owner can take any identity.
     pub fn key_pem(&self) -> Zeroizing<String> {
         Zeroizing::new(self.key.serialize_pem())
     }

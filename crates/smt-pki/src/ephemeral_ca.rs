@@ -12,7 +12,7 @@ use crate::authority::CertificateAuthority;
 use crate::error::MakeCertificateError;
 use crate::plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Validity};
 
-/// An authority and what it issues, all in memory.
+/// An authority and the certificates that it issues, all in memory.
 #[derive(Debug)]
 pub struct EphemeralCa {
     authority: CertificateAuthority,
@@ -62,10 +62,10 @@ impl EphemeralCa {
         Ok(identity)
     }
 
-    /// Trust in this authority, for the peers of what it issues.
+    /// Trust in this authority, for the peers of endpoints with its certificates.
     ///
     /// # Errors
-    /// None in practice: the certificate was made here.
+    /// The certificate was made here, hence there are none in practice.
     pub fn trust(&self) -> Result<Trust, MakeCertificateError> {
         Ok(Trust::roots_from_pem(
             self.authority.certificate_pem().as_bytes(),

@@ -3,7 +3,7 @@
 //!
 //! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
 //! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
-//! - [`CertificateText`] is what a certificate says, in words.
+//! - [`CertificateText`] is the content of a certificate, in words.
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a leaf certificate is to say: names, purpose, validity, kind of its key.
+//! The plan of a leaf certificate: names, purpose, validity, kind of its key.
 //!
 //! Not here: signing (see `authority.rs`).
 
@@ -16,12 +16,13 @@ use zeroize::Zeroizing;
 use crate::error::MakeCertificateError;
 use crate::limits::{CERTIFICATE_BACKDATE_S, CERTIFICATE_DAYS_MAX};
 
-/// What a leaf certificate is to say.
+/// The content of a leaf certificate that is to be made.
 #[derive(Clone, Debug)]
 pub struct CertificatePlan {
     /// Subject, for people; peers compare `names`.
     pub common_name: String,
-    /// Whom it speaks for: what a client calls a server by. A client may have none.
+    /// The names that it speaks for: those by which a client calls a server. A client may have
+    /// none.
     pub names: Vec<SubjectName>,
     /// Whether its owner answers calls, makes them, or both.
     pub purpose: Purpose,
@@ -53,7 +54,7 @@ impl CertificatePlan {
     /// A client's certificate of this subject, for [`DAYS_DEFAULT`] days, with a P-256 key.
     ///
     /// # Errors
-    /// None for [`DAYS_DEFAULT`]; the system's clock must be sane.
+    /// [`DAYS_DEFAULT`] days give no error while the system's clock is sane.
     pub fn client(common_name: &str) -> Result<Self, MakeCertificateError> {
         Ok(Self {
             common_name: common_name.to_owned(),
@@ -110,7 +111,7 @@ impl SubjectName {
     }
 }
 
-/// What a certificate may be used for (its extended key usages).
+/// The permitted uses of a certificate (its extended key usages).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
     /// Making calls only.
@@ -140,7 +141,7 @@ impl Purpose {
 /// The kind of a private key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum KeyKind {
-    /// ECDSA with P-256 and SHA-256: what everything accepts.
+    /// ECDSA with P-256 and SHA-256, which every implementation accepts.
     #[default]
     EcdsaP256,
     /// Ed25519.
@@ -204,7 +205,7 @@ impl Validity {
         unix_s(self.not_after)
     }
 
-    /// What rcgen is told of it.
+    /// The plan as parameters of rcgen.
     pub(crate) fn params(self) -> CertificateParams {
         let mut params = CertificateParams::default();
         params.not_before = self.not_before.into();
@@ -232,7 +233,7 @@ pub(crate) fn unix_s(time: SystemTime) -> i64 {
 pub const DAYS_DEFAULT: u32 = 365;
 /// Seconds of a day.
 pub(crate) const DAY_S: u64 = 86_400;
-/// The year 2500 in Unix seconds: far from the end of what dates in certificates can say.
+/// The year 2500 in Unix seconds: far from the last date that a certificate can have.
 const TIME_S_MAX: i64 = 16_725_225_600;
 
 #[cfg(test)]

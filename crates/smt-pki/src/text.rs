@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a certificate says, in words, for people who look for the reason of a refusal.
+//! The content of a certificate in words, for people who look for the reason of a refusal.
 //!
 //! Flow: 1. take a certificate in DER, or all of a PEM text  2. read subject, names, dates,
 //! issuer, key and fingerprint  3. `Display` prints them, one per line.
@@ -37,7 +37,7 @@ pub struct CertificateText {
     pub not_after_s: i64,
     /// Whether it may sign others.
     pub is_authority: bool,
-    /// What it may be used for, e.g. `server, client`; `any` if it does not say.
+    /// Permitted uses, e.g. `server, client`; `any` if the certificate does not say.
     pub purposes: String,
     /// Kind of the public key, e.g. `ECDSA P-256`.
     pub key_kind: String,

@@ -2,8 +2,8 @@
 //! The AEADs of aws-lc-rs behind [`Aead`].
 //!
 //! `LessSafeKey` is used because SMT's numbers are composite and not used in rising order; keys
-//! with a built-in counter refuse that. What makes a number unique is [`crate::OutgoingId`].
-//! Sealing cannot fail here: the library refuses only inputs beyond 2^36 bytes.
+//! with a built-in counter refuse that. [`crate::OutgoingId`] makes each number unique. Sealing
+//! cannot fail here: the library refuses only inputs beyond 2^36 bytes.
 
 use alloc::boxed::Box;
 

@@ -6,8 +6,9 @@
 //!    49 B                                           44 B                            650 B
 //!         <--------------- hibernate()-------------- <------------ drop_ciphers()-----
 //! ```
-//! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others are in use: beyond the
-//! second-level cache they cost as much to fetch as to make. A session that rests has its secrets alone.
+//! A session in use keeps key and IV. Whether it keeps the tables too depends on how many others
+//! are in use: beyond the second-level cache they cost as much to fetch as to make. A session that
+//! rests has its secrets alone.
 //!
 //! Not here: which sessions cool or rest, and when (`smt-proto`).
 
@@ -72,11 +73,11 @@ impl LazyCipher {
     }
 }
 
-/// What the ciphers of one direction have in common.
+/// The parameters that the ciphers of one direction share.
 pub(crate) struct CipherMaker {
     pub(crate) suite: Suite,
     pub(crate) provider: Arc<dyn AeadProvider>,
-    /// Hardly anybody has one: it takes no room in the others' sessions.
+    /// Few users have one: it takes no room in the others' sessions.
     pub(crate) log: Option<Box<KeyLogContext>>,
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The keys of one direction and one epoch (SPEC §7.3).
 //!
-//! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a cipher comes from its
-//! secret, and when, by [`crate::cipher`].
+//! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a
+//! cipher comes from its secret, and when, by [`crate::cipher`].
 
 use crate::aead::Aead;
 use crate::cipher::{CipherMaker, LazyCipher};
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cipher_alone_makes_an_epoch_warm() {
+    fn an_epoch_with_one_cipher_has_ciphers() {
         let secrets = secrets(SUITE, Side::Client);
         let [mut data, mut control] = [0; 2].map(EpochKeys::new);
         data.data(&maker(), &secrets);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_rest_are_made_anew_and_keys_that_cool_are_kept() {
+    fn hibernation_drops_the_keys_and_dropping_ciphers_keeps_them() {
         let [client, server] = [Side::Client, Side::Server].map(|side| secrets(SUITE, side));
         let mut keys = EpochKeys::new(0);
         let tags_of_client = tags(&keys, &client);

@@ -6,8 +6,8 @@
 //! 2. [`ImportedKey::new`] binds the secret to it. The secret itself is not needed any more.
 //! 3. [`ImportedKey::session_secrets`] adds the parameter hash, and with it both fresh randoms.
 //!
-//! A secret that several hosts share so gives each ordered pair of them another key: a session that is
-//! turned around, or led to another holder of the secret, has keys that nobody else has.
+//! A secret that several hosts share so gives each ordered pair of them another key: a session that
+//! is turned around, or led to another holder of the secret, has keys of its own.
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -30,22 +30,23 @@ pub struct ImportedIdentity<'a> {
     pub server: &'a [u8],
 }
 
-/// A registered key as it is used between one client and one server with suites of one hash. Cleared when
-/// dropped, never printed.
+/// A registered key as it is used between one client and one server with suites of one hash.
+/// Cleared when dropped, never printed.
 pub struct ImportedKey {
     suite: Suite,
     key: Secret,
 }
 
 impl ImportedKey {
-    /// Imports `secret`, which is a secret of the application, or both keys and IVs of a TLS session
-    /// (RFC 9258 §5.1; SPEC §7.2 says where it departs from that).
+    /// Imports `secret`, which is a secret of the application, or both keys and IVs of a TLS
+    /// session (RFC 9258 §5.1; SPEC §7.2 says where it departs from that).
     ///
     /// # Panics
     /// If a part of `identity` is longer than it may be.
     pub fn new(suite: Suite, secret: &[u8], identity: &ImportedIdentity<'_>) -> Self {
         let imported_for = digest::digest(&digest::SHA256, &identity.encode(suite));
-        // SHA-256 whatever the suite's hash is: a secret is used with one hash alone (RFC 9258 §5.1).
+        // SHA-256 whatever the suite's hash is: a secret is used with one hash alone (RFC 9258
+        // §5.1).
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret);
         let key = Secret::fill(suite, |out| {
             expand_label_with(&extracted, "derived psk", imported_for.as_ref(), out);
@@ -62,8 +63,8 @@ impl ImportedKey {
         self.suite
     }
 
-    /// The secrets of one session. The parameter hash holds both fresh randoms, so that no two sessions
-    /// share any.
+    /// The secrets of one session. The parameter hash holds both fresh randoms, so that no two
+    /// sessions share any.
     pub fn session_secrets(&self, parameter_hash: &[u8; 32]) -> SessionSecrets {
         let salt = hkdf::Salt::new(hkdf_algorithm(self.suite), parameter_hash);
         let prk = salt.extract(self.key.as_bytes());
@@ -87,8 +88,8 @@ impl fmt::Debug for ImportedKey {
 }
 
 impl ImportedIdentity<'_> {
-    /// The structure ImportedIdentity of RFC 9258 §5.1, with the context of its Appendix A. Every part
-    /// has its length before it, so that no byte can move from one to another.
+    /// The structure ImportedIdentity of RFC 9258 §5.1, with the context of its Appendix A. Every
+    /// part has its length before it, so that no byte can move from one to another.
     fn encode(&self, suite: Suite) -> Vec<u8> {
         let client_length = u8::try_from(self.client.len()).expect("documented under Panics");
         let server_length = u8::try_from(self.server.len()).expect("documented under Panics");
@@ -116,7 +117,7 @@ fn target_kdf(suite: Suite) -> u16 {
     }
 }
 
-/// SMT version 1. TLS 1.3 is 0x0304, DTLS 1.3 is 0xFEFC: what is imported for those is another key.
+/// SMT version 1. TLS 1.3 is 0x0304, DTLS 1.3 is 0xFEFC: a key imported for those is another key.
 const TARGET_PROTOCOL: u16 = 0x5301;
 
 const LABELS: [&str; 4] = [

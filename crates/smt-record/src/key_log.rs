@@ -13,7 +13,7 @@ use crate::key_schedule::{DirectionSecrets, Purpose, Side};
 use crate::secret::Secret;
 use crate::suite::Suite;
 
-/// Where key log lines go. Whoever reads them reads the session.
+/// The destination of key log lines. A reader of the lines can read the session.
 pub trait KeyLog: Send + Sync {
     /// Takes one secret; its `Display` is the line of SPEC §13, without a line break.
     fn log(&self, line: &KeyLogEntry<'_>);
@@ -25,7 +25,7 @@ pub struct KeyLogEntry<'a> {
     pub index: SessionIndex,
     /// The sending side.
     pub side: Side,
-    /// What the secret protects.
+    /// The purpose of the secret: what it protects.
     pub purpose: Purpose,
     /// Key epoch.
     pub epoch: u32,
@@ -80,7 +80,8 @@ impl fmt::Debug for KeyLogEntry<'_> {
     }
 }
 
-/// What [`crate::SealKeys`] or [`crate::OpenKeys`] needs to log the secrets of its direction.
+/// The context in which [`crate::SealKeys`] or [`crate::OpenKeys`] logs the secrets of its
+/// direction.
 #[derive(Clone)]
 pub struct KeyLogContext {
     /// Where lines go.

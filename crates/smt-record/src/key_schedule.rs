@@ -44,7 +44,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// What a secret protects.
+/// The use of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Records of messages.
@@ -62,7 +62,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// The secrets of what one side sends, of one epoch.
+/// The secrets of one epoch by which one side sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DirectionSecrets {
     /// For records.
@@ -76,9 +76,9 @@ pub struct DirectionSecrets {
 pub struct SessionSecrets {
     /// The suite of both directions. Without meaning if [`Self::is_plaintext`].
     pub suite: Suite,
-    /// For what the client sends.
+    /// The secrets by which the client sends.
     pub client: DirectionSecrets,
-    /// For what the server sends.
+    /// The secrets by which the server sends.
     pub server: DirectionSecrets,
 }
 
@@ -185,7 +185,7 @@ pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], ou
     expand_label_with(&prk, label, context, out);
 }
 
-/// What a cipher is made from (RFC 8446 §7.3).
+/// The key and IV from which a cipher is made (RFC 8446 §7.3).
 pub(crate) struct DerivedKey {
     /// The first [`Suite::key_len`] bytes are in use.
     pub(crate) key: Zeroizing<[u8; 32]>,

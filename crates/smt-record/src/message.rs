@@ -6,12 +6,12 @@
 //! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number. Where
 //!    that cannot be, since the body's memory has changed, it gives none.
 //!
-//! Of the ciphertext only each record's tag is kept, 16 bytes: the rest is computed again. A body in
-//! memory that others have changed meanwhile would give two plaintexts under one key and number; its
-//! tag differs, and the record is refused. A record of application bytes only is
-//! sealed straight from the body; others (the first, padding) are composed in `out` and sealed
-//! there. Only the tags of a message of several records are allocated. When which record leaves is the caller's business, as is keeping
-//! an epoch's key until nothing of it is outstanding.
+//! Each record's tag, 16 bytes, is all that is kept of the ciphertext; the rest is computed again.
+//! A body in memory that others have changed meanwhile would give two plaintexts under one key and
+//! number; its tag differs, and the record is refused. A record of application bytes only is sealed
+//! straight from the body; others (the first, padding) are composed in `out` and sealed there. Only
+//! the tags of a message of several records are allocated. The caller decides when which record
+//! leaves, and keeps an epoch's key until no record of it is outstanding.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -25,7 +25,7 @@ use crate::numbers::{IndexBits, NumberError, OutgoingId};
 use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
 use crate::seal_keys::SealKeys;
 
-/// The frozen inner plaintext of a message, the right to seal it, and what was sealed so far.
+/// The frozen inner plaintext of a message, the right to seal it, and the progress of sealing.
 ///
 /// Always give the keys of one session: the id is new in that session only.
 pub struct FrozenMessage {
@@ -43,8 +43,8 @@ pub struct FrozenMessage {
 }
 
 impl FrozenMessage {
-    /// Freezes a message. The memory of `body` must not change from now on: what `Bytes` has from
-    /// an owner of its own (a mapped file, shared memory) can.
+    /// Freezes a message. The memory of `body` must not change from now on. It can change if
+    /// `Bytes` has an owner of its own (a mapped file, shared memory).
     ///
     /// # Errors
     /// [`NumberError`] if the id or the last record's index does not fit: nothing is sealed.
@@ -182,7 +182,8 @@ impl FrozenMessage {
         tag
     }
 
-    /// Writes `content` bytes of the inner stream from `from` on, and what stands behind them.
+    /// Writes `content` bytes of the inner stream from `from` on, and the content type and zeros
+    /// behind them.
     fn compose(&self, from: usize, content: usize, plaintext: &mut [u8]) {
         let (content_out, end) = plaintext.split_at_mut(content);
         let header = &self.header[from.min(InnerHeader::LEN)..];
@@ -261,8 +262,8 @@ impl Epochs {
     }
 }
 
-/// The tags of the records that were sealed, which tell whether one that is sealed again is the same.
-/// Record 0's is kept in place: most messages have no other.
+/// The tags of the records that were sealed, which tell whether one that is sealed again is the
+/// same. Record 0's is kept in place: most messages have no other.
 #[derive(Default)]
 struct Tags {
     first: Option<Tag>,

@@ -5,9 +5,9 @@
 //!   id              = counter | initiator (1 bit) | stripe (k bits)      below 2^id_bits
 //!   sequence number = id | record index (index_bits)                     64 bits
 //! ```
-//! What does not fit is an error before sealing, never truncated. Each side has index bits of its
-//! own; ids are limited by the larger of the two. An [`OutgoingId`] is the right to seal one
-//! message under an id: it cannot be copied, and only an [`IdAllocator`] or the
+//! A number that does not fit is an error before sealing, and is never truncated. Each side has
+//! index bits of its own; ids are limited by the larger of the two. An [`OutgoingId`] is the right
+//! to seal one message under an id: it cannot be copied, and only an [`IdAllocator`] or the
 //! [`crate::FirstSight`] of a request makes one.
 
 use core::fmt;
@@ -149,7 +149,7 @@ impl IdLayout {
     }
 }
 
-/// What an id says.
+/// The parts of a message id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdParts {
     /// Place among the ids of the same initiator and stripe, from 0.
@@ -209,7 +209,7 @@ impl IdAllocator {
     }
 
     /// Begins at a later counter. A session begins at 0 (SPEC §4.1); this is for vectors and for
-    /// tests of what happens when ids run out.
+    /// tests in which ids run out.
     ///
     /// # Panics
     /// If the layout has no such stripe.
@@ -256,7 +256,7 @@ impl IdAllocator {
 pub struct OutgoingId(MessageId);
 
 impl OutgoingId {
-    /// Who calls this vouches that the id is new in this direction.
+    /// The caller vouches that the id is new in this direction.
     pub(crate) fn of_first_use(id: MessageId) -> Self {
         Self(id)
     }

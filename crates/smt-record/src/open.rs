@@ -66,10 +66,11 @@ pub fn open_first(
 /// (40 and its true length).
 ///
 /// `content` begins at the record's first application byte in the message's buffer. It has
-/// [`Record::content`] bytes, or one more: the byte that follows in the buffer, whatever it is,
-/// is preserved and saves a copy of the record. `scratch` is used if that byte is missing, or if
-/// the record has padding; it grows to the largest record, 16,385 bytes. On an error the content bytes are undefined, but
-/// never plaintext that did not authenticate: do not open a record again that has opened.
+/// [`Record::content`] bytes, or one more: the byte that follows in the buffer, whatever it is, is
+/// preserved and saves a copy of the record. `scratch` is used if that byte is missing, or if the
+/// record has padding; it grows to the largest record, 16,385 bytes. On an error the content bytes
+/// are undefined, but never plaintext that did not authenticate: do not open a record again that
+/// has opened.
 ///
 /// # Errors
 /// [`OpenError`]; see [`OpenError::is_authentic`] for whose fault it is.
@@ -90,32 +91,32 @@ pub fn open_rest(
     scratch: &mut Vec<u8>,
 ) -> Result<(), OpenError> {
     let length = place.content(true_inner);
-    let has_spare = has_spare(place, length, content);
+    let has_extra_byte = has_extra_byte(place, length, content);
     let sealed = Sealed::new(place, record)?;
-    if !has_spare || length < usize::from(place.extent) {
+    if !has_extra_byte || length < usize::from(place.extent) {
         let plaintext = scratch_of(scratch, usize::from(place.extent) + 1);
         sealed.open(aead, sequence, plaintext)?;
         check_end(plaintext, length)?;
         content[..length].copy_from_slice(&plaintext[..length]);
         return Ok(());
     }
-    let spare = content[length];
+    let extra = content[length];
     let opened = sealed
         .open(aead, sequence, content)
         .and_then(|()| check_end(content, length));
-    content[length] = spare;
+    content[length] = extra;
     opened
 }
 
 /// Whether `content` has a byte more than the record's `length`. Panics as documented.
-fn has_spare(place: &Record, length: usize, content: &[u8]) -> bool {
+fn has_extra_byte(place: &Record, length: usize, content: &[u8]) -> bool {
     assert!(place.index > 0, "record 0 is opened by open_first");
-    let spare = content.len().checked_sub(length);
+    let extra = content.len().checked_sub(length);
     assert!(
-        matches!(spare, Some(0 | 1)),
+        matches!(extra, Some(0 | 1)),
         "content is the record's place in the message"
     );
-    spare == Some(1)
+    extra == Some(1)
 }
 
 /// The clear header was as it must be.
@@ -209,8 +210,8 @@ pub enum OpenError {
 
 impl OpenError {
     /// Whether the record's tag was right: then the peer sealed it, and (but for
-    /// [`Self::PaddedLength`], which anybody on the path can cause) it broke a rule. Else anybody
-    /// may have sent it.
+    /// [`Self::PaddedLength`], which any attacker on the path can cause) it broke a rule. Else any
+    /// host may have sent it.
     pub fn is_authentic(&self) -> bool {
         match self {
             Self::Form | Self::Failed(_) => false,

@@ -24,7 +24,7 @@ use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
 use crate::suite::Suite;
 
-/// Keys for what the peer sends.
+/// Keys for records and control packets of the peer.
 pub struct OpenKeys {
     maker: CipherMaker,
     /// Failed openings of a key after which the peer is asked for an update.
@@ -122,7 +122,8 @@ impl OpenKeys {
         };
         self.maker.log(epoch, &next.secrets);
         self.current.keys.complete(&self.maker, &self.secrets);
-        // The old secrets take the new ones' place and are cleared there: what is moved out of a box leaves its bytes.
+        // The old secrets take the new ones' place and are cleared there: a value moved out of a
+        // box leaves its bytes behind.
         core::mem::swap(&mut self.secrets, &mut next.secrets);
         core::mem::swap(&mut self.current, &mut next.candidate);
         let nobody = Candidate::new(EpochKeys::new(epoch));
@@ -143,7 +144,8 @@ impl OpenKeys {
 
     /// The epoch to name in KEY_UPDATE_REQUEST, if failed openings demand one; once per epoch.
     pub fn take_update_request(&mut self) -> Option<u32> {
-        // What claims the next epoch wears its keys out before they are used: their sender moves there, and is asked again.
+        // Forged records of the next epoch wear its keys out before they are used: their sender
+        // moves to that epoch, and is asked again.
         let next = self.next.as_ref().map_or(0, |next| next.candidate.failed);
         if self.asked || self.current.failed.max(next) < self.failed_opens {
             return None;
@@ -180,7 +182,8 @@ impl OpenKeys {
         candidates.into_iter().flatten()
     }
 
-    /// The ciphers, and what they are made from. Of the previous epoch the keys have been derived.
+    /// The keys that an epoch byte names, and the maker and secrets of its ciphers. The keys of the
+    /// previous epoch have been derived already.
     fn candidate(
         &mut self,
         epoch_byte: u8,
@@ -235,13 +238,15 @@ impl OpenKeys {
         candidates.any(|candidate| candidate.keys.has_ciphers())
     }
 
-    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a
+    /// microsecond more.
     pub fn drop_ciphers(&mut self) {
         self.candidates_mut()
             .for_each(|candidate| candidate.keys.drop_ciphers());
     }
 
-    /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of the previous epoch.
+    /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of
+    /// the previous epoch.
     pub fn hibernate(&mut self) {
         self.drop_ciphers();
         self.current.keys.hibernate();

@@ -27,15 +27,15 @@ use crate::key_log::KeyLogContext;
 use crate::key_schedule::DirectionSecrets;
 use crate::suite::Suite;
 
-/// Keys for what this side sends.
+/// Keys for records and control packets of this side.
 pub struct SealKeys {
     maker: CipherMaker,
     limits: KeyLimits,
     /// Secrets of the current epoch only.
     secrets: DirectionSecrets,
     current: EpochKeys,
-    /// Epoch and data key of what may still be retransmitted. Control packets are never repeated
-    /// as they were, so their old key goes at once.
+    /// Epoch and data key of records that may still be retransmitted. Control packets are never
+    /// repeated as they were, so their old key goes at once.
     previous: Option<(u32, LazyCipher)>,
     /// Records first sealed under the current data key.
     records: u64,
@@ -176,7 +176,8 @@ impl SealKeys {
         self.current.has_ciphers() || previous.is_some_and(|(_, cipher)| cipher.has_ciphers())
     }
 
-    /// Gives up that memory until a cipher is used again, which then takes a fraction of a microsecond more.
+    /// Gives up that memory until a cipher is used again, which then takes a fraction of a
+    /// microsecond more.
     pub fn drop_ciphers(&mut self) {
         self.current.drop_ciphers();
         if let Some((_, cipher)) = &mut self.previous {
@@ -184,7 +185,8 @@ impl SealKeys {
         }
     }
 
-    /// As [`Self::drop_ciphers`], with the current epoch's keys, which some microseconds make again.
+    /// As [`Self::drop_ciphers`], with the current epoch's keys, which some microseconds make
+    /// again.
     pub fn hibernate(&mut self) {
         self.drop_ciphers();
         self.current.hibernate();

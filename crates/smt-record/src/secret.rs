@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::suite::Suite;
 
-/// A traffic secret of one direction and purpose; what keys and later secrets come from.
+/// A traffic secret of one direction and purpose; keys and later secrets come from it.
 pub struct Secret {
     bytes: Zeroizing<[u8; SECRET_LEN_MAX]>,
     /// Bytes in use: the suite's hash length, or 0 in the plaintext version.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What several of this crate's tests need: secrets, keys, messages, and an AEAD that records the
-//! nonces it seals under.
+//! The test kit that several of this crate's tests share: secrets, keys, messages, and an AEAD that
+//! records the nonces it seals under.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -104,7 +104,7 @@ pub(crate) fn sealed(message: &mut FrozenMessage, index: u32, keys: &mut SealKey
     out
 }
 
-/// What was sealed, AAD and plaintext, by key and number.
+/// Sealed inputs, AAD and plaintext, by key and number.
 type Seen = HashMap<(Vec<u8>, u64), Vec<u8>>;
 
 /// Remembers (key, number, plaintext): the same key and number with other bytes is a reused nonce.

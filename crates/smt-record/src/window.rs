@@ -22,8 +22,8 @@ use crate::numbers::{IdLayout, IdSpace, OutgoingId};
 /// Which ids of one stripe, started by the peer, have been seen and delivered.
 ///
 /// Two rings of W bits. A seen bit belongs to the counter in `floor..limit` of its slot. A
-/// delivered bit belongs to that counter if it is seen, else to the one W below: what was
-/// delivered is known until a newer id takes the slot.
+/// delivered bit belongs to that counter if it is seen, else to the one W below: a delivery is
+/// known until a newer id takes the slot.
 #[derive(Debug)]
 pub struct IdWindow {
     space: IdSpace,
@@ -34,7 +34,7 @@ pub struct IdWindow {
 }
 
 impl IdWindow {
-    /// A window of `w` ids for what `peer` starts in `stripe`; up to W/4 bytes.
+    /// A window of `w` ids for messages that `peer` starts in `stripe`; up to W/4 bytes.
     ///
     /// # Panics
     /// If `w` is not a power of two from 64 to 65,536, or the layout has no such stripe.
@@ -110,7 +110,8 @@ impl IdWindow {
         self.floor + self.seen.len()
     }
 
-    /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing above.
+    /// Gives up memory that says nothing: in order, everything below the floor is seen and nothing
+    /// above.
     pub fn shrink_to_fit(&mut self) {
         self.seen.shrink_to_fit();
         self.delivered.shrink_to_fit();
@@ -147,7 +148,7 @@ impl FirstSight {
     }
 }
 
-/// What is known of a one-way message.
+/// The delivery state of a one-way message, as far as the window knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// It was accepted for delivery.
@@ -189,7 +190,7 @@ impl ControlWindow {
             return false;
         }
         if counter >= self.next {
-            // At most one turn of the ring: the slots of what was skipped are free again.
+            // At most one turn of the ring: the slots of skipped counters are free again.
             for skipped in self.next.max(counter.saturating_sub(CONTROL_WINDOW))..counter {
                 self.seen.clear(skipped);
             }
@@ -206,7 +207,8 @@ impl Default for ControlWindow {
     }
 }
 
-/// A ring of bits, indexed by counter modulo its length, which is a power of two. While all are 0 it needs no memory.
+/// A ring of bits, indexed by counter modulo its length, which is a power of two. While all are 0
+/// it needs no memory.
 #[derive(Debug)]
 struct Bits {
     words: Option<Box<[u64]>>,

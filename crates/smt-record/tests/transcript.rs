@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `vectors/transcript.json` is what the crate makes of its inputs. `vectors/check.py` reads it with another library.
+//! `vectors/transcript.json` is the transcript that the crate makes of its inputs.
+//! `vectors/check.py` reads it with another library.
 
 #[path = "../examples/make_vectors/inputs.rs"]
 #[expect(dead_code, reason = "the other vectors need more of it")]

@@ -248,7 +248,7 @@ mod key_schedule {
         for vector in read("key_schedule").list("exporter") {
             let hash = vector.bytes("parameter_hash").try_into().unwrap();
             let secrets = SessionSecrets::from_exporter(vector.suite(), &hash, |out, label, _| {
-                // What TLS's exporter gives for the master secret; check.py computes it.
+                // check.py computes the value that TLS's exporter gives for the master secret.
                 let name = label.strip_prefix("EXPORTER-smt-1 ").unwrap();
                 out.copy_from_slice(&vector["secrets"].list(name)[0].bytes("secret"));
                 Ok::<(), ()>(())

@@ -7,7 +7,7 @@ use crate::number;
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub(crate) label: String,
-    /// Values and what stands there, ascending.
+    /// Values and their labels, ascending.
     pub(crate) ticks: Vec<(f64, String)>,
     low: f64,
     high: f64,
@@ -97,7 +97,8 @@ impl Axis {
         }
     }
 
-    /// Where a value is, 0 at the beginning of the axis and 1 at its end; what is beyond is there.
+    /// The place of a value, 0 at the beginning of the axis and 1 at its end; a value beyond is at
+    /// the end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let place = match self.is_logarithmic {
             false => (value - self.low) / (self.high - self.low),
@@ -110,7 +111,7 @@ impl Axis {
     }
 }
 
-/// What stands at a tick of a logarithmic axis, which is a round number.
+/// The label at a tick of a logarithmic axis, which is a round number.
 fn tick_name(value: f64) -> String {
     match value {
         1e6.. => format!("{}M", value / 1e6),
@@ -119,7 +120,7 @@ fn tick_name(value: f64) -> String {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least so much.
+/// 1, 2 or 5 times a power of ten, at least `least`.
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);

@@ -7,7 +7,7 @@ use crate::svg::Svg;
 /// Values that are compared.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What they show, for readers who cannot see it.
+    /// A description of the bars, for readers who cannot see them.
     pub title: String,
     /// From top to bottom.
     pub bars: Vec<Bar>,
@@ -16,7 +16,7 @@ pub struct Bars {
 /// A bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What it stands for, in few letters.
+    /// The name of the bar, in few letters.
     pub name: String,
     /// Which of the page's colours it has.
     pub color: usize,

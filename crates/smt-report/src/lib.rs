@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reports: what was measured or simulated, as one page for readers.
+//! Reports: measurements and simulations, as one page for readers.
 //!
 //! 1. A [`Plot`] has two [`Axis`]es and [`Line`]s; [`Bars`] compare values; both become SVG.
 //! 2. A [`Table`] has texts, in HTML or Markdown.
 //! 3. A [`Page`] holds all of it in one HTML file, which needs no network and no script.
 //!
-//! Not here: what is measured, and which of it is shown.
+//! Not here: the measurements, and the choice of those that are shown.
 
 #![forbid(unsafe_code)]
 

@@ -17,14 +17,14 @@ pub struct Page {
 /// A picture of a [`Page`].
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What stands above it, if anything.
+    /// The caption above the figure, if there is one.
     pub caption: Option<String>,
     /// A [`Plot`](crate::Plot) or [`Bars`](crate::Bars) as SVG.
     pub svg: String,
 }
 
 impl Page {
-    /// An empty page, for lines and bars of so many colours.
+    /// An empty page, for lines and bars of `colors` colours.
     pub fn new(title: &str, heading: &str, colors: usize) -> Self {
         Self {
             title: title.to_owned(),

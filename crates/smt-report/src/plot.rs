@@ -8,7 +8,7 @@ use crate::svg::Svg;
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows, for readers who cannot see it.
+    /// A description of the plot, for readers who cannot see it.
     pub title: String,
     /// From left to right.
     pub x: Axis,
@@ -21,7 +21,7 @@ pub struct Plot {
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it stands for, in few letters.
+    /// The name of the line, in few letters.
     pub name: String,
     /// Which of the page's colours it has.
     pub color: usize,
@@ -106,7 +106,7 @@ fn name_y(place: usize) -> f64 {
     TOP + 4.0 + 13.0 * place as f64
 }
 
-/// Of a plot without names at its right.
+/// Width of a plot without names at its right.
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
 /// Where the axes begin, and where they end.
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn corners_are_at_the_corners() {
         let svg = plot(vec![(0.0, 0.0), (10.0, 10.0), (5.0, 99.0)]);
-        // Left and bottom, right and top; what is above the axis is at its end.
+        // Left and bottom, right and top; a value above the axis is at its end.
         assert!(
             svg.contains("d=\"M52.0 240.0L460.0 24.0L256.0 24.0\""),
             "{svg}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An SVG element as text: what plots and bars draw with.
+//! An SVG element as text, by which plots and bars draw.
 
 use std::fmt::{Arguments, Write};
 

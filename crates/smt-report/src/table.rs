@@ -6,7 +6,7 @@ use crate::page::escaped;
 /// A table: a name and values for each row, a heading for each column.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What stands above the names of the rows.
+    /// The heading above the names of the rows.
     pub corner: String,
     /// Headings of the columns of values.
     pub columns: Vec<String>,

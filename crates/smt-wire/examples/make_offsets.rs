@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Writes `vectors/smt_wire.h` and `vectors/smt_offsets.json`: `cargo run -p smt-wire --example make_offsets`.
+//! Writes `vectors/smt_wire.h` and `vectors/smt_offsets.json`:
+//! `cargo run -p smt-wire --example make_offsets`.
 
 #[path = "../tests/offset_files/mod.rs"]
 mod offset_files;

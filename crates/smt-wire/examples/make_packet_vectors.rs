@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writes `vectors/packets.json`: `cargo run -p smt-wire --example make_packet_vectors`.
 //!
-//! Fields are chosen here, bytes come from `emit`, and what `parse` says of malformed bytes is
+//! Fields are chosen here, bytes come from `emit`, and the error of `parse` on malformed bytes is
 //! noted. Deterministic. Tags are a pattern; real ones are in `vectors/key_schedule.json`.
 
 #[path = "../tests/packet_json/mod.rs"]

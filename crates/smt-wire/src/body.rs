@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bodies of control packets: what stands between header and tag (SPEC §8).
+//! Bodies of control packets: the bytes between header and tag (SPEC §8).
 //!
 //! The same value is parsed and sent. A body of a size that its type cannot have is malformed.
 //! A NIC leaves bodies alone: they are covered by the tag.
@@ -21,7 +21,7 @@ pub enum Body<'a> {
     Confirm,
     /// How far messages may be sent.
     Grant(List<'a, Grant>),
-    /// What is missing.
+    /// Ranges that are missing.
     Resend(List<'a, Resend>),
     /// Questions heard whose answers are not ready.
     Busy(List<'a, MessageId>),
@@ -29,7 +29,7 @@ pub enum Body<'a> {
     Ack(List<'a, Ack>),
     /// Asks whether messages have arrived.
     NeedAck(List<'a, MessageId>),
-    /// What the initiator gives up.
+    /// Messages that the initiator gives up.
     Cancel(List<'a, MessageId>),
     /// Answer to CANCEL: not delivered, and never will be.
     Voided(List<'a, MessageId>),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Small messages that leave together (SPEC §5.7): the members of a message of kind BUNDLE.
 //!
-//! Behind the bundle's inner header stand its members, one after the other and nothing else, each with a header of
-//! 20 bytes that says of it what an inner header says of a message that travels alone. [`Members::parse`] looks at all
-//! of them before it gives the first: a bundle is well formed as a whole, or refused as a whole.
+//! Behind the bundle's inner header stand its members, one after the other and nothing else, each
+//! with a header of 20 bytes that says of it what an inner header says of a message that travels
+//! alone. [`Members::parse`] looks at all of them before it gives the first: a bundle is well
+//! formed as a whole, or refused as a whole.
 //!
 //! Not here: whether a member's id may be used, was seen, or waits for this reply.
 
@@ -12,12 +13,12 @@ use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::MessageId;
 use crate::inner_header::Kind;
 
-/// What stands before each member's bytes.
+/// The header before each member's bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MemberHeader {
     /// Under which the message would have travelled alone.
     pub id: MessageId,
-    /// What the message is; never a bundle.
+    /// The kind of the message; never a bundle.
     pub kind: Kind,
     /// Application bytes.
     pub length: u16,
@@ -76,8 +77,8 @@ impl<'a> Members<'a> {
     /// Looks at a bundle's application bytes.
     ///
     /// # Errors
-    /// `Malformed` if there is no member, or if members do not fill the bundle exactly: the peer broke a rule, since
-    /// these bytes are authenticated.
+    /// `Malformed` if there is no member, or if members do not fill the bundle exactly: the peer
+    /// broke a rule, since these bytes are authenticated.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let mut members = Self {
             bytes,

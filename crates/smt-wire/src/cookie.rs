@@ -15,7 +15,7 @@ use crate::prefix::Prefix;
 /// A COOKIE packet. Set by a server; a NIC leaves it alone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Cookie<'a> {
-    /// The client's session index of this attempt: the source of what is answered.
+    /// The client's session index of this attempt: the source of the packet that is answered.
     pub destination: SessionIndex,
     /// 1 to 64 bytes, which the client repeats in every HANDSHAKE packet of the attempt.
     pub cookie: &'a [u8],

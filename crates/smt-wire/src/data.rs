@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! DATA: bytes of a message's record stream (SPEC §3.3).
 //!
-//! Nothing in the header changes the sender's state, and no field of it is believed before record
-//! 0 of the message has opened. What the payload's bytes are is the business of records.
+//! Nothing in the header changes the sender's state, and no field of it is believed before record 0
+//! of the message has opened. The payload is opaque here: `smt-record` gives its bytes their
+//! meaning.
 
 use core::fmt;
 
@@ -54,8 +55,8 @@ impl DataHeader {
         self.write(version, length, out);
     }
 
-    /// Reads the header of a DATA packet that the network has cut (SPEC §9.10): its first bytes, at least these 36.
-    /// What else is left is not looked at.
+    /// Reads the header of a DATA packet that the network has cut (SPEC §9.10): its first bytes, at
+    /// least these 36. Bytes behind them are not looked at.
     ///
     /// # Errors
     /// The bytes are not the beginning of a DATA packet of this version, or too few.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What control packets say about single messages (SPEC §8).
+//! Entries of control packets, each about a single message (SPEC §8).
 //!
 //! A NIC leaves all of it alone: these bytes are covered by the control packet's tag.
 
@@ -25,7 +25,7 @@ impl Entry for MessageId {
 pub struct Grant {
     /// The message.
     pub id: MessageId,
-    /// End of what may be sent, in bytes of the record stream; never goes back.
+    /// End of the bytes that may be sent, in the record stream; never goes back.
     pub granted: u32,
     /// All records wholly below it have opened; in bytes of the record stream; never goes back.
     pub received: u32,
@@ -65,7 +65,7 @@ pub struct Resend {
     pub length: u32,
 }
 
-/// A RESEND's length that means: to the end of what may be sent.
+/// A RESEND's length that means: to the end of the bytes that may be sent.
 pub const TO_THE_END: u32 = u32::MAX;
 
 impl Resend {
@@ -162,7 +162,8 @@ pub enum AbortCode {
 }
 
 impl AbortCode {
-    /// The reason that a code stands for. Of one that is not known only the caution is kept: the request may have run.
+    /// The reason that a code stands for. An unknown code keeps only the caution: the request may
+    /// have run.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code {

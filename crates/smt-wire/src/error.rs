@@ -4,7 +4,7 @@
 use core::error::Error;
 use core::fmt;
 
-/// Why bytes are not a packet: always the fault of who sent them, or of the way.
+/// Why bytes are not a packet: always the fault of their sender, or of the path.
 ///
 /// The receiver drops the packet and the rest of its datagram and counts it (SPEC §3). All
 /// variants are listed so that a count per variant cannot miss one.
@@ -20,7 +20,7 @@ pub enum ParseError {
     UnknownType {
         /// The type byte.
         ty: u8,
-        /// Bytes of the packet, all of them present; what comes after it stands. 0 if the packet
+        /// Bytes of the packet, all of them present; the packets after it stand. 0 if the packet
         /// goes to the end of the datagram.
         length: usize,
     },

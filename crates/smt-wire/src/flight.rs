@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The body of a flight: parameters, then key exchange bytes (SPEC §6.1).
 //!
-//! Whole flights only; their fragments are `handshake.rs`. What the parameters say is
-//! `params.rs`; what the key exchange bytes say is known to TLS.
+//! Whole flights only; their fragments are in `handshake.rs`, and the meaning of the parameters is
+//! in `params.rs`. Only TLS knows the meaning of the key exchange bytes.
 
 use crate::error::ParseError;
 use crate::field::{put, u16_at};
@@ -12,7 +12,7 @@ use crate::field::{put, u16_at};
 pub struct FlightBody<'a> {
     /// The sender's parameters in flights 1 and 2, else empty.
     pub params: &'a [u8],
-    /// What the side's TLS has to send; empty with registered keys.
+    /// The bytes that the side's TLS has to send; empty with registered keys.
     pub key_exchange: &'a [u8],
 }
 

@@ -2,7 +2,7 @@
 //! HANDSHAKE: a fragment of a flight (SPEC §6.2).
 //!
 //! No HANDSHAKE packet is trusted: TLS inside protects itself. A NIC leaves these packets alone.
-//! Not here: reassembly, retransmission and what a flight says (see `flight.rs`).
+//! Not here: reassembly, retransmission and the contents of a flight (see `flight.rs`).
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ pub struct Handshake<'a> {
     pub source: SessionIndex,
     /// 1..=7; odd ones are the client's.
     pub flight: u8,
-    /// What COOKIE gave the client, at most 64 bytes; else empty.
+    /// The cookie that a COOKIE packet gave the client, at most 64 bytes; empty if there was none.
     pub cookie: &'a [u8],
     /// Bytes of the flight's whole body, at most 65,536.
     pub flight_length: u32,

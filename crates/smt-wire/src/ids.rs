@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The numbers that name things: sessions, messages, control packets.
 //!
-//! They are bare u64 on the wire and newtypes here, since all three are easily confused. What a
-//! message id is made of (counter, initiator, stripe; SPEC §4.1) depends on the session's
-//! agreement and is not known here.
+//! They are bare u64 on the wire and newtypes here, since all three are easily confused. The layout
+//! of a message id (counter, initiator, stripe; SPEC §4.1) depends on the session's agreement and
+//! is not known here.
 
 use core::fmt;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The inner header: the first 40 bytes of a message, inside record 0 (SPEC §5.2).
 //!
-//! It is authenticated: what it says is the truth about the message, and what the clear header
-//! said is compared with it. Written by the sender as record 0 is sealed, and frozen with it. A
-//! NIC sees it only as plaintext to be sealed.
+//! It is authenticated: its fields are the truth about the message, and those of the clear header
+//! are compared with them. Written by the sender as record 0 is sealed, and frozen with it. A NIC
+//! sees it only as plaintext to be sealed.
 
 use crate::entry::Ack;
 use crate::error::ParseError;
 use crate::field::{put, u32_at};
 use crate::list::Entry;
 
-/// What a message is.
+/// The kind of a message.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {
@@ -54,7 +54,7 @@ pub struct InnerHeader {
     pub true_length: u32,
     /// Inner bytes with padding (P), at least 40 + `true_length`; the same as in DATA headers.
     pub padded_length: u32,
-    /// What the message is.
+    /// The kind of the message.
     pub kind: Kind,
     /// REQUEST: microseconds left when record 0 was sealed; 0 none; `u32::MAX` that or more.
     /// Else 0: written and read as 0.

@@ -2,8 +2,9 @@
 //! The layouts of the wire as tables, for those who read packets without this crate: where each
 //! field is, how long it is, and which values stand in it (SPEC §3, §5, §6, §8, §12).
 //!
-//! The tables are the constants by which this crate itself reads and writes. `vectors/smt_wire.h` and
-//! `vectors/smt_offsets.json` are made of them by `cargo run -p smt-wire --example make_offsets`.
+//! The tables are the constants by which this crate itself reads and writes. `vectors/smt_wire.h`
+//! and `vectors/smt_offsets.json` are made of them by
+//! `cargo run -p smt-wire --example make_offsets`.
 
 use crate::limits;
 use crate::packet_type::PacketType;
@@ -143,7 +144,8 @@ const fn value(name: &'static str, value: u64) -> Value {
     Value { name, value }
 }
 
-/// Constants that name fields, and the table of them: `NAME = 12..20;`, or `NAME = 8;` for one byte.
+/// Constants that name fields, and the table of them: `NAME = 12..20;`, or `NAME = 8;` for one
+/// byte.
 macro_rules! fields {
     ($($(#[$doc:meta])* $name:ident = $start:literal $(.. $end:literal)?;)*) => {
         $($crate::layout::fields!(@constant $(#[$doc])* $name $start $($end)?);)*

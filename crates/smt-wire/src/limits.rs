@@ -52,5 +52,6 @@ pub const STRIPES_LOG2_MAX: u8 = 8;
 /// Most bytes of a registered key's name (SPEC §6.3).
 pub const KEY_NAME_MAX: usize = 32;
 
-/// Records of a bundle: it leaves in one packet, and what follows record 0 is best sealed at once (SPEC §5.7).
+/// Records of a bundle: it leaves in one packet, and the record after record 0 is best sealed at
+/// once (SPEC §5.7).
 pub const BUNDLE_RECORDS_MAX: u32 = 2;

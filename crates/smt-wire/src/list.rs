@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Lists of entries of one size, as bytes of a packet or as a slice to be sent.
 //!
-//! One type for both, so that what is parsed and what is sent are the same struct. Reading copies
+//! One type for both, so that a parsed list and one to be sent are the same struct. Reading copies
 //! an entry at a time; nothing is allocated.
 
 use core::fmt;
 use core::iter::FusedIterator;
 
-/// What a list is made of.
+/// An entry of a list.
 pub trait Entry: Sized + Copy {
     /// Bytes of an entry.
     const LEN: usize;

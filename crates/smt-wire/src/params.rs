@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the two sides tell each other about themselves in flights 1 and 2 (SPEC §6.3).
+//! The parameters by which the two sides describe themselves in flights 1 and 2 (SPEC §6.3).
 //!
 //! 1. `parse` walks `tag, length, value` in ascending order; unknown tags are passed over.
 //! 2. Mandatory ones must all have been there.
@@ -27,7 +27,8 @@ pub enum KeyExchange {
     Tls13 = 0,
     /// Keys that the application registered on both sides.
     Registered = 1,
-    /// None: only in the plaintext measurement version, to be refused in any other (SPEC §14).
+    /// No key exchange: only in the plaintext measurement version, to be refused in any other (SPEC
+    /// §14).
     Plaintext = 0xF1,
 }
 
@@ -42,7 +43,7 @@ pub struct Params<'a> {
     pub index: SessionIndex,
     /// All that the side accepts, at least one.
     pub suites: Suites<'a>,
-    /// Of the records that the side sends, 8..=17.
+    /// Index bits of the records that the side sends, 8..=17.
     pub index_bits: u8,
     /// N in bytes, 64..=16,384. Client: proposed. Server: chosen.
     pub record_size: u16,

@@ -14,11 +14,11 @@ pub(crate) struct Prefix {
     pub(crate) version: u8,
     /// The packet's type. Copied into every segment by a NIC, like all of the prefix.
     pub(crate) ty: u8,
-    /// Low 8 bits of the key epoch, set by who seals; 0 in handshake packets.
+    /// Low 8 bits of the key epoch, set by the sealing side; 0 in handshake packets.
     pub(crate) epoch: u8,
-    /// Bit 0: RETRANSMIT, set by who sends bytes again. The others are reserved.
+    /// Bit 0: RETRANSMIT, set by the side that sends bytes again. The others are reserved.
     pub(crate) flags: u8,
-    /// What TCP calls data offset: tells a NIC where a segment's payload begins (SPEC §15.2).
+    /// TCP's data offset: it tells a NIC where a segment's payload begins (SPEC §15.2).
     pub(crate) header_words: u8,
     /// Bytes of the packet, or 0 for "to the end of the datagram": one value for all packets
     /// that a NIC or kernel cuts from one send. Set by the sender.

@@ -19,7 +19,7 @@ use crate::prefix::Prefix;
 pub struct Reset {
     /// The index that the answered packet named: the sender's, not the receiver's.
     pub index: SessionIndex,
-    /// What CONFIRM told the receiver, encrypted.
+    /// The token that CONFIRM told the receiver, encrypted.
     pub token: [u8; RESET_TOKEN_LEN],
 }
 

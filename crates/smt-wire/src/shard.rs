@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which of a host's shards a packet is for, told from its clear header (SPEC §6.6).
 //!
-//! A shard is an endpoint of its own beside others at the same address. It issues only indices of its own, so a
-//! packet names its shard by the index that its receiver has chosen. Flight 1 names none yet: there it is the index
-//! of the client's, so that all of a handshake reaches one shard, and the client's next attempt the next one.
+//! A shard is an endpoint of its own beside others at the same address. It issues only indices of
+//! its own, so a packet names its shard by the index that its receiver has chosen. Flight 1 names
+//! none yet: there it is the index of the client's, so that all of a handshake reaches one shard,
+//! and the client's next attempt the next one.
 
 use core::fmt;
 
@@ -39,7 +40,7 @@ impl Shard {
         Self { number, count }
     }
 
-    /// Whether there may be so many shards.
+    /// Whether there may be `count` shards.
     #[must_use]
     pub const fn is_count(count: u16) -> bool {
         count.is_power_of_two() && count <= Self::COUNT_MAX
@@ -67,14 +68,15 @@ impl Shard {
     #[must_use]
     pub const fn first_serial(self, boot: u32) -> u32 {
         let serial = (self.number as u32).wrapping_sub(boot) & (self.count as u32 - 1);
-        // Serial 0 is nobody's.
+        // No session has serial 0.
         if serial == 0 {
             return self.count as u32;
         }
         serial
     }
 
-    /// Which of `count` shards a datagram is for, by its first packet. Whatever tells of none is for shard 0.
+    /// Which of `count` shards a datagram is for, by its first packet. Whatever tells of none is
+    /// for shard 0.
     #[must_use]
     pub fn of_datagram(datagram: &[u8], count: u16) -> u16 {
         let kind = datagram.get(1).copied().unwrap_or(0);
@@ -89,8 +91,8 @@ impl Shard {
         index.map_or(0, |index| Self::number_of(index, count))
     }
 
-    /// The boot number counts too: clients that have just started all begin with serial 1, and are to reach
-    /// different shards.
+    /// The boot number counts too: clients that have just started all begin with serial 1, and are
+    /// to reach different shards.
     const fn number_of(index: SessionIndex, count: u16) -> u16 {
         (index.boot().wrapping_add(index.serial()) & (count as u32 - 1)) as u16
     }

@@ -14,9 +14,9 @@ use crate::limits::{INDEX_BITS, RECORD_OVERHEAD, RECORD_SIZE};
 #[non_exhaustive] // so that other crates must use `new`, which keeps `rest` from being 0
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Geometry {
-    /// Of record 0 (N0).
+    /// Bytes of record 0 (N0).
     pub first: u16,
-    /// Of every further record (N); the last one holds what remains.
+    /// Bytes of every further record (N); the last record holds the remaining bytes.
     pub rest: u16,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! UNAVAILABLE: a server takes no client now (SPEC §12.4).
 //!
-//! Protected by nothing, and a hint: what a client makes of it is not known here.
+//! Protected by nothing, and a hint: a client's reaction to it is not known here.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use crate::prefix::Prefix;
 /// An UNAVAILABLE packet. Set by a server; a NIC leaves it alone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unavailable {
-    /// The client's session index of this attempt: the source of what is answered.
+    /// The client's session index of this attempt: the source of the packet that is answered.
     pub destination: SessionIndex,
     /// Why (SPEC §12.4); any value is well formed.
     pub code: u16,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `vectors/smt_wire.h` and `vectors/smt_offsets.json` are those of the code, and a C compiler takes the header.
+//! `vectors/smt_wire.h` and `vectors/smt_offsets.json` are those of the code, and a C compiler
+//! takes the header.
 
 mod offset_files;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Allocations and system calls of an RPC in the steady state, client and server together.
 //!
-//! The figures are those of the table in docs/PERF.md; `--nocapture` prints them. Alone in its file, since it
-//! counts the allocations of the whole process.
+//! The figures are those of the table in docs/PERF.md; `--nocapture` prints them. Alone in its
+//! file, since it counts the allocations of the whole process.
 
 use std::alloc::System;
 
@@ -42,8 +42,9 @@ fn a_small_rpc_costs_no_allocations_and_one_system_call_per_direction() {
             client.statistics().socket.unwrap().send_calls
                 + server.statistics().socket.unwrap().send_calls
         };
-        // The best of several rounds: on a busy host questions are asked that an idle one does not need. Short rounds, so
-        // that some are without; and ten together for allocations, of which some belong to fifty calls.
+        // The best of several rounds: on a busy host questions are asked that an idle one does not
+        // need. Short rounds, so that some are without; and ten together for allocations, of which
+        // some belong to fifty calls.
         let round = |_| {
             let before = sent();
             let region = Region::new(ALLOCATOR);

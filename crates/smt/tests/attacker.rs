@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An attacker on the path: sees every datagram, and changes, drops, repeats, reorders, truncates, reflects and
-//! forges as it likes, while RPCs run.
+//! An attacker on the path: sees every datagram, and changes, drops, repeats, reorders, truncates,
+//! reflects and forges as it likes, while RPCs run.
 //!
 //! 1. A first phase attacks for a number of datagrams; then the attacker relents.
-//! 2. Every call must complete, each executed once, each with its own bytes; no session may end. A one-way message
-//!    may end as "may have been delivered", and is delivered once all the same.
-//! 3. What was done is counted and printed. `SMT_SEED` repeats the attacker's choices.
+//! 2. Every call must complete, each executed once, each with its own bytes; no session may end. A
+//!    one-way message may end as "may have been delivered", and is delivered once all the same.
+//! 3. The attacker's actions are counted and printed. `SMT_SEED` repeats the attacker's choices.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod attack;
@@ -26,7 +26,7 @@ const CALLS: u64 = 2_000;
 const THREADS: u64 = 8;
 const LARGEST: usize = 200_000;
 
-/// What a session may bear although the attacker drops much of it.
+/// Lets a session live although the attacker drops much of it.
 fn patient(builder: Builder) -> Builder {
     builder.configure(|config| config.silence_max = Duration::from_secs(60))
 }
@@ -44,8 +44,8 @@ impl Executions {
         self.counted.notify_all();
     }
 
-    /// The counts, once so many messages have run or a minute is over: the sender of a one-way message learns that the
-    /// endpoint has it, which may be before the application does.
+    /// The counts, once so many messages have run or a minute is over: the sender of a one-way
+    /// message learns that the endpoint has it, which may be before the application does.
     fn of(&self, messages: u64) -> HashMap<u64, u32> {
         let counts = self.counts.lock().unwrap();
         let are_missing = |counts: &mut HashMap<u64, u32>| (counts.len() as u64) < messages;
@@ -71,7 +71,8 @@ fn counting_server(builder: Builder) -> (blocking::Server, Arc<Executions>) {
     (server, executions)
 }
 
-/// Runs RPCs and one-way messages through the attacker, both while it attacks and after it has relented.
+/// Runs RPCs and one-way messages through the attacker, both while it attacks and after it has
+/// relented.
 fn run(change: impl Fn(Builder) -> Builder) {
     let (seed, credentials) = (seed(), Credentials::new());
     let (server, executions) = counting_server(patient(change(credentials.server())));
@@ -129,7 +130,7 @@ fn nothing_wrong_is_delivered_and_no_session_ends() {
 }
 
 #[test]
-fn nor_with_small_datagrams_padding_and_stripes() {
+fn nothing_wrong_is_delivered_with_small_datagrams_padding_and_stripes() {
     run(|builder| {
         builder.padding(Padding::Padme).configure(|config| {
             config.datagram_limit = 1_400;
@@ -140,7 +141,7 @@ fn nor_with_small_datagrams_padding_and_stripes() {
 }
 
 #[test]
-fn nor_while_keys_are_renewed() {
+fn nothing_wrong_is_delivered_while_keys_are_renewed() {
     let limits = smt::KeyLimits::new(4_096, 1_024, 1 << 30).unwrap();
     run(move |builder| builder.key_limits(limits));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Memory of sessions that nobody uses.
 //!
-//! The figure is that of docs/PERF.md; `--nocapture` prints it. Alone in its file, since it counts the allocations of the
-//! whole process.
+//! The figure is that of docs/PERF.md; `--nocapture` prints it. Alone in its file, since it counts
+//! the allocations of the whole process.
 
 use std::alloc::System;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ fn a_session_that_rests_takes_little() {
     };
     let fresh = held();
     let began = Instant::now();
-    let is_over = |elapsed| elapsed > RESTS_AFTER && held() <= RESTS_MAX || elapsed > PATIENCE;
+    let is_over = |elapsed| elapsed > RESTS_AFTER && held() <= RESTS_MAX || elapsed > TIME_MAX;
     while !is_over(began.elapsed()) {
         turn(&mut client);
         turn(&mut server);
@@ -73,7 +73,7 @@ fn connect(client: &mut Endpoint, server: &mut Endpoint, sessions: usize) {
 const RESTS_MAX: isize = 2_048;
 /// It rests after a second in which nothing has moved.
 const RESTS_AFTER: Duration = Duration::from_millis(1_200);
-const PATIENCE: Duration = Duration::from_secs(20);
-/// What is there once.
+const TIME_MAX: Duration = Duration::from_secs(20);
+/// Sessions before the measurement: memory that an endpoint takes once is there then.
 const FEW: usize = 10;
 const MANY: usize = 256;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two processes and a million RPCs, directly and through loss, between threads and between tasks on two workers. Run by
-//! hand, in release:
+//! Two processes and a million RPCs, directly and through loss, between threads and between tasks
+//! on two workers. Run by hand, in release:
 //!
 //! ```text
 //! cargo test --release -p smt --test soak -- --ignored --nocapture --test-threads=1
 //! ```
 //!
-//! `SMT_SOAK_CALLS` changes the number of calls, `SMT_SEED` the sizes and losses. Nine in ten messages are smaller
-//! than 10 KB, a few hundred have 1 MB, ten have 64 MB. A request carries its number and the size that it wants
-//! back; a reply carries a hash of the request's bytes, so that both directions are checked.
+//! `SMT_SOAK_CALLS` changes the number of calls, `SMT_SEED` the sizes and losses. Nine in ten
+//! messages are smaller than 10 KB, a few hundred have 1 MB, ten have 64 MB. A request carries its
+//! number and the size that it wants back; a reply carries a hash of the request's bytes, so that
+//! both directions are checked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -29,7 +30,7 @@ use support::serve;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// What a request begins with: its number (u64) and the size of the reply that it wants (u32).
+/// The header of a request: its number (u64) and the size of the reply that it wants (u32).
 const HEADER: usize = 12;
 const THREADS: u64 = 16;
 const TASKS: u64 = 64;
@@ -206,7 +207,8 @@ impl Exchange {
     }
 }
 
-/// Ten messages of each direction are the largest, a few hundred large, the rest small, whatever the number of calls.
+/// Ten messages of each direction are the largest, a few hundred large, the rest small, whatever
+/// the number of calls.
 fn size(random: &mut Random, (number, calls): (u64, u64)) -> usize {
     // One step further each time, so that the threads share them.
     let is_one_of = |count: u64| {

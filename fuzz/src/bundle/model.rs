@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver makes of a bundle's application bytes, written from SPEC §5.7 alone.
+//! A model of a receiver of a bundle's application bytes, written from SPEC §5.7 alone.
 //!
 //! No line of it is shared with the parser: where the two differ one of them is wrong.
 
@@ -23,8 +23,8 @@ pub(super) fn judge(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     (!bodies.is_empty()).then_some(bodies)
 }
 
-/// Writes kinds and lengths so that these bytes are a list of members, or removes them all: a member is as long as it
-/// says if that leaves room for another, else it takes the rest.
+/// Writes kinds and lengths so that these bytes are a list of members, or removes them all: a
+/// member is as long as it says if that leaves room for another, else it takes the rest.
 pub(super) fn make_well_formed(bytes: &mut Vec<u8>) {
     if bytes.len() < HEADER {
         bytes.clear();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message of a peer that keeps no rule has in it: bytes, or a bundle's members that are right or nearly so.
+//! The content of a message of a peer that keeps no rule: bytes, or a bundle's members that are
+//! right or nearly so.
 
 use arbitrary::Arbitrary;
 use smt_wire::Kind;
@@ -9,7 +10,7 @@ use super::said::Id;
 /// A message's kind and application bytes.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Content {
-    /// Of any kind, those that nobody knows too.
+    /// Bytes of a message of any kind, also of unknown kinds.
     Bytes { kind: u8, length: u16 },
     /// A bundle. `end` is mostly that of its last member.
     Members { members: Vec<Member>, end: u8 },
@@ -22,14 +23,14 @@ pub(super) struct Member {
     kind: u8,
     reserved: u8,
     length: u8,
-    /// What is wrong with it; mostly nothing, or no bundle would be taken.
+    /// The flaw of the member; mostly none, or no bundle would be taken.
     flaw: u8,
     deadline_us: u32,
     reply_unscheduled: u32,
 }
 
 impl Content {
-    /// The kind: one of the four, or one of the next two, which nobody knows.
+    /// The kind: one of the four, or one of the next two, which are unknown.
     pub(super) fn kind(&self) -> u8 {
         match self {
             Self::Bytes { kind, .. } => 1 + kind % 6,
@@ -79,7 +80,7 @@ impl Member {
     }
 }
 
-/// Of which members' application bytes are, and no others.
+/// The byte that members' application bytes consist of, and no others.
 pub(super) const MEMBER_BYTE: u8 = 0x43;
 /// Longer messages take no other paths.
 const LENGTH_MAX: usize = 40_000;

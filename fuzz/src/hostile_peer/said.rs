@@ -30,7 +30,7 @@ enum What {
     Ids(u8, Vec<Id>),
     Abort(Id, u8),
     Window(u64),
-    /// The limit moves by so much.
+    /// The limit moves by this number.
     WindowBy(i16),
     WindowRequest,
     KeyUpdateRequest(u8),
@@ -126,7 +126,7 @@ impl Said {
                 })
             }
             What::Abort(of, code) => {
-                // 0 and 5 are nobody's.
+                // The codes 0 and 5 are unknown.
                 let code = u16::from(*code) % 6;
                 emit(&Body::Abort(Abort { id: id(of), code }))
             }

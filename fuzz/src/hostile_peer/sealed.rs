@@ -29,7 +29,7 @@ pub(super) struct Sealed {
 /// Which bytes of the record stream.
 #[derive(Arbitrary, Debug)]
 enum Part {
-    /// From the beginning, about so many records.
+    /// From the beginning, about this many records.
     First(u8),
     /// All.
     All,

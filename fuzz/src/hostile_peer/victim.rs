@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The endpoint that is attacked, its application, and what must hold for both.
+//! The endpoint that is attacked, its application, and the promises for both.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -303,14 +303,15 @@ impl Victim {
         assert!(self.live.remove(&rpc.id), "a message ended twice");
     }
 
-    /// Whatever the peer claims and leaves out, memory stays within the bound and what goes beyond it (SPEC §9.2): the
-    /// message that was let in last, what was granted while there was room, one message that is granted to its end, and the
-    /// beginnings of replies, which come unasked. Buffers grow ahead of their bytes.
+    /// Whatever the peer claims and leaves out, memory stays within the bound and what goes beyond
+    /// it (SPEC §9.2): the message that was let in last, what was granted while there was room, one
+    /// message that is granted to its end, and the beginnings of replies, which come unasked.
+    /// Buffers grow ahead of their bytes.
     fn check_memory(&self) {
         let config = &self.config;
         let beginning = config.unscheduled as usize + RECORD_MAX;
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
-        // With padding, and what many short records add.
+        // With padding, and the overhead of many short records.
         let longest = 2 * config.message_limit as usize + RECORD_MAX;
         let beyond = beginning * (1 + self.live.len()) + granted + longest;
         let most = (config.memory_max + beyond) * 5 / 4;
@@ -350,11 +351,12 @@ fn converse(nodes: &mut [Node; 2], now: Time) -> [SessionIndex; 2] {
     sessions.map(|session| session.expect("both have one"))
 }
 
-/// Bytes by which a member is known: no input changes so many of another message's.
+/// Bytes by which a member is known: no input changes this many bytes of another message.
 const MEMBER_LEAST: usize = 24;
 /// The pool for packets whose record 0 has not come (SPEC §10).
 const EARLY_MAX: usize = 256 * 1024;
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;
-/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+/// Bytes that may be granted whatever the budget: two records to each of eight messages (SPEC
+/// §9.2).
 const GRANTED_AT_LEAST: usize = 8 * 2 * RECORD_MAX;

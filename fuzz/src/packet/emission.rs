@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was parsed, emitted again: the same bytes, but for those that a receiver ignores.
+//! Parsed packets, emitted again: the same bytes, but for those that a receiver ignores.
 //!
-//! A list is emitted twice, as the bytes it came as and from its entries, since a sender has entries.
+//! A list is emitted twice, as the bytes it came as and from its entries, since a sender has
+//! entries.
 
 use smt_wire::{
     Ack, Body, Control, Data, DataHeader, Entry, Handshake, List, Packet, RECORD_OVERHEAD, Reset,
@@ -18,7 +19,7 @@ pub(super) fn check(version: u8, packet: &Packet<'_>, bytes: &[u8]) {
             let written = handshake.emit(version, bytes.len(), &mut out);
             let zeros = Handshake::HEADER_LEN + handshake.cookie.len() + handshake.fragment.len();
             assert!(zeros <= written && handshake.packet_len() == zeros);
-            // What stands behind the fragment is padding, whatever it is.
+            // The bytes behind the fragment are padding, whatever they are.
             let mut expected = bytes.to_vec();
             expected[zeros..].fill(0);
             return assert_same(&out[..written], &expected, EPOCH_TOO);
@@ -103,7 +104,8 @@ fn entries<T: Entry>(list: List<'_, T>) -> Vec<T> {
     entries
 }
 
-/// The ids of an acknowledgement ascend in steps of the stripe's ids, and only for bits that are set.
+/// The ids of an acknowledgement ascend in steps of the stripe's ids, and only for bits that are
+/// set.
 fn check_ids(ack: Ack) {
     for stripes_log2 in 0..=8 {
         let mut last = None;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver makes of a datagram's first bytes, written from SPEC §3, §6, §8 and §12 alone.
+//! A model of a receiver of a datagram's first bytes, written from SPEC §3, §6, §8 and §12 alone.
 //!
 //! No line of it is shared with the parser: where the two differ one of them is wrong.
 
-/// What the specification says about the first packet of a datagram.
+/// The verdict of the specification on the first packet of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// A packet of so many bytes.
+    /// A packet of this many bytes.
     Packet(usize),
-    /// A packet of an unknown type, of so many bytes: the datagram goes on behind it (§3.2).
+    /// A packet of an unknown type, of this many bytes: the datagram goes on behind it (§3.2).
     Unknown(usize),
     /// To be answered with VERSION at most (§12.2).
     OtherVersion,
-    /// None: the datagram is over.
+    /// There is no packet: the datagram is over.
     Refused,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
     let length = match (ty, length) {
         (0x01, 0) => datagram.len(),
         (_, 0) if is_known(ty) => return Verdict::Refused,
-        // Nobody knows where it ends; it takes the rest with it.
+        // The end of an unknown packet is not known; it takes the rest of the datagram with it.
         (_, 0) => return Verdict::Unknown(0),
         (_, stated) => stated,
     };
@@ -56,8 +56,8 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
     }
 }
 
-/// Whether a switch may have left these bytes of a DATA packet (§9.10): its header at least, as §3.1 and §3.3 have it.
-/// The length field was true of what is gone.
+/// Whether a switch may have left these bytes of a DATA packet (§9.10): its header at least, as
+/// §3.1 and §3.3 have it. The length field was true of the bytes that are gone.
 pub(super) fn is_trimmed(version: u8, left: &[u8]) -> bool {
     left.len() >= 36 && left[0] == version && left[1] == 0x01 && left[4] == 0xB0
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The same bytes as what a switch has left of a packet (SPEC §9.10): a DATA header, and nothing behind it counts.
+//! The same bytes as a packet that a switch has trimmed (SPEC §9.10): a DATA header, and nothing
+//! behind it counts.
 //!
-//! Taken is exactly what DATA packets begin with: a header that is taken parses before any payload, and the header
-//! of a packet that parses is taken wherever behind it the packet was cut.
+//! Taken is exactly what DATA packets begin with: a header that is taken parses before any payload,
+//! and the header of a packet that parses is taken wherever behind it the packet was cut.
 
 use smt_wire::{Data, DataHeader, Packet, ParseError, parse};
 

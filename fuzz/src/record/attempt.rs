@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What somebody tries with a message's records.
+//! Attempts of an attacker on a message's records.
 
 use arbitrary::Arbitrary;
 use smt_wire::InnerHeader;
@@ -53,7 +53,7 @@ pub enum Attempt {
     Sealed {
         /// The record.
         record: u8,
-        /// Where, and what stands there.
+        /// Places, and the bytes that stand there.
         changes: Vec<(u16, u8)>,
     },
 }
@@ -121,7 +121,8 @@ fn expect_in_place(message: &Message, index: u32, record: &[u8]) {
     expect(message, place, message.sequence(index), record);
 }
 
-/// The genuine record opens in its place, with its number and length; what nobody sealed never authenticates.
+/// The genuine record opens in its place, with its number and length; bytes that were never sealed
+/// never authenticate.
 ///
 /// A record's number is its place to the AEAD (SPEC §5.1): tried in another record's place but
 /// under its own number, it authenticates. Then it is refused, or gives what was sealed in it.
@@ -142,7 +143,7 @@ fn expect(message: &Message, (index, padded): (u32, u32), sequence: u64, record:
     }
 }
 
-/// What authenticates is still refused if it is not what its place demands (SPEC §5.3).
+/// A record that authenticates is still refused if it is not what its place demands (SPEC §5.3).
 fn try_sealed(message: &Message, index: u32, changes: &[(u16, u8)]) {
     let mut plaintext = message.plaintext(index);
     for (at, byte) in changes {

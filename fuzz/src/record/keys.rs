@@ -16,7 +16,7 @@ pub(super) fn secrets(suite: Suite) -> SessionSecrets {
     exported.expect("every label is known")
 }
 
-/// What the client seals with, and what the server opens with.
+/// The keys by which the client seals and the server opens.
 pub(super) fn pair(suite: Suite) -> (SealKeys, OpenKeys) {
     let limits = KeyLimits::default();
     (

@@ -138,16 +138,19 @@ impl Message {
             )
         };
         let opened = open(&mut without);
-        let mut with_spare = vec![0; length + 1];
-        with_spare[length] = SPARE;
+        let mut with_extra = vec![0; length + 1];
+        with_extra[length] = EXTRA_BYTE;
         assert_eq!(
-            open(&mut with_spare),
+            open(&mut with_extra),
             opened,
             "a byte more makes no difference"
         );
-        assert_eq!(with_spare[length], SPARE, "the byte behind is put back");
+        assert_eq!(
+            with_extra[length], EXTRA_BYTE,
+            "the byte behind is put back"
+        );
         opened.map(|()| {
-            assert_eq!(without, with_spare[..length]);
+            assert_eq!(without, with_extra[..length]);
             without
         })
     }
@@ -194,4 +197,4 @@ impl Message {
 }
 
 const BEFORE: &[u8] = b"what was there before";
-const SPARE: u8 = 0xA7;
+const EXTRA_BYTE: u8 = 0xA7;

@@ -12,7 +12,7 @@ pub(super) enum Size {
     Few(u8),
     /// Any.
     Any(u16),
-    /// About so many records.
+    /// About this many records.
     Records(u8, i8),
     /// About what needs no grant.
     Unscheduled(i8),

@@ -11,7 +11,7 @@ use super::size::Size;
 use super::trimming::Trimming;
 use crate::world::{Datagram, Forgery, Kind, Plan, STRANGER, World, address_of};
 
-/// One thing that happens. Numbers name one of what there is, whatever their size.
+/// One thing that happens. Numbers of any size name one of the things that exist.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Step {
     /// Time passes and nothing arrives.
@@ -32,9 +32,9 @@ pub(super) enum Step {
     Change(u8, Forgery),
     /// An earlier datagram arrives once more, changed.
     Replay(u16, Vec<Forgery>),
-    /// An earlier datagram goes back to who sent it, changed.
+    /// An earlier datagram goes back to its sender, changed.
     Reflect(u16, Vec<Forgery>),
-    /// An earlier datagram comes from an address that nobody has spoken to.
+    /// An earlier datagram comes from an address to which no node has sent.
     Move(u16, Vec<Forgery>),
     /// The bytes of two earlier datagrams come as one.
     Join(u16, u16),
@@ -47,7 +47,7 @@ pub(super) enum Step {
         plan: Answering,
         deadline: Option<Span>,
     },
-    /// An application makes many small calls at once, and perhaps nobody answers yet.
+    /// An application makes many small calls at once, and perhaps no answer comes yet.
     Burst {
         by_server: bool,
         count: u8,
@@ -116,7 +116,7 @@ impl Step {
         }
     }
 
-    /// An earlier datagram, as somebody else sends it.
+    /// An earlier datagram, as another host sends it.
     fn forged(&self, world: &World) -> Option<Datagram> {
         match self {
             Self::Replay(which, forgeries) => world.forge((*which).into(), forgeries),
@@ -143,7 +143,7 @@ impl Step {
         }
     }
 
-    /// What applications and hosts do.
+    /// Carries out a step of applications and hosts.
     fn act(&self, world: &mut World) {
         match self {
             Self::Call {
@@ -213,7 +213,7 @@ impl Span {
     }
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Answering {
     Reply(Size),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets that a switch has cut to their first bytes (SPEC §9.10), and what somebody makes look like them.
+//! Packets that a switch has cut to their first bytes (SPEC §9.10), and forgeries of them.
 
 use arbitrary::Arbitrary;
 use smt_wire::DataHeader;
@@ -8,10 +8,10 @@ use super::made_up::MadeUp;
 use super::step::take;
 use crate::world::{Datagram, Forgery, World};
 
-/// What arrives as trimmed.
+/// A packet that arrives as trimmed.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Trimming {
-    /// A datagram on its way: the first bytes, as many as a DATA header has and so many more.
+    /// A datagram on its way: the first bytes, as many as a DATA header has and `more` beyond.
     OnItsWay { which: u8, more: u8 },
     /// The beginning of an earlier datagram, changed.
     Again(u16, Vec<Forgery>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the two applications do, and what they can see of their endpoints.
+//! The two applications: their actions, and their view of their endpoints.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ impl World {
     /// Does with a request what was planned.
     pub(super) fn answer_by_plan(&mut self, node: usize, rpc: RpcId, plan: Plan) {
         let plan = match plan {
-            // Nobody is left who would answer later.
+            // No later step answers a held request.
             Plan::Hold if self.honest_since.is_some() => Plan::Reply(100),
             plan => plan,
         };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What must hold once the network is honest (design rules 2 to 5): everything ends, nothing is left
-//! behind, and a call succeeds.
+//! The promises that hold once the network is honest (design rules 2 to 5): everything ends,
+//! nothing is left behind, and a call succeeds.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl World {
         let has_ended = self.run(LONG, |world| world.ledger.live().next().is_none());
         let waits: Vec<_> = self.ledger.live().collect();
         assert!(has_ended, "these never end: {waits:?}");
-        // Who was silent for too long dies now; who is told so learns it.
+        // A session whose peer was silent for too long dies now; a peer that is told so learns it.
         self.run(SHORT, |_| false);
         let session = self.fresh_call();
         self.call_back(session);
@@ -79,7 +79,8 @@ impl World {
         let is_over = |world: &Self| world.connecting.is_none();
         assert!(self.run(LONG, is_over), "no session comes about");
         if self.newest(0).is_none() {
-            // What went wrong may have been forged before; with nobody forging it cannot go wrong again.
+            // A forged packet may have made the first attempt fail; without forgeries a second one
+            // cannot fail.
             self.connect();
             assert!(self.run(LONG, is_over), "no session comes about");
         }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What somebody on the path does to a datagram's bytes.
+//! Changes that an attacker on the path makes to a datagram's bytes.
 
 use arbitrary::Arbitrary;
 use smt_wire::{PacketType, SessionIndex};
 
-/// One change. Places and values are brought into range; what does not apply does nothing.
+/// One change. Places and values are brought into range; a forgery that does not apply does
+/// nothing.
 #[derive(Arbitrary, Clone, Debug)]
 pub(crate) enum Forgery {
     /// Another version.
     Version(u8),
     /// Another type; numbers of known ones.
     Type(u8),
-    /// An epoch byte that differs by so much.
+    /// An epoch byte that differs by this number.
     Epoch(i8),
     /// Other flags.
     Flags(u8),
@@ -19,13 +20,13 @@ pub(crate) enum Forgery {
     Length(u16),
     /// One of the indices that were ever issued.
     Session(u8),
-    /// The id, or control counter, moves by so much.
+    /// The id, or control counter, moves by this number.
     Id(i16),
     /// Another initiator or stripe.
     IdBits(u8),
-    /// The message's length moves by so much.
+    /// The message's length moves by this number.
     MessageLength(i32),
-    /// The offset moves by so much.
+    /// The offset moves by this number.
     Offset(i32),
     /// The offset is zero.
     OffsetZero,
@@ -33,7 +34,7 @@ pub(crate) enum Forgery {
     Flip(u16, u8),
     /// Another byte stands there.
     Byte(u16, u8),
-    /// Only so many bytes arrive.
+    /// Only this many bytes arrive.
     Cut(u16),
     /// More bytes follow.
     Grow(Vec<u8>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The books of both applications: which message is which at the other end, and what it became.
+//! The ledger of both applications: which message is which at the other end, and its fate.
 //!
 //! A message has the same id at both ends of a session. Which session of one node is which of the
 //! other's is known from the client's key log: it names both indices of a session.
@@ -44,7 +44,8 @@ impl Ledger {
         assert!(before.is_none(), "an id was issued twice");
     }
 
-    /// Takes what an endpoint says about messages; a request that is to be answered at once is returned.
+    /// Takes what an endpoint says about messages; a request that is to be answered at once is
+    /// returned.
     pub(crate) fn take(&mut self, now: Time, node: usize, event: Event) -> Option<(RpcId, Plan)> {
         match event {
             Event::Request {
@@ -83,7 +84,7 @@ impl Ledger {
         None
     }
 
-    /// The name of what `node` calls `rpc`.
+    /// The name of the message that `node` calls `rpc`.
     pub(crate) fn name(&self, node: usize, rpc: RpcId) -> Name {
         let pair = self.pairs.of(node, rpc.session);
         (
@@ -92,7 +93,7 @@ impl Ledger {
         )
     }
 
-    /// What the node calls a message.
+    /// The node's id of a message.
     pub(crate) fn rpc(&self, node: usize, name: Name) -> RpcId {
         RpcId {
             session: self.pairs.index(node, name.0),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One message that an application sent, and what became of it.
+//! One message that an application sent, and its fate.
 //!
 //! ```text
 //!   sent ── delivered? ── answered? ── ended
 //! ```
 //! Every transition that would break a promise panics: delivered twice or changed, ended twice,
-//! ended with a reply that nobody gave, run although it "did not run".
+//! ended with a reply that was never given, run although it "did not run".
 
 use std::fmt;
 
@@ -27,17 +27,17 @@ pub(crate) struct Message {
     end: Option<End>,
 }
 
-/// What a message asks for.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     OneWay,
     Request(Plan),
 }
 
-/// What the other application does with a request.
+/// The plan of the other application for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
-    /// It replies at once, with so many bytes.
+    /// It replies at once, with this many bytes.
     Reply(usize),
     /// It refuses at once.
     Abort(AbortCode),
@@ -45,14 +45,14 @@ pub(crate) enum Plan {
     Hold,
 }
 
-/// What the other application has done.
+/// The answer that the other application has given.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Nothing.
     None,
     Reply(Bytes),
     Abort(AbortCode),
-    /// It was told that nobody waits any more.
+    /// It was told that no caller waits any more.
     Withdrawn,
 }
 
@@ -88,13 +88,13 @@ impl Message {
         self.is_delivered = true;
     }
 
-    /// The application that has the request is told that nobody waits.
+    /// The application that has the request is told that no caller waits.
     pub(crate) fn withdraw(&mut self) {
         assert!(self.is_worked_on(), "nobody works on it");
         self.answer = Answer::Withdrawn;
     }
 
-    /// The sending application gave it up; `was_live` is what the endpoint says.
+    /// The sending application gave it up; `was_live` is the endpoint's answer.
     pub(crate) fn cancel(&mut self, was_live: bool) {
         assert_eq!(was_live, self.is_live());
         self.is_cancelled |= was_live;

@@ -58,8 +58,8 @@ impl World {
         self.serve_until(end, &mut VecDeque::new());
     }
 
-    /// An honest network until `is_done`, at most for this time; what is in flight arrives. Whether it
-    /// is done.
+    /// An honest network until `is_done`, at most for this time; datagrams in flight arrive.
+    /// Whether it is done.
     pub(crate) fn run(&mut self, most: Duration, is_done: impl Fn(&Self) -> bool) -> bool {
         let end = self.now + most;
         let mut on_way = VecDeque::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint, its address, and what it has to send.
+//! An endpoint, its address, and its transmit buffer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     number: usize,
     buffer: TransmitBuffer,
-    /// Its grant policy asks for what the network has cut.
+    /// Its grant policy asks for packets that the network has trimmed.
     pulls: bool,
 }
 
@@ -55,8 +55,9 @@ impl Node {
         self.endpoint.handle_datagram(now, path, &datagram.bytes);
     }
 
-    /// Hands in what a switch has left of a datagram; everything else was said and heard before. It is a hint (SPEC
-    /// §9.10): it is counted, and brings a question forward where the policy pulls, and nothing else.
+    /// Hands in what a switch has left of a datagram; everything else was said and heard before. It
+    /// is a hint (SPEC §9.10): it is counted, and brings a question forward where the policy pulls,
+    /// and nothing else.
     pub(crate) fn receive_trimmed(&mut self, now: Time, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
         let due = self.endpoint.poll_timeout();
@@ -111,7 +112,8 @@ impl Node {
         panic!("poll_transmit never ends");
     }
 
-    /// A trimmed header is worth one question, and one more for what its packet had beside record 0 (SPEC §9.10).
+    /// A trimmed header is worth one question, and one more for what its packet had beside record 0
+    /// (SPEC §9.10).
     fn check_questions(&self) {
         let statistics = self.endpoint.statistics();
         let per_header = if self.pulls { 2 } else { 0 };

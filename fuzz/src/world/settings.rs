@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Configurations with small windows, records and limits, so that a short script reaches their ends.
+//! Configurations with small windows, records and limits, so that a short script reaches their
+//! ends.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use arbitrary::Arbitrary;
 use smt_proto::{Config, Pull, PullOrder};
 use smt_record::{KeyLimits, Padding};
 
-/// What an input says about one node's configuration. Every value is brought into its range.
+/// An input's choice of one node's configuration. Every value is brought into its range.
 #[derive(Arbitrary, Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     record_size: u8,

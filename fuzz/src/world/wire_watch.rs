@@ -11,7 +11,7 @@ use smt_wire::{Data, Packet, parse};
 
 use super::node::Datagram;
 
-/// What nodes have sent so far.
+/// The packets that nodes have sent so far.
 pub(crate) struct WireWatch {
     version: u8,
     /// Sender, the receiver's index, number.

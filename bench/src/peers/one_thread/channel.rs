@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands between frames and the socket: TLS, or nothing.
+//! The layer between frames and the socket: TLS, or nothing.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,8 +9,8 @@ use rustls::{ConnectionCommon, SideData};
 
 /// Makes bytes of frames, and frames of bytes.
 pub(super) trait Channel {
-    /// Writes what waits and as much of `frames` as possible, by as few calls as possible; what is written is removed.
-    /// False: the socket has no room for the rest.
+    /// Writes the waiting bytes and as much of `frames` as possible, by as few calls as possible;
+    /// written bytes are removed. False: the socket has no room for the rest.
     fn write(&mut self, socket: &mut TcpStream, frames: &mut Vec<u8>) -> io::Result<bool>;
 
     /// Takes bytes that have come, and adds what is in them to `frames`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A connection that does not block, with frames in and out. The buffer for reading is the thread's, not its own.
+//! A connection that does not block, with frames in and out. The buffer for reading is the
+//! thread's, not its own.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -125,5 +126,6 @@ impl<C: Channel> Connection<C> {
     }
 }
 
-/// What has come is answered before more is read: both sides then work at the same time.
+/// Reads in a turn at most. Requests that have come are answered before more is read: both sides
+/// then work at the same time.
 const READS_PER_TURN: usize = 4;

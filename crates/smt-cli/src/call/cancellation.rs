@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that nobody waits any more, then the process ends.
+//! Ctrl-C, SIGTERM and SIGHUP of a call: the server learns that no caller waits any more, then the
+//! process ends.
 //!
-//! 1. While a call is in progress the first signal closes the client: the call ends, the server gives the request up, and
-//!    the subcommand ends as with other failures.
-//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes if there was none.
+//! 1. While a call is in progress the first signal closes the client: the call ends, the server
+//!    gives the request up, and the subcommand ends as with other failures.
+//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes
+//!    if there was none.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +17,7 @@ use super::output::{Output, remove_if_empty};
 use crate::failure::Failure;
 use crate::interrupt::{exit_code, signals};
 
-/// What a signal does.
+/// The effect of a signal on a call in progress.
 pub(super) struct Cancellation(Arc<Mutex<State>>);
 
 #[derive(Default)]
@@ -23,7 +25,7 @@ struct State {
     /// Once it is connected.
     client: Option<Client>,
     is_calling: bool,
-    /// That which has ended a call.
+    /// The signal that has ended a call.
     signal: Option<i32>,
     /// A file that is to go if nothing was written to it.
     new_file: Option<PathBuf>,
@@ -59,7 +61,7 @@ impl Cancellation {
     /// # Errors
     /// It cannot be opened.
     pub(super) fn open(&self, path: &Path) -> Result<Output, Failure> {
-        // A FIFO is open when somebody reads it: meanwhile a signal needs the state.
+        // A FIFO is open when a process reads it: meanwhile a signal needs the state.
         let output = Output::open(path)?;
         lock(&self.0).new_file = output.new_file();
         Ok(output)

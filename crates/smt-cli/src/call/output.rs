@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where replies go: standard output, or a file that keeps what it has until there is room for a whole reply.
+//! Where replies go: standard output, or a file that keeps what it has until there is room for a
+//! whole reply.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +16,8 @@ pub(super) enum Output {
     Standard,
 }
 
-/// A file for replies. One that exists keeps what it has until there is a reply; one that does not is there only if
-/// there was one.
+/// A file for replies. One that exists keeps what it has until there is a reply; one that does not
+/// is there only if there was one.
 pub(super) struct ReplyFile {
     path: PathBuf,
     file: File,
@@ -57,7 +58,7 @@ impl Output {
             Self::Standard => (write_standard(reply), "standard output".to_owned()),
         };
         match written {
-            // Who reads it has had enough, and knows.
+            // The reader has closed the pipe on purpose, and needs no message.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
             written => written.doing(format!(
                 "the request has run, but writing its reply to {shown} failed"
@@ -83,14 +84,14 @@ impl ReplyFile {
         self.file.write_all(reply)?;
         self.written += reply.len() as u64;
         if facts.is_file() {
-            // What was there before may have been longer.
+            // The earlier contents of the file may have been longer.
             self.file.set_len(self.written)?;
         }
         Ok(())
     }
 
-    /// A part of a reply looks like a reply, and would stand over what was there: without room for the whole the file stays
-    /// as it was.
+    /// A part of a reply looks like a reply, and would stand over what was there: without room for
+    /// the whole the file stays as it was.
     fn make_room(&self, length: u64, more: u64) -> io::Result<()> {
         if more == 0 {
             return Ok(());
@@ -100,7 +101,7 @@ impl ReplyFile {
             // Not every file system can tell.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
             Err(error) => {
-                // What it could get was added at the end.
+                // A part of the bytes may have been added at the end.
                 let _ = self.file.set_len(length);
                 Err(error.into())
             }
@@ -116,7 +117,8 @@ impl Drop for ReplyFile {
     }
 }
 
-/// Empty, it would look like an empty reply. It may be somebody else's meanwhile: then it has something, and stays.
+/// Empty, it would look like an empty reply. The file may be another process's meanwhile: then it
+/// has contents, and stays.
 pub(super) fn remove_if_empty(path: &Path) {
     let is_empty = path
         .metadata()

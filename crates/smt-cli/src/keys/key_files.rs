@@ -2,8 +2,8 @@
 //! A certificate and its private key as two files.
 //!
 //! 1. Before anything is made, both names must be free (or --force given).
-//! 2. Each is written beside its place and renamed, so that nobody ever reads half of it, and an old key
-//!    file's permissions never cover a new key.
+//! 2. Each is written beside its place and renamed, so that no reader ever sees half of it, and an
+//!    old key file's permissions never cover a new key.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ impl KeyFiles {
 
     /// Writes both, and gives their paths.
     pub(super) fn write(self, certificate: &str, key: &str) -> Result<[PathBuf; 2], Failure> {
-        // The key first: a certificate without its key is of no use to anybody.
+        // The key first: a certificate without its key is of no use.
         self.write_one(&self.key, key.as_bytes(), 0o600)?;
         self.write_one(&self.certificate, certificate.as_bytes(), 0o644)?;
         Ok([self.certificate, self.key])
@@ -64,7 +64,7 @@ impl KeyFiles {
             if self.is_forced {
                 return fs::rename(&beside, path);
             }
-            // Unlike renaming, linking fails if somebody else was faster.
+            // Unlike renaming, linking fails if another process was faster.
             fs::hard_link(&beside, path)?;
             fs::remove_file(&beside)
         });

@@ -15,8 +15,9 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// What is fastest. A call alone is one send and one receive in the caller's own thread if that blocks; a
-    /// hundred threads wake each other up for each reply, tasks do not.
+    /// The fastest interface for `concurrency` calls at once. A call alone is one send and one
+    /// receive in the caller's own thread if that blocks; a hundred threads wake each other up for
+    /// each reply, tasks do not.
     pub(super) fn suited_to(concurrency: usize) -> Self {
         if concurrency == 1 {
             Self::Blocking

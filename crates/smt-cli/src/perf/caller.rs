@@ -14,11 +14,11 @@ pub(super) trait Caller: Send {
     fn ask(&mut self, request: &Bytes) -> Result<Bytes, Failure>;
 }
 
-/// A server replies to this request with its CPU time so far in nanoseconds, as decimal digits. Measured
-/// requests are zeros, so none of them is this.
+/// A server replies to this request with its CPU time so far in nanoseconds, as decimal digits.
+/// Measured requests are zeros, so none of them is this.
 pub(super) const CPU_QUESTION: &[u8] = b"smt-perf cpu";
 
-/// What a server of this measurement replies to a request; `None`: the request itself.
+/// The reply of a server of this measurement to a request; `None`: the request itself.
 pub(super) fn answer(request: &[u8]) -> Option<String> {
     (request == CPU_QUESTION).then(|| super::cpu::used().as_nanos().to_string())
 }

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::{Doing, Failure};
 
-/// What all threads of this process have used so far, in the system too.
+/// CPU time that all threads of this process have used so far, in user and system mode.
 pub(super) fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

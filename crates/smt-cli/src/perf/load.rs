@@ -12,24 +12,24 @@ use super::caller::Caller;
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 
-/// What a transport offers to be measured by.
+/// A transport that can be measured.
 pub(super) trait Transport {
     /// Its name in tables and JSON.
     fn name(&self) -> &'static str;
 
-    /// The interface that is used for so many concurrent calls.
+    /// The interface that is used for `concurrency` concurrent calls.
     fn api(&self, concurrency: usize) -> &'static str;
 
-    /// Opens what so many concurrent calls need, so that opening is not measured.
+    /// Opens all that `concurrency` concurrent calls need, so that opening is not measured.
     fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure>;
 
-    /// What the process that serves so many concurrent calls has used of its CPUs so far.
+    /// CPU time used so far by the process that serves `concurrency` concurrent calls.
     fn server_cpu(&self, concurrency: usize) -> Result<Duration, Failure>;
 }
 
 /// Concurrent callers, ready to call.
 pub(super) trait Load {
-    /// Calls for so long, and gives the time of each call in nanoseconds.
+    /// Calls for `duration`, and gives the time of each call in nanoseconds.
     fn run(&mut self, size: Size, duration: Duration) -> Result<Histogram<u64>, Failure>;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt perf loopback`: client and server as two processes on this host, with ephemeral certificates.
-
+/// The server name in the ephemeral certificate.
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -30,7 +29,8 @@ pub(super) struct Arguments {
     /// Keep the client on core 0 and the server on core 1
     #[arg(long)]
     pin: bool,
-    /// The server answers by this interface; by default by blocking if it is one call at a time, else by tokio
+    /// The server answers by this interface; by default by blocking if it is one call at a time,
+    /// else by tokio
     #[arg(long, value_name = "API")]
     server_api: Option<Api>,
     /// Threads of the server
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     socket: SocketArguments,
 }
 
-/// What SMT is compared with.
+/// The transport that SMT is compared with.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Against {
     /// TLS 1.3 over TCP by rustls: a connection and a thread for each concurrent call
@@ -134,7 +134,7 @@ fn server_arguments(
     words
 }
 
-/// What the ephemeral certificate says.
+/// The server name in the ephemeral certificate.
 const SERVER_NAME: &str = "localhost";
 const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;

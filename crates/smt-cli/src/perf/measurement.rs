@@ -11,7 +11,7 @@ use super::load::Transport;
 use super::plan::Case;
 use crate::failure::Failure;
 
-/// What was measured of one transport in one case. Times in microseconds.
+/// The figures of one transport in one case. Times in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Measurement {
     pub(super) transport: &'static str,

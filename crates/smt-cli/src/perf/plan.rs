@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is to be measured: sizes, numbers of concurrent calls, how long and how often.
+//! The plan of a measurement: sizes, numbers of concurrent calls, duration and repetitions.
 
 use std::time::Duration;
 
@@ -30,10 +30,11 @@ pub(super) struct Plan {
     /// Repetitions; the medians over them are told
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) repeat: u32,
-    /// Make calls by this interface; by default by blocking if it is one call at a time, else by tokio
+    /// Make calls by this interface; by default by blocking if it is one call at a time, else by
+    /// tokio
     #[arg(long, value_name = "API")]
     pub(super) api: Option<Api>,
-    /// Waiting threads look for so long before they sleep; 0us never
+    /// Time for which waiting threads look before they sleep; 0us never
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time_span::parse)]
     pub(super) spin: Duration,
     /// One JSON object per line instead of a table
@@ -59,7 +60,7 @@ impl Plan {
         self.concurrency.iter().flat_map(of_concurrency).collect()
     }
 
-    /// How so many concurrent calls are made.
+    /// The interface for `concurrency` concurrent calls.
     pub(super) fn api(&self, concurrency: usize) -> Api {
         self.api.unwrap_or_else(|| Api::suited_to(concurrency))
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs a plan over transports, and tells the results: a table for people or JSON lines for programs.
+//! Runs a plan over transports, and tells the results: a table for people or JSON lines for
+//! programs.
 //!
-//! Repetitions are interleaved: each case is measured by each transport in turn before it is measured again, so that
-//! whatever changes on the machine meanwhile meets all of them alike.
+//! Repetitions are interleaved: each case is measured by each transport in turn before it is
+//! measured again, so that whatever changes on the machine meanwhile meets all of them alike.
 
 use std::io::{IsTerminal, Write};
 
@@ -17,7 +18,8 @@ use crate::machine::Machine;
 use crate::size::Size;
 use crate::standard_error;
 
-/// Measures everything. `setting` says in words what is not in the plan; the first transport is compared with the others.
+/// Measures everything. `setting` says in words what is not in the plan; the first transport is
+/// compared with the others.
 pub(super) fn run(
     plan: &Plan,
     setting: &serde_json::Value,

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Threads that answer, if they are blocking
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
-    /// Waiting threads look for so long before they sleep; 0us never
+    /// Time for which waiting threads look before they sleep; 0us never
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time_span::parse)]
     spin: Duration,
     /// Stay on this core

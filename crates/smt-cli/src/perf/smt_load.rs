@@ -29,7 +29,8 @@ struct Server {
 }
 
 impl Smt {
-    /// Connects: to the server that is called by one caller at a time, and to that which is called by many.
+    /// Connects: to the server that is called by one caller at a time, and to that which is called
+    /// by many.
     pub(super) fn connect(
         builder: Builder,
         [alone, loaded]: [&str; 2],

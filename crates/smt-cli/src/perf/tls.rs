@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TLS 1.3 over TCP as it is compared with SMT: the best that blocking sockets and rustls give.
 //!
-//! AES-128-GCM alone, certificates verified, TCP_NODELAY, and reads of 64 KB from the socket: rustls asks for 4 KB
-//! at a time, which would cost 16 times the calls. A message is its length (u32) and its bytes, written at once.
+//! AES-128-GCM alone, certificates verified, TCP_NODELAY, and reads of 64 KB from the socket:
+//! rustls asks for 4 KB at a time, which would cost 16 times the calls. A message is its length
+//! (u32) and its bytes, written at once.
 
 use std::io::{self, BufReader, IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -125,5 +126,5 @@ impl Write for BigReads {
     }
 }
 
-/// One call of the system for so much.
+/// Bytes of one system call.
 const READ_BYTES: usize = 65_536;

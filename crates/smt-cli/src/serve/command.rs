@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command that is run for each request.
 //!
-//! 1. One thread writes the request to its standard input, one reads the reply from its standard output.
-//! 2. Meanwhile the caller looks whether anybody still waits for the reply, and whether its time is over; then the command
-//!    is killed with all of its group.
+//! 1. One thread writes the request to its standard input, one reads the reply from its standard
+//!    output.
+//! 2. Meanwhile the handler looks whether a caller still waits for the reply, and whether its time
+//!    is over; then the command is killed with all of its group.
 //! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
 
 use std::io::{self, Read, Write};
@@ -29,7 +30,7 @@ pub(super) struct ExternalCommand {
     limits: Limits,
 }
 
-/// What a command may take.
+/// The limits of a command's time and output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes of a reply.
@@ -98,7 +99,7 @@ impl ExternalCommand {
     }
 
     fn start(&self) -> io::Result<Child> {
-        // Held until it is among those that run: nobody may miss it.
+        // Held until the command is among those that run: an end of the server must not miss it.
         let mut running = running();
         let Some(groups) = running.as_mut() else {
             return Err(io::Error::other("the server has ended"));
@@ -107,7 +108,7 @@ impl ExternalCommand {
             .args(&self.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What it starts is of its group, and ends with it.
+            // Processes that the command starts belong to its group, and end with it.
             .process_group(0)
             .spawn()?;
         groups.push(child.id());
@@ -129,7 +130,7 @@ impl ExternalCommand {
             detach(move || {
                 let mut reply = Vec::new();
                 let read = output.take(limit + 1).read_to_end(&mut reply);
-                // Nobody listens if the command was killed.
+                // The receiver is gone if the command was killed.
                 let _ = done.send(read.map(|_| reply));
             })
         });
@@ -197,8 +198,8 @@ impl ExternalCommand {
     }
 }
 
-/// Starts a thread for whose end nobody waits: what has left the command's group may hold the other end of its pipe for as
-/// long as it likes.
+/// Starts a thread that is not joined: a process that has left the command's group may hold the
+/// other end of its pipe for as long as it likes.
 fn detach(thread: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().spawn(thread).map(drop)
 }
@@ -218,8 +219,8 @@ fn kill_group(number: u32) {
     }
 }
 
-/// Ends all commands; no further one starts. For a process that ends at once: in groups of their own, they do not hear
-/// what a terminal tells it.
+/// Ends all commands; no further one starts. For a process that ends at once: in groups of their
+/// own, they do not hear what a terminal tells it.
 pub(super) fn kill_all() {
     let groups = running().take();
     groups.into_iter().flatten().for_each(kill_group);
@@ -297,7 +298,7 @@ mod tests {
         }
 
         #[test]
-        fn so_is_what_it_has_started() {
+        fn processes_started_by_a_command_nobody_waits_for_are_killed() {
             run("sleep 1000; true", "", true).unwrap_err();
         }
 
@@ -319,11 +320,11 @@ mod tests {
         }
 
         #[test]
-        fn also_when_it_has_closed_its_output() {
+        fn a_command_nobody_waits_for_is_killed_although_it_has_closed_its_output() {
             run("exec >&-; exec sleep 1000", "", true).unwrap_err();
         }
 
-        /// Also one whose pipes nobody waits for.
+        /// A command whose pipes are not waited for is killed as well.
         #[test]
         fn one_that_takes_too_long_is_killed_with_all_that_it_has_started() {
             for script in ["sleep 1000; true", "exec >&-; exec sleep 1000"] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files of one directory, and nothing outside of it.
 //!
-//! The kernel itself walks the path beneath the directory (`openat2` with `RESOLVE_BENEATH`), so neither `..`
-//! nor an absolute path nor a symbolic link leads out, also not one that is changed during the walk.
+//! The kernel itself walks the path beneath the directory (`openat2` with `RESOLVE_BENEATH`), so
+//! neither `..` nor an absolute path nor a symbolic link leads out, also not one that is changed
+//! during the walk.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -35,7 +36,7 @@ impl Directory {
     pub(super) fn read(&self, request: &[u8]) -> Result<Bytes, Failure> {
         let path = std::str::from_utf8(request)
             .map_err(|_| Failure::new("the request is no path in UTF-8"))?;
-        // What is no path is not quoted: the log would grow by what anybody sends.
+        // A request that is no path is not quoted: any client could fill the log.
         if path.len() > PATH_MAX {
             let length = path.len();
             return Err(Failure::new(format!(
@@ -81,7 +82,7 @@ fn too_large(path: &dyn Display, length: u64, limit: u32) -> Failure {
 
 /// Linux's limit.
 const PATH_MAX: usize = 4_095;
-/// Characters of a path that messages quote: anybody may send many.
+/// Characters of a path that messages quote: any client may send many.
 const SHOWN: usize = 200;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server does with a request: one of three things, chosen by its arguments.
+//! The handler of requests: one of three, chosen by the server's arguments.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub(super) struct HandlerArguments {
     /// Reply with the file of this directory that the request names by a relative path in UTF-8
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
-    /// Run this command for each request, its standard input the request and its standard output the reply;
-    /// everything behind --exec belongs to the command, so it comes last
+    /// Run this command for each request, its standard input the request and its standard output
+    /// the reply; everything behind --exec belongs to the command, so it comes last
     #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
     exec: Option<Vec<String>>,
 }
@@ -57,7 +57,7 @@ impl Dropped {
     }
 }
 
-/// What is done with requests.
+/// The way in which requests are handled.
 #[derive(Debug)]
 pub(super) enum Handler {
     Directory(Directory),
@@ -85,7 +85,7 @@ impl Handler {
         }
     }
 
-    /// The reply. `is_useless` tells whether anybody still waits for it.
+    /// The reply. `is_useless` tells whether no caller waits for it any more.
     pub(super) fn handle(
         &self,
         request: &Bytes,

@@ -43,7 +43,7 @@ fn check(path: PathBuf) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Where programs are if nobody says so.
+/// The search path of programs if `PATH` is not set.
 const PATH: &str = "/bin:/usr/bin";
 
 #[cfg(test)]

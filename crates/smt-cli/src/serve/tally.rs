@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server has done, for the summary at its end.
+//! Counts of a server's work, for the summary at its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,7 +8,8 @@ use smt::Statistics;
 
 use crate::time_span;
 
-/// Counters that the worker threads of a shard share, apart from other shards' (128: lines are fetched in pairs).
+/// Counters that the worker threads of a shard share, apart from other shards' (128: lines are
+/// fetched in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Tally {

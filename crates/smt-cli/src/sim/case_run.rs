@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The case of one seed: what it is and what comes of it.
+//! The case of one seed, and its outcome.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::{SCHEMA, case_text};
 use crate::failure::{Doing, Failure};
 use crate::time_span;
 
-/// What can be asked for of a case only.
+/// Options for a case, which a scenario does not have.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// Play the case so many times, and fail if the traces differ
+    /// Play the case this many times, and fail if the traces differ
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(conflicts_with_all = ["scenario", "capture", "key_log"])]
     repeat: u32,

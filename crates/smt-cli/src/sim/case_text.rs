@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a case is: link, hosts, messages, and its faults in the order of their times.
+//! The text of a case: link, hosts, messages, and its faults in the order of their times.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) fn text(case: &Case) -> String {
     lines.join("\n")
 }
 
-/// For programs: what can be compared between cases.
+/// For programs: the values that can be compared between cases.
 pub(super) fn json(case: &Case) -> serde_json::Value {
     let messages = Messages::of(case);
     let may_end = case.may_end.iter().map(|(one, other)| [one.0, other.0]);

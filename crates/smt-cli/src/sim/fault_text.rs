@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A fault of a case: what, when, between which hosts, how much.
+//! A fault of a case: its kind, time, hosts and extent.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ impl FaultText {
     }
 }
 
-/// What a fault of the cables does, beside its name.
+/// The effect of a fault of the cables, shown beside its name.
 fn link_detail(fault: &LinkFault) -> String {
     let LinkFault { chance, extent, .. } = *fault;
     let share = format!("{} of the packets", percent(chance));
@@ -132,7 +132,7 @@ fn link_detail(fault: &LinkFault) -> String {
     }
 }
 
-/// The name of a host's fault, and what else there is to say.
+/// The name of a host's fault, and its details.
 fn host_detail(kind: HostFaultKind) -> (&'static str, String) {
     use HostFaultKind as K;
     let name = match kind {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What came of a scenario, as a JSON object: with it a report can be made, and the run be had again.
+//! The outcome of a scenario, as a JSON object: it is enough to make a report, and to repeat the
+//! run.
 
 use serde::{Deserialize, Serialize};
 use smt_sim::lab::{LoneTime, Pattern, Results, Round, Sample, Scenario, SlowdownRow, Transport};
@@ -8,7 +9,7 @@ use smt_sim::net::{SwitchPolicy, Topology};
 use super::SCHEMA;
 use crate::time_span;
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Outcome {
     pub(super) schema: u32,
@@ -24,13 +25,14 @@ pub(super) struct Outcome {
     /// `None` of an incast.
     pub(super) load: Option<f64>,
     pub(super) hosts: u32,
-    /// Of a host's link.
+    /// Bit rate of a host's link.
     pub(super) link_bits_per_s: u64,
     pub(super) duration_ns: u64,
     /// All of the scenario in words: names and values.
     pub(super) parameters: Vec<(String, String)>,
     pub(super) figures: Figures,
-    /// Why percentiles are not valid; `None` if they are. Files that were written before do not tell.
+    /// Why percentiles are not valid; `None` if they are. Files that were written before do not
+    /// tell.
     #[serde(default)]
     pub(super) percentiles_invalid: Option<String>,
     /// Why what is told is of less load than was asked for; `None` if it is not.
@@ -41,13 +43,13 @@ pub(super) struct Outcome {
     /// `None` if there is no such half: messages of one length have none.
     pub(super) shorter_half: Option<Row>,
     pub(super) all: Option<Row>,
-    /// What slowdowns are ratios to: this transport's times of the shortest, the median and the longest message, each
-    /// alone. Files that were written before have none.
+    /// The divisors of slowdowns: this transport's times of the shortest, the median and the
+    /// longest message, each alone. Files that were written before have none.
     #[serde(default)]
     pub(super) alone: Vec<LoneTold>,
     /// As `rows`, finer.
     pub(super) curve: Vec<Row>,
-    /// Of an incast; at most [`ROUNDS_MAX`].
+    /// The rounds of an incast; at most [`ROUNDS_MAX`].
     pub(super) rounds: Vec<RoundTold>,
     /// How many there were. Files that were written before do not tell.
     #[serde(default)]
@@ -63,7 +65,8 @@ pub(super) struct Figures {
     pub(super) refused: u64,
     /// Share of the hosts' links.
     pub(super) links_used: f64,
-    /// Of each host; of an incast, of the receiver while a round lasts, or until the last arrival if none has ended.
+    /// Goodput of each host; in an incast, of the receiver while a round lasts, or until the last
+    /// arrival if no round has ended.
     pub(super) goodput_bits_per_s: f64,
     pub(super) queue_bytes_max: u64,
     pub(super) dropped: u64,
@@ -71,8 +74,8 @@ pub(super) struct Figures {
     pub(super) marked: u64,
     pub(super) packets: u64,
     pub(super) hops: u64,
-    /// Questions for missing bytes (SMT), after a trimmed packet and by a timer. Files that were written before had
-    /// none of these three.
+    /// Questions for missing bytes (SMT), after a trimmed packet and by a timer. Files that were
+    /// written before had none of these three.
     #[serde(default)]
     pub(super) asked_by_trimmed: u64,
     #[serde(default)]
@@ -109,7 +112,7 @@ pub(super) struct RoundTold {
     pub(super) unfinished: u32,
 }
 
-/// What has happened since the sample before.
+/// Events since the sample before.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct SampleTold {
     pub(super) at_ns: u64,
@@ -120,7 +123,7 @@ pub(super) struct SampleTold {
 }
 
 impl Outcome {
-    /// What came of a scenario of this name.
+    /// The outcome of the scenario of this name.
     pub(super) fn new(name: String, about: String, scenario: &Scenario, results: &Results) -> Self {
         let load = match scenario.pattern {
             Pattern::Uniform { load } => Some(load),
@@ -168,7 +171,8 @@ impl Outcome {
         )
     }
 
-    /// Rounds in the order of how long they took over the best possible: the median is in the middle.
+    /// Rounds in the order of how long they took over the best possible: the median is in the
+    /// middle.
     pub(super) fn ratios(&self) -> Vec<f64> {
         ratios(self.rounds.iter().filter(|round| round.unfinished == 0))
     }
@@ -258,7 +262,8 @@ impl From<&Sample> for SampleTold {
     }
 }
 
-/// Why percentiles are not valid, if they are not. A hundredth is all that lies beyond a 99th percentile.
+/// Why percentiles are not valid, if they are not. A hundredth is all that lies beyond a 99th
+/// percentile.
 fn percentiles_invalid(results: &Results) -> Option<String> {
     let missing = results.missing();
     (missing > MISSING_MAX).then(|| {
@@ -270,8 +275,8 @@ fn percentiles_invalid(results: &Results) -> Option<String> {
     })
 }
 
-/// Whether links have carried less than messages take: then the longest, which carry most, were still too few. Streams take
-/// less than the load says, which is told in bytes as SMT sends them.
+/// Whether links have carried less than messages take: then the longest, which carry most, were
+/// still too few. Streams take less than the load says, which is told in bytes as SMT sends them.
 fn load_missed(scenario: &Scenario, results: &Results) -> Option<String> {
     let Pattern::Uniform { load } = scenario.pattern else {
         return None;
@@ -359,7 +364,7 @@ fn links(topology: &Topology) -> String {
 
 fn switches(policy: &SwitchPolicy) -> String {
     let buffer = match policy.buffer {
-        // The parser's word for what is never reached.
+        // The parser's word for a value that is never reached.
         0..=1_000_000_000 => format!("buffer {} B", policy.buffer),
         _ => "unlimited buffer".to_owned(),
     };
@@ -376,7 +381,7 @@ fn switches(policy: &SwitchPolicy) -> String {
     )
 }
 
-/// As it was typed; the program's own path is nobody's business.
+/// As it was typed, without the program's own path.
 fn command() -> String {
     let words = std::env::args().skip(1);
     let words = words.map(|word| match word.contains([' ', '\'', '"']) {
@@ -389,11 +394,12 @@ fn command() -> String {
         .join(" ")
 }
 
-/// What an outcome calls itself.
+/// The value of an outcome's `kind` field.
 pub(super) const KIND: &str = "scenario";
 /// Share of the messages that may be missing in percentiles.
 const MISSING_MAX: f64 = 0.01;
-/// Share of the load that is as good as all of it: chance takes some, and acknowledgements that share a packet.
+/// Share of the load that is as good as all of it: chance takes some, and acknowledgements that
+/// share a packet.
 const LOAD_LEAST: f64 = 0.9;
 /// More rounds than a report can show.
 const ROUNDS_MAX: usize = 1_000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What came of a scenario, for people: a few lines and a table of slowdowns.
+//! The outcome of a scenario, for people: a few lines and a table of slowdowns.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub(super) fn goodput_of(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// When all was there that came, and what had to be asked for again.
+/// The time of the last arrival, and the bytes that had to be asked for again.
 fn arrivals(outcome: &Outcome) -> String {
     let figures = &outcome.figures;
     let asked = match asked(outcome) {
@@ -93,7 +93,7 @@ pub(super) fn asked(outcome: &Outcome) -> Option<String> {
         .then(|| format!("{by_trimmed} times after trimmed packets, {by_timer} times by timers"))
 }
 
-/// What slowdowns are ratios to, for some messages.
+/// The divisors of slowdowns, for some messages.
 pub(super) fn alone(outcome: &Outcome) -> Option<String> {
     let told = |alone: &LoneTold| format!("{} B {}", alone.bytes, time(alone.took_ns));
     let all: Vec<String> = outcome.alone.iter().map(told).collect();

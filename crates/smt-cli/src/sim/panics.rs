@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Panics as results, with the place where they happened.
 //!
-//! Only the process-wide hook learns the place, so it leaves a note in the panicking thread, and [`catch`] takes it
-//! from there. A panic outside of [`catch`] is reported as ever.
+//! Only the process-wide hook learns the place, so it leaves a note in the panicking thread, and
+//! [`catch`] takes it from there. A panic outside of [`catch`] is reported as ever.
 
 use std::cell::RefCell;
 use std::panic::{self, PanicHookInfo, UnwindSafe};
 use std::sync::Once;
 
-/// What `call` returns, or how it panicked, in one line.
+/// Runs `call`, and returns its result or a line about its panic.
 pub(super) fn catch<T>(call: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
     HOOK.call_once(install);
     NOTE.set(Some(String::new()));
@@ -19,7 +19,7 @@ pub(super) fn catch<T>(call: impl FnOnce() -> T + UnwindSafe) -> Result<T, Strin
 
 fn install() {
     let usual = panic::take_hook();
-    // Whoever wants backtraces gets the usual report too.
+    // A user who wants backtraces gets the usual report too.
     let is_traced = std::env::var_os("RUST_BACKTRACE").is_some();
     panic::set_hook(Box::new(move |panic| {
         let is_caught = NOTE.with_borrow_mut(|note| {

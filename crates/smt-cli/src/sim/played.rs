@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A seed that was played: what was found, by a checker or by the code's own assertions.
+//! A seed that was played, and the findings of a checker or of the code's own assertions.
 
 use std::panic::AssertUnwindSafe;
 
@@ -9,7 +9,7 @@ use smt_sim::swarm::{Case, Observers, Verdict, run_observed};
 
 use super::{SCHEMA, panics};
 
-/// What came of a seed.
+/// The outcome of a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Played {
     pub(super) seed: u64,
@@ -22,7 +22,7 @@ pub(super) struct Played {
 /// One thing that must not be.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Finding {
-    /// Who found it: a checker of the simulator, or one of those below.
+    /// The checker that found it: one of the simulator's, or one of those below.
     pub(super) checker: String,
     pub(super) text: String,
 }
@@ -38,7 +38,7 @@ impl Played {
         Self::repeated(&Case::new(seed).attacked())
     }
 
-    /// Plays a case, and some cases twice: what is not of the seed would show.
+    /// Plays a case, and some cases twice: a difference that is not of the seed would show.
     fn repeated(case: &Case) -> Self {
         let mut played = Self::of(case, Observers::default());
         if case.seed.is_multiple_of(REPEAT_EVERY) {
@@ -54,7 +54,7 @@ impl Played {
         played
     }
 
-    /// Plays a case, and lets somebody look on.
+    /// Plays a case under the eyes of observers.
     pub(super) fn of(case: &Case, observers: Observers) -> Self {
         let seed = case.seed;
         // After a panic an observer has seen what came before, and is not broken.
@@ -85,14 +85,14 @@ impl Played {
 
     /// The command that plays it again.
     fn replay(&self, is_attacked: bool) -> String {
-        // As the user has called it: what can be typed here is what was typed.
+        // The command as the user has called it, so that it can be typed again.
         let program = std::env::args_os().next().unwrap_or_else(|| "smt".into());
         let program = program.to_string_lossy();
         let attacked = if is_attacked { " --attacked" } else { "" };
         format!("{program} sim run --seed {}{attacked}", self.seed)
     }
 
-    /// What was found, for people. The seeds may all have been attacked.
+    /// The findings, for people. The seeds may all have been attacked.
     pub(super) fn text(&self, is_attacked: bool) -> String {
         let mut text = format!("seed {} failed\n", self.seed);
         for Finding {
@@ -105,7 +105,7 @@ impl Played {
         text + &format!("  replay: {}", self.replay(is_attacked))
     }
 
-    /// What was found, for programs.
+    /// The findings, for programs.
     pub(super) fn json(&self, is_attacked: bool) -> serde_json::Value {
         json!({
             "schema": SCHEMA, "kind": "failure", "seed": self.seed, "findings": self.findings,
@@ -123,7 +123,7 @@ impl From<&smt_sim::swarm::check::Failure> for Finding {
     }
 }
 
-/// One of so many seeds is played twice.
+/// One seed of this many is played twice.
 const REPEAT_EVERY: u64 = 50;
 /// The case does not repeat.
 const TRACE: &str = "Trace";

@@ -14,16 +14,17 @@ use smt_sim::net::{CAPTURE_BYTES_MAX, Capture, CaptureTap, HostId, Tap, View};
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 
-/// What is captured.
+/// Options that choose the packets to capture.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
     /// Write packets into this file (pcap), as smt dump and Wireshark read it; it ends at 256 MB
     ///
-    /// Without more, it has what all hosts send, before any fault. Packets of scenarios are not encrypted.
+    /// Without more, it has what all hosts send, before any fault. Packets of scenarios are not
+    /// encrypted.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Capture what this host sends and what reaches it, as at its own cable
+    /// Capture the packets that this host sends and that reach it, as at its own cable
     #[arg(
         long,
         value_name = "H",
@@ -44,7 +45,7 @@ pub(super) struct Arguments {
     arriving: bool,
 }
 
-/// What there is to capture.
+/// The network whose packets can be captured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) hosts: u32,
@@ -92,7 +93,7 @@ impl Recording {
         Ok(Some(Self { capture, path }))
     }
 
-    /// What watches the network.
+    /// The tap that watches the network.
     pub(super) fn tap(&self) -> Box<dyn Tap> {
         Box::new(CaptureTap(Rc::clone(&self.capture)))
     }

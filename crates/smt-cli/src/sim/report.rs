@@ -21,7 +21,8 @@ use crate::time_span;
 
 /// Make a page with plots from results: slowdown by size, queues and goodput, side by side
 ///
-/// Results are made with: smt sim run SCENARIO --results FILE. The page is one HTML file that needs nothing else.
+/// Results are made with: smt sim run SCENARIO --results FILE. The page is one HTML file that needs
+/// nothing else.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// Results, in the order of the columns
@@ -52,7 +53,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Gives those of the same title the seed as well, and the duration if that does not tell them apart.
+/// Gives those of the same title the seed as well, and the duration if that does not tell them
+/// apart.
 fn tell_apart(outcomes: &mut [Outcome]) {
     let further: [fn(&Outcome) -> String; 2] = [
         |outcome| format!(" (seed {})", outcome.seed),

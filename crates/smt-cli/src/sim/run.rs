@@ -8,18 +8,18 @@ use crate::failure::Failure;
 
 /// Run a scenario of a datacenter, or play the random case of a seed
 ///
-/// A SCENARIO tells how fast messages are under load: a table of their slowdown by size, which is their time over
-/// that of the same message alone.
+/// A SCENARIO tells how fast messages are under load: a table of their slowdown by size, which is
+/// their time over that of the same message alone.
 ///
-/// Without one, --seed says which random case is played, and what was found is told; exit code 1 if a checker has
-/// found something. The trace is a hash of every packet that a host has sent and of its time: one seed has one
-/// trace, on any machine, as long as the code is the same.
+/// Without one, --seed says which random case is played, and the findings are told; exit code 1 if
+/// a checker has found something. The trace is a hash of every packet that a host has sent and of
+/// its time: one seed has one trace, on any machine, as long as the code is the same.
 #[derive(Args, Debug)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["scenario", "seed"])))]
 pub(super) struct Arguments {
     /// A name that smt sim scenarios lists, or a file
     scenario: Option<String>,
-    /// The random case, as a number; of a scenario, what random numbers begin with
+    /// The random case, as a number; in a scenario, the seed of the random numbers
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// One JSON object per line instead of text

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A scenario: read, changed by what was typed, run, and told.
+//! A scenario: read, changed by options, run, and told.
 //!
-//! 1. The scenario is a name that comes along, or a file; what is wrong in it is told as FILE:LINE: FIELD.
+//! 1. The scenario is a name that comes along, or a file; a mistake in it is told as FILE:LINE:
+//!    FIELD.
 //! 2. Options put another transport, load, duration or seed in place of the file's.
 //! 3. The outcome is told as a table or as JSON, which `smt sim report` reads.
 
@@ -21,12 +22,12 @@ use super::status_line::StatusLine;
 use crate::failure::{Doing, Failure};
 use crate::time_span;
 
-/// What can be asked for of a scenario only.
+/// Options for a scenario, which a case does not have.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// Another transport than the file's: smt, ndp (pulls in turn, trimmed packets), ndp-shortest (shortest first), stream
-    /// (one a pair of hosts), or pool-4 (four a pair; 1 to 64)
+    /// Another transport than the file's: smt, ndp (pulls in turn, trimmed packets), ndp-shortest
+    /// (shortest first), stream (one a pair of hosts), or pool-4 (four a pair; 1 to 64)
     #[arg(long, value_name = "T", requires = "scenario")]
     transport: Option<Transport>,
     /// Another load, 0.001 to 1 of each host's link
@@ -65,7 +66,7 @@ pub(super) fn run(
     }
     let mut file = parse(which.scenario, &text)?;
     change(&mut file, which, arguments)?;
-    // What cannot be written is found out before the run, and not after it.
+    // A file that cannot be written is found out before the run, and not after it.
     if let Some(path) = &arguments.results {
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).open(path);
@@ -111,13 +112,15 @@ fn play(
     Ok(Outcome::new(name, file.about.clone(), scenario, &results))
 }
 
-/// How far it is. What comes after the duration takes as long as the slowest message that counts.
+/// The progress of a run. After the duration, the run lasts until the slowest message that counts
+/// has ended.
 fn line(Standing { at, awaited }: Standing, duration: Duration) -> String {
     let [at, of] = [at, duration].map(time_span::display);
     format!("{at} of virtual time; of the messages of the first {of} {awaited} are under way")
 }
 
-/// The scenario's name and its text. What looks like a path is one, and what is a file.
+/// The scenario's name and its text. An argument that looks like a path, or that names a file, is a
+/// path.
 fn read(scenario: &str) -> Result<(String, String), Failure> {
     if let Some(named) = Named::find(scenario) {
         return Ok((named.name.to_owned(), named.text.to_owned()));

@@ -9,7 +9,7 @@ use crate::failure::{Doing, Failure};
 /// Seeds in the order in which they are played.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Seeds {
-    /// So many from `next` on.
+    /// `left` seeds from `next` on.
     Counted { next: u64, left: u64 },
     /// The last is the next.
     Listed(Vec<u64>),
@@ -84,8 +84,9 @@ impl Iterator for Seeds {
     }
 }
 
-/// Microseconds: two swarms that begin at different times play different seeds, since no seed is played as
-/// fast; and programs that know only floating-point numbers still read them exactly (below 2^53).
+/// Microseconds: two swarms that begin at different times play different seeds, since no seed is
+/// played as fast; and programs that know only floating-point numbers still read them exactly
+/// (below 2^53).
 fn from_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as u64)

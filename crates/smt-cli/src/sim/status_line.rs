@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How far something is that takes long: one line on standard error, rewritten in place; without a terminal a new line now
-//! and then.
+//! How far something is that takes long: one line on standard error, rewritten in place; without a
+//! terminal a new line now and then.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

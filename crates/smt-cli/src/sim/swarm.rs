@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt sim swarm`: many seeds, until something is found or the time is over.
 //!
-//! 1. Threads play seeds (`crew`); what fails is told at once, with the command that plays it again.
-//! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C. What is under way
-//!    then is played to its end.
-//! 3. Sums and a table of what was reached end the output. Of many seeds some must have reached each thing: what
-//!    a swarm never meets it does not test.
+//! 1. Threads play seeds (`worker_pool`); a failure is told at once, with the command that plays
+//!    its seed again.
+//! 2. The first failure ends it unless `--keep-going`; so do the last seed, the time, and Ctrl-C.
+//!    Seeds under way then are played to their end.
+//! 3. Sums and a table of the reached goals end the output. Each thing must have been reached by
+//!    some of many seeds: a swarm does not test what it never meets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::SCHEMA;
-use super::crew::{Crew, News};
 use super::played::Played;
 use super::progress::Progress;
 use super::seeds::Seeds;
 use super::telling::Telling;
 use super::totals::Totals;
+use super::worker_pool::{News, WorkerPool};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::machine;
@@ -29,17 +30,17 @@ use crate::time_span;
 
 /// Play the cases of many seeds, and stop at the first in which something is found
 ///
-/// Exit code 1 if something was found, or if of 1,000 seeds or more too few have reached a packet type, fault or
-/// event. Ctrl-C ends it with what is known so far.
+/// Exit code 1 if something was found, or if of 1,000 seeds or more too few have reached a packet
+/// type, fault or event. Ctrl-C ends it with what is known so far.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// Play so many seeds
+    /// Number of seeds to play
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Play for so long; ten minutes if no number of seeds is given either
+    /// Time to play; ten minutes if no number of seeds is given either
     #[arg(long, value_name = "TIME", value_parser = time_span::parse)]
     time: Option<Duration>,
-    /// Play so many at once; by default one per core
+    /// Number of seeds to play at once; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Count up from this seed; by default from one that the clock gives
@@ -54,7 +55,8 @@ pub(super) struct Arguments {
     /// Go on after a failure
     #[arg(long)]
     keep_going: bool,
-    /// Least share of seeds that must reach each packet type, fault and event, when 1,000 or more were played
+    /// Least share of seeds that must reach each packet type, fault and event, when 1,000 or more
+    /// were played
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     coverage_least: f64,
     /// One JSON object per line instead of text
@@ -82,9 +84,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => Played::play_attacked,
         false => Played::play,
     };
-    let mut crew = Crew::start(jobs, PATIENCE, seeds, play)?;
+    let mut workers = WorkerPool::start(jobs, CASE_TIME_MAX, seeds, play)?;
     loop {
-        match crew.next(TICK) {
+        match workers.next(TICK) {
             News::None => {}
             News::Over => break,
             News::Played(played) => {
@@ -93,14 +95,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     progress.clear();
                     telling.say(&told(&played, arguments))?;
                     if !arguments.keep_going {
-                        crew.stop();
+                        workers.stop();
                     }
                 }
             }
         }
         let is_late = time.is_some_and(|time| progress.elapsed() >= time);
         if is_late || is_interrupted.load(Ordering::Relaxed) || telling.is_reader_gone() {
-            crew.stop();
+            workers.stop();
         }
         progress.tell(totals.seeds, totals.failed());
     }
@@ -165,10 +167,10 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How long a swarm takes if nobody says.
+/// The time of a swarm without options.
 const TIME: Duration = Duration::from_secs(600);
 /// A case takes a tenth of a second; this much, and it loops without virtual time passing.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CASE_TIME_MAX: Duration = Duration::from_secs(120);
 /// Between looks at the clock.
 const TICK: Duration = Duration::from_millis(100);
 

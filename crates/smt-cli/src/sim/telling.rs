@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is told while cases are played. Whoever reads it may have had enough before they are over: that ends neither the
-//! search nor what the exit code says of it.
+//! Lines written while cases are played. Their reader may close the pipe before the cases are over:
+//! this changes neither the search nor the exit code.
 
 use std::io::{self, ErrorKind, Write};
 
 use crate::failure::Failure;
 
-/// Tells lines on standard output, as long as somebody reads them.
+/// Tells lines on standard output, as long as a process reads them.
 #[derive(Debug, Default)]
 pub(super) struct Telling {
     is_reader_gone: bool,
@@ -18,7 +18,7 @@ impl Telling {
         self.say_to(&mut io::stdout(), text)
     }
 
-    /// Whether nobody reads it any more.
+    /// Whether the output has no reader any more.
     pub(super) fn is_reader_gone(&self) -> bool {
         self.is_reader_gone
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a swarm has come to: sums, failed seeds, and what was reached.
+//! The totals of a swarm: sums, failed seeds, and reached goals.
 
 use std::time::Duration;
 
@@ -45,7 +45,8 @@ impl Totals {
         self.failed.len() as u64
     }
 
-    /// What failed seeds and missed goals come to. Each goal is to be reached in `least` percent of the seeds.
+    /// The verdict on failed seeds and missed goals. Each goal is to be reached in `least` percent
+    /// of the seeds.
     pub(super) fn judge(&self, least: f64) -> Result<(), Failure> {
         if !self.failed.is_empty() {
             let first = self.failed.iter().take(NAMED_MAX).map(u64::to_string);
@@ -72,7 +73,7 @@ impl Totals {
         )))
     }
 
-    /// For people: sums, and a table of what was reached.
+    /// For people: sums, and a table of the reached goals.
     pub(super) fn text(&self, elapsed: Duration, least: f64) -> String {
         let mut text = format!(
             "{} seeds in {}, {:.1} a second, {} failed\n\
@@ -118,7 +119,7 @@ impl Totals {
     }
 }
 
-/// So many seeds are named in the last line; each was told when it failed.
+/// Seeds that the last line names at most; each was told when it failed.
 const NAMED_MAX: usize = 20;
 /// With fewer seeds, chance decides what is reached.
 const SEEDS_TO_JUDGE: u64 = 1_000;
@@ -161,7 +162,7 @@ mod tests {
 
         #[test]
         fn goals_are_asked_for_from_a_thousand_seeds_on() {
-            // None of these has reached anything.
+            // These seeds have reached nothing.
             assert!(totals(999).judge(1.0).is_ok());
             let text = totals(1_000).judge(1.0).unwrap_err().text().to_owned();
             assert!(text.contains("fewer than 1 % of 1000 seeds: "), "{text}");

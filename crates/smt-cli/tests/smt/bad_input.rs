@@ -226,7 +226,7 @@ fn a_reply_that_cannot_be_written_is_said_to_have_run() {
 }
 
 #[test]
-fn without_a_reply_there_is_no_file_for_it() {
+fn no_file_is_left_without_a_reply() {
     let files = Files::new();
     let (missing, old) = (files.path("missing"), files.write("old", "old"));
     let serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
@@ -240,7 +240,7 @@ fn without_a_reply_there_is_no_file_for_it() {
 }
 
 #[test]
-fn who_may_run_a_command_has_to_be_said() {
+fn the_callers_of_a_command_have_to_be_named() {
     let files = Files::new();
     let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
     let serve = ["serve", "127.0.0.1:0", "--cert", &cert, "--key", &key];

@@ -21,7 +21,7 @@ fn exchange(files: &Files, request: &[u8]) -> (Vec<Seen>, String) {
 }
 
 #[test]
-fn with_the_key_log_every_message_comes_out_whole() {
+fn every_message_comes_out_whole_with_the_key_log() {
     let files = Files::new();
     let request = noise(100_000);
     let (seen, port) = exchange(&files, &request);
@@ -69,7 +69,7 @@ fn with_the_key_log_every_message_comes_out_whole() {
             assert_eq!(mode & 0o777, 0o600, "it was encrypted");
             fs::write(message, "somebody's").unwrap();
         }
-        // What is there stays.
+        // Files that exist already stay.
         dump().text();
         let contents = messages().into_iter().map(|path| fs::read(path).unwrap());
         let kept = contents.filter(|bytes| bytes == b"somebody's").count();
@@ -143,7 +143,7 @@ fn damaged_packets_are_told_and_the_others_stand() {
 }
 
 #[test]
-fn without_a_key_log_packets_are_lines() {
+fn packets_are_lines_without_a_key_log() {
     let files = Files::new();
     let (seen, port) = exchange(&files, b"hi");
     let capture = files.write("capture", pcap(&seen));

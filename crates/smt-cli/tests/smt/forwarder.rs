@@ -25,7 +25,7 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards between one client, whoever calls, and the server.
+    /// Forwards between one client, the one that calls, and the server.
     pub(crate) fn start(server: &str) -> Self {
         let outside = UdpSocket::bind("127.0.0.1:0").unwrap();
         let inside = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -47,7 +47,7 @@ impl Forwarder {
                 move |payload, source| {
                     *client.lock().unwrap() = Some(source);
                     note(&seen, source, address, payload);
-                    // Whoever asks again gets another chance.
+                    // A client that asks again gets another chance.
                     let _ = inside.send(payload);
                 },
             )
@@ -69,7 +69,7 @@ impl Forwarder {
         }
     }
 
-    /// What clients call instead of the server.
+    /// The address that clients call instead of the server's.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

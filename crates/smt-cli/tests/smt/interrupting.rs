@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals, and disks that are full: what has become of a request is said, and nothing is left that looks like a reply.
+//! Signals, and disks that are full: the fate of a request is told, and nothing is left that looks
+//! like a reply.
 
 use std::fs::{self, File};
 use std::net::UdpSocket;
@@ -37,7 +38,7 @@ fn start_call(files: &Files, address: &str, more: &[&str]) -> Child {
     command(&words).stdin(Stdio::null()).spawn().unwrap()
 }
 
-/// Sends it to the child, and gives its exit code and what it said.
+/// Sends the signal to the child, and gives its exit code and output.
 fn end(child: Child, signal: Signal) -> (Option<i32>, String) {
     kill_process(Pid::from_child(&child), signal).unwrap();
     let outcome = child.wait_with_output().unwrap();
@@ -90,7 +91,7 @@ fn waits_and_catches(process: u32, signal: Signal) -> bool {
     field("State:").starts_with('S') && caught >> (signal.as_raw() - 1) & 1 == 1
 }
 
-/// Opening a FIFO blocks until somebody reads it.
+/// Opening a FIFO blocks until a process reads it.
 #[test]
 fn one_that_waits_for_a_reader_of_its_output_ends_at_once() {
     let files = Files::new();

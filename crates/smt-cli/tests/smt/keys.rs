@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys`: what is written, how, and what it says.
+//! `smt keys`: the files that are written, their permissions, and the output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -63,7 +63,7 @@ fn show_tells_what_a_certificate_says() {
 }
 
 #[test]
-fn what_cannot_be_made_or_shown_is_one_clear_line() {
+fn a_file_that_cannot_be_made_or_shown_is_one_clear_line() {
     let files = Files::new();
     let (directory, missing) = (files.path(""), files.path("missing"));
     let server = |name: &str, ca: &str, days: &str| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The real program, run as processes: what it prints, what it writes, and how it ends.
+//! The real program, run as processes: its output, its files, and its exit.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 

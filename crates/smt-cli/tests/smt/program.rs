@@ -143,7 +143,7 @@ impl Serving {
         line
     }
 
-    /// Nobody reads what it says on standard error any more.
+    /// Closes the reading end of the program's standard error.
     pub(crate) fn close_errors(&mut self) {
         self.errors = None;
     }
@@ -178,7 +178,8 @@ impl Drop for Serving {
     }
 }
 
-/// A directory with an authority, a server called localhost and a client called alice. Removed on drop.
+/// A directory with an authority, a server called localhost and a client called alice. Removed on
+/// drop.
 pub(crate) struct Files {
     path: PathBuf,
 }

@@ -86,7 +86,7 @@ fn a_pinned_certificate_needs_no_authority_and_no_name() {
 }
 
 #[test]
-fn without_offload_it_works_alike() {
+fn calls_work_without_offload() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--echo", "--no-gso"]);
     let request = noise(500_000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What servers do beside echoing, and how they end.
+//! Servers that do more than echo, and how they end.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -105,9 +105,9 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
     assert!(words.contains(why), "{words}");
 }
 
-/// Nobody waits for it, and its worker is needed.
+/// No caller waits for the message, and its worker is needed.
 #[test]
-fn so_is_that_of_a_one_way_message() {
+fn a_command_of_a_one_way_message_is_killed_at_the_limit() {
     let files = Files::new();
     let script = "read word; test \"$word\" = call || exec tail -f /dev/null; echo done";
     let words = [
@@ -182,10 +182,10 @@ fn a_second_signal_ends_its_commands_with_it() {
     for signal in [Signal::INT, Signal::TERM] {
         kill_process(process, signal).unwrap();
     }
-    // Its standard error ends when nobody writes to it any more: the commands have it too.
+    // Its standard error ends when no process writes to it any more: the commands have it too.
     let (status, _) = serving.wait();
     assert!(matches!(status.code(), Some(130 | 143)), "{status}");
-    // The caller need not find out by itself that nobody answers.
+    // The caller need not find out by itself that no answer comes.
     let outcome = caller.wait_with_output().unwrap();
     let words = String::from_utf8(outcome.stderr).unwrap();
     assert!(words.contains("may have run"), "{words}");
@@ -214,7 +214,8 @@ fn an_interrupted_demonstration_leaves_no_keys_behind() {
 fn secrets_go_to_files_for_their_owner_alone() {
     let files = Files::new();
     let (log, state) = (files.path("key-log"), files.path("state"));
-    // Others could read these: a log of somebody who did not think of it, and what a crash has left.
+    // Others could read these: a log of somebody who did not think of it, and what a crash has
+    // left.
     for path in [&log, &format!("{state}.new")] {
         fs::write(path, "").unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();

@@ -24,7 +24,7 @@ fn line<'a>(lines: &'a [Value], kind: &str) -> &'a Value {
     lines.iter().find(|line| line["kind"] == kind).unwrap()
 }
 
-/// What is said of a seed behind this word.
+/// The text behind `word` in the outcome of a seed.
 fn said(seed: &str, word: &str) -> String {
     let outcome = smt(&["sim", "run", "--seed", seed]);
     let told = outcome
@@ -90,7 +90,7 @@ fn a_swarm_ends_well_with_a_table_of_what_was_reached() {
 
 #[test]
 fn the_clock_gives_the_first_seed_unless_it_is_said() {
-    // What these two find is not asked here: they play other seeds each time.
+    // The findings of these two runs are ignored: each run plays other seeds.
     let first = || {
         let outcome = smt(&["sim", "swarm", "--count", "1", "--json"]);
         let line = outcome.output.split(|byte| *byte == b'\n').next().unwrap();

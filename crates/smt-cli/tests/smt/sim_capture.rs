@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim run --capture`: what `smt dump` makes of it, with the keys and without.
+//! `smt sim run --capture`, read by `smt dump`, with the keys and without.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn every_packet_that_was_sent_is_there_and_opens() {
 }
 
 #[test]
-fn who_looks_on_changes_nothing() {
+fn a_capture_changes_nothing() {
     let files = Files::empty();
     let (_, _, verdict) = captured(&files, "7", &[]);
     let alone = smt(&["sim", "run", "--json", "--seed", "7"]);
@@ -73,8 +73,8 @@ fn who_looks_on_changes_nothing() {
 }
 
 #[test]
-fn what_arrives_has_the_faults_in_it() {
-    // What an attacker does differs from case to case; some damage records.
+fn captured_arrivals_have_the_faults_in_them() {
+    // An attacker's actions differ from case to case; some damage records.
     let mut failed = 0;
     for seed in ["1", "2", "3", "4", "5", "6"] {
         let files = Files::empty();

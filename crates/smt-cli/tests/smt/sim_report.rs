@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim report`: one page of what several runs have shown.
+//! `smt sim report`: one page about several runs.
 
 use std::fs;
 
@@ -125,7 +125,7 @@ fn runs_that_differ_in_seed_or_duration_alone_have_headings_of_their_own() {
 }
 
 #[test]
-fn what_is_no_result_is_told_with_its_line() {
+fn a_line_that_is_no_result_is_named() {
     let files = Files::empty();
     let text = fs::read_to_string(results(&files, "one.json", &[])).unwrap();
     let older = text.replace("\"schema\":1", "\"schema\":0");

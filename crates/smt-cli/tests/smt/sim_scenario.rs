@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt sim run SCENARIO`: scenarios are listed, shown, changed and run, and a wrong one is told line by line.
+//! `smt sim run SCENARIO`: scenarios are listed, shown, changed and run, and a wrong one is told
+//! line by line.
 
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ kind = "uniform"
 load = 0.5
 "#;
 
-/// What came of a run.
+/// The outcome of a run.
 fn outcome(words: &[&str]) -> Value {
     let outcome = smt(&[&["sim", "run"], words, &["--json"]].concat());
     assert_eq!(outcome.text().lines().count(), 1);
@@ -84,7 +85,7 @@ fn a_scenario_repeats_from_its_seed() {
 }
 
 #[test]
-fn what_is_typed_stands_in_place_of_the_file() {
+fn options_override_the_file() {
     let files = Files::empty();
     let path = files.write("mine.toml", GOOD);
     let plain = outcome(&[&path]);
@@ -128,7 +129,7 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
         p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")),
         "{text}"
     );
-    // What slowdowns are ratios to: 3,000 B take 2.4 us on each of two links.
+    // The divisors of slowdowns: 3,000 B take 2.4 us on each of two links.
     let alone = &written["alone"][0];
     assert_eq!(alone["bytes"], 3_000);
     let took = alone["took_ns"].as_u64().unwrap();
@@ -179,7 +180,8 @@ fn percentiles_of_what_arrived_are_not_those_of_all() {
     }
 }
 
-/// The longest messages of W5 have most of its bytes, and are still on their way when so short a run is over.
+/// The longest messages of W5 have most of its bytes, and are still on their way when so short a
+/// run is over.
 #[test]
 fn a_load_that_was_not_reached_is_told() {
     let files = Files::empty();
@@ -252,9 +254,9 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
     }
 }
 
-/// Figures that only some runs have: what was asked for again, and by whom.
+/// Figures that only some runs have: bytes asked for again, and the side that asked.
 #[test]
-fn what_was_trimmed_is_asked_for_by_pulls_and_told() {
+fn trimmed_packets_are_asked_for_by_pulls_and_counted() {
     let files = Files::empty();
     let shown = smt(&["sim", "run", "incast-ndp", "--show"]);
     let small = shown.text().replace("senders = 100 ", "senders = 20 ");
@@ -275,8 +277,9 @@ fn what_was_trimmed_is_asked_for_by_pulls_and_told() {
     assert!(told.text().contains(&words), "{}", told.text());
 }
 
-/// Hosts that have no use for trimmed packets: timers ask. If all did so at the same intervals, a third of the messages
-/// would be missing after half a second, since the same ten find room in the queue each time.
+/// Hosts that have no use for trimmed packets: timers ask. If all did so at the same intervals, a
+/// third of the messages would be missing after half a second, since the same ten find room in the
+/// queue each time.
 #[test]
 fn those_who_lost_packets_together_do_not_repeat_them_together() {
     let files = Files::empty();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What may go wrong with a datagram in memory, as the caller's rule decides.
+//! Faults of a datagram in memory, as the caller's rule decides.
 
 use super::mailbox::Datagram;
 use std::fmt;
 
-/// What becomes of a datagram.
+/// The fate of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
     /// It is held back until this many later datagrams of the same sender have passed (so the last

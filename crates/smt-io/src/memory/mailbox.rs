@@ -17,7 +17,7 @@ pub(super) struct Datagram {
     pub(super) bytes: Vec<u8>,
 }
 
-/// The queue of one end, and whoever waits for it.
+/// The queue of one end, and the thread that waits for it.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     options: MemoryOptions,
@@ -27,7 +27,7 @@ pub(super) struct Mailbox {
     pub(super) dropped: Counter,
 }
 
-/// What one call took out of a mailbox.
+/// The datagrams that one call took out of a mailbox.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) received: Option<Received>,
@@ -43,7 +43,7 @@ struct Queue {
     bytes: usize,
     /// Threads that wait for one.
     waiting: usize,
-    /// The last destination found to have nobody, until it is told.
+    /// The last destination found to have no end, until it is told.
     unreachable: Option<SocketAddr>,
 }
 
@@ -74,7 +74,7 @@ impl Mailbox {
         self.wake(&queue);
     }
 
-    /// Notes that nobody is at `remote`, for the next call to tell.
+    /// Notes that no end is at `remote`, for the next call to tell.
     pub(super) fn hint_unreachable(&self, remote: SocketAddr) {
         let mut queue = self.lock();
         queue.unreachable = Some(remote);
@@ -111,7 +111,7 @@ impl Mailbox {
         taken
     }
 
-    /// A system call, so only if somebody waits.
+    /// A system call, hence only if a thread waits.
     fn wake(&self, queue: &Queue) {
         if queue.waiting > 0 {
             self.arrived.notify_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The addresses of a network in memory, and who is reached at each.
+//! The addresses of a network in memory, and the end that is reached at each.
 
 use super::mailbox::Mailbox;
 use super::{MemoryCarrier, MemoryOptions};
@@ -16,7 +16,7 @@ pub struct MemoryNetwork {
 }
 
 impl MemoryNetwork {
-    /// A network with nobody on it.
+    /// A network without ends.
     #[must_use]
     pub fn new(options: MemoryOptions) -> Self {
         Self {

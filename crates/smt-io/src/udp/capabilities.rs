@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the system has proved to refuse, and how a refused batch leaves all the same.
+//! Offloads that the system has proved to refuse, and the way in which a refused batch leaves all
+//! the same.
 //!
 //! 1. Send the batch with everything attached: segment size, traffic class.
 //! 2. Refused: send its first datagram alone; then alone and without traffic class.
-//! 3. What the plainer way proves unsupported is remembered and counted; the rest of the batch, and
-//!    all later ones, go the plainer way.
+//! 3. An offload that the plainer way proves unsupported is remembered and counted; the rest of the
+//!    batch, and all later ones, go the plainer way.
 //!
-//! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to segments
-//! that are merely too large, and some do to a source address that is not the host's.
-//! Not here: the system call, and reports that look like refusals (`report.rs`).
+//! A refusal proves nothing until the plainer way succeeds: older kernels answer `EINVAL` to
+//! segments that are merely too large, and some do to a source address that is not the host's. Not
+//! here: the system call, and reports that look like refusals (`icmp_report.rs`).
 
-use super::trouble::Trouble;
+use super::errno_class::ErrnoClass;
 use crate::statistics::Sending;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the system has not refused so far. Never comes back once lost.
+/// Offloads that the system has not refused so far. An offload never comes back once lost.
 #[derive(Debug)]
 pub(super) struct Capabilities {
     segmentation: AtomicBool,
@@ -52,12 +53,12 @@ impl Capabilities {
         &self,
         batch: Batch<'_>,
         counters: &Sending,
-        attempt: impl Fn(Batch<'_>) -> Result<(), Trouble>,
-    ) -> Result<usize, Trouble> {
+        attempt: impl Fn(Batch<'_>) -> Result<(), ErrnoClass>,
+    ) -> Result<usize, ErrnoClass> {
         match attempt(batch) {
             Ok(()) => return Ok(batch.bytes.len()),
-            Err(Trouble::Refused(_)) if batch.is_plainer_possible() => {}
-            Err(trouble) => return Err(trouble),
+            Err(ErrnoClass::Refused(_)) if batch.is_plainer_possible() => {}
+            Err(class) => return Err(class),
         }
         let first = batch.first();
         if first.bytes.len() < batch.bytes.len() {
@@ -67,8 +68,8 @@ impl Capabilities {
                     counters.segmentation_refused.add(1);
                     return Ok(first.bytes.len());
                 }
-                Err(Trouble::Refused(_)) if first.is_plainer_possible() => {}
-                Err(trouble) => return Err(trouble),
+                Err(ErrnoClass::Refused(_)) if first.is_plainer_possible() => {}
+                Err(class) => return Err(class),
             }
         }
         attempt(Batch {
@@ -99,20 +100,20 @@ impl<'a> Batch<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, Capabilities, Sending, Trouble};
+    use super::{Batch, Capabilities, ErrnoClass, Sending};
 
     mod send {
-        use super::{Batch, Capabilities, Sending, Trouble};
-        use crate::udp::report::told_apart;
+        use super::{Batch, Capabilities, ErrnoClass, Sending};
+        use crate::udp::icmp_report::told_apart;
         use std::cell::Cell;
 
-        const REFUSED: Result<(), Trouble> = Err(Trouble::Refused(libc::EINVAL));
+        const REFUSED: Result<(), ErrnoClass> = Err(ErrnoClass::Refused(libc::EINVAL));
 
         /// Sends ten bytes in segments of four at a class, to a system that answers by `attempt`;
-        /// tells the outcome, how many calls it took, and what is left of the capabilities.
+        /// tells the outcome, the number of calls, and the remaining capabilities.
         fn sent(
-            attempt: impl Fn(Batch<'_>) -> Result<(), Trouble>,
-        ) -> (Result<usize, Trouble>, usize, Capabilities, Sending) {
+            attempt: impl Fn(Batch<'_>) -> Result<(), ErrnoClass>,
+        ) -> (Result<usize, ErrnoClass>, usize, Capabilities, Sending) {
             let batch = Batch {
                 bytes: &[7; 10],
                 segment_size: 4,
@@ -172,16 +173,19 @@ mod tests {
                 if is_segmented(&batch) {
                     return REFUSED;
                 }
-                Err(Trouble::TooLarge)
+                Err(ErrnoClass::TooLarge)
             });
-            assert_eq!((outcome, calls), (Err(Trouble::TooLarge), 2));
+            assert_eq!((outcome, calls), (Err(ErrnoClass::TooLarge), 2));
             assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
         }
 
         #[test]
         fn refusal_of_everything_teaches_nothing() {
             let (outcome, calls, capabilities, counters) = sent(|_| REFUSED);
-            assert_eq!((outcome, calls), (Err(Trouble::Refused(libc::EINVAL)), 3));
+            assert_eq!(
+                (outcome, calls),
+                (Err(ErrnoClass::Refused(libc::EINVAL)), 3)
+            );
             assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 0);
             assert_eq!(counters.traffic_class_refused.value(), 0);
@@ -189,8 +193,8 @@ mod tests {
 
         #[test]
         fn full_queue_is_told_at_once() {
-            let (outcome, calls, ..) = sent(|_| Err(Trouble::Full));
-            assert_eq!((outcome, calls), (Err(Trouble::Full), 1));
+            let (outcome, calls, ..) = sent(|_| Err(ErrnoClass::Full));
+            assert_eq!((outcome, calls), (Err(ErrnoClass::Full), 1));
         }
 
         #[test]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control messages beside a datagram (cmsg(3)), written and read with bounds checked.
 //!
-//! A message is a `cmsghdr` and its value, each padded to the header's alignment. Not here: what the
-//! messages mean.
+//! A message is a `cmsghdr` and its value, each padded to the header's alignment. Not here: the
+//! meaning of the messages.
 #![allow(
     trivial_numeric_casts,
     reason = "lengths of control messages are `size_t` in one C library and `socklen_t` in another"
@@ -29,7 +29,8 @@ impl ControlBuffer {
     /// Appends a message.
     ///
     /// # Panics
-    /// If the messages of one call outgrow the buffer; the caller's set of options is fixed and fits.
+    /// If the messages of one call outgrow the buffer; the caller's set of options is fixed and
+    /// fits.
     pub(super) fn push(&mut self, option: SocketOption, value: &[u8]) {
         let end = self.used + space(value.len());
         assert!(end <= CAPACITY, "control messages fit their buffer");
@@ -76,8 +77,8 @@ impl<'a> Iterator for Messages<'a> {
         if self.rest.len() < HEADER_BYTES {
             return None;
         }
-        // SAFETY: `rest` holds at least a header, every bit pattern is a valid one, and an unaligned
-        // read needs no more.
+        // SAFETY: `rest` holds at least a header, every bit pattern is a valid one, and an
+        // unaligned read needs no more.
         let header = unsafe { self.rest.as_ptr().cast::<cmsghdr>().read_unaligned() };
         let end: usize = header.cmsg_len as _;
         let value = self.rest.get(HEADER_BYTES..end)?;

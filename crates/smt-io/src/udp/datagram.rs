@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the platform code is asked to send and what it reports: the one signature that every
-//! platform's `imp` has.
+//! Arguments and results of the platform code: the one signature that every platform's `imp` has.
 //!
 //! An `imp` offers, each on a borrowed socket:
 //! 1. `prepare`: sets the options of a new socket, and tells which offloads it has
@@ -11,7 +10,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// What a new socket is for.
+/// The options that a new socket is to have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preparation {
     pub(crate) family: Family,
@@ -60,7 +59,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// What one receive call brought.
+/// The result of one receive call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) from: SocketAddr,
@@ -69,7 +68,7 @@ pub(crate) struct Arrival {
     pub(crate) traffic_class: Option<u8>,
     pub(crate) length: usize,
     pub(crate) segment_size: usize,
-    /// The buffer was too small: what is in it is not whole.
+    /// The buffer was too small: its contents are not whole.
     pub(crate) truncated: bool,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a UDP carrier could not be opened. The text quotes what the system said, so that is no `source` besides.
+//! Why a UDP carrier could not be opened. The text quotes what the system said, so that is no
+//! `source` besides.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ pub enum OpenError {
     Bind {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
     /// This host knows no way to the address: check the address and the routes.
@@ -26,7 +27,7 @@ pub enum OpenError {
     Connect {
         /// The peer asked for.
         remote: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
     /// The system gives no socket, or one without what the protocol needs (datagrams that are never
@@ -35,9 +36,9 @@ pub enum OpenError {
         "environment: cannot prepare a UDP socket ({step}): {reason}; check the system's limits, and whether it has this version of IP"
     )]
     Prepare {
-        /// What was being done.
+        /// The step that failed.
         step: &'static str,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where a shard finds its datagrams that came by another shard's socket: bounded, like a socket's receive buffer.
+//! Where a shard finds its datagrams that came by another shard's socket: bounded, like a socket's
+//! receive buffer.
 //!
-//! The bell rings as long as something is in it, so that an event loop can poll it beside the socket.
+//! The wake-up is raised while the inbox holds something, so that an event loop can poll it beside
+//! the socket.
 
-use super::bell::Bell;
+use super::wakeup::Wakeup;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
 use crate::statistics::Counter;
 use smt_carrier::{Path, Received};
@@ -13,18 +15,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A shard's queue of strays. Apart from its neighbours: its owner looks at it before each receive call (128: lines
-/// are fetched in pairs).
+/// A shard's queue of strays. Apart from its neighbours: its owner looks at it before each receive
+/// call (128: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Inbox {
     /// Whether there is something: written under the lock.
     has_some: AtomicBool,
-    /// Whether a waiting owner must listen to the bell too. Never comes back: an address that has had strays will
-    /// have others.
+    /// Whether a waiting owner must poll the wake-up too. Never comes back: an address that has
+    /// had strays will have others.
     is_awaited: AtomicBool,
     queue: Mutex<Queue>,
-    bell: Bell,
+    wakeup: Wakeup,
     /// Datagrams dropped because the queue was full, or the owner gone.
     pub(super) dropped: Counter,
 }
@@ -52,7 +54,7 @@ impl Inbox {
             has_some: AtomicBool::new(false),
             is_awaited: AtomicBool::new(is_awaited),
             queue: Mutex::default(),
-            bell: Bell::new()?,
+            wakeup: Wakeup::new()?,
             dropped: Counter::default(),
         })
     }
@@ -73,7 +75,7 @@ impl Inbox {
         if queue.batches.len() == 1 {
             self.has_some.store(true, Ordering::Release);
             self.is_awaited.store(true, Ordering::Relaxed);
-            self.bell.ring();
+            self.wakeup.raise();
         }
     }
 
@@ -107,7 +109,7 @@ impl Inbox {
         taken
     }
 
-    /// Whether whoever waits must listen to the bell too.
+    /// Whether a waiting owner must poll the wake-up too.
     pub(super) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
     }
@@ -122,10 +124,10 @@ impl Inbox {
         self.quieten();
     }
 
-    /// Under the lock: else a ring could be taken back that is for what came after.
+    /// Under the lock: else a wake-up could be cleared that is for a later batch.
     fn quieten(&self) {
         self.has_some.store(false, Ordering::Release);
-        self.bell.silence();
+        self.wakeup.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -136,7 +138,7 @@ impl Inbox {
 /// Readable while something is there.
 impl AsFd for Inbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.wakeup.as_fd()
     }
 }
 
@@ -152,7 +154,7 @@ mod tests {
         }
     }
 
-    fn rings(inbox: &Inbox) -> bool {
+    fn is_raised(inbox: &Inbox) -> bool {
         crate::udp::wait_readable([inbox.as_fd()], std::time::Duration::ZERO).unwrap()
     }
 
@@ -160,9 +162,9 @@ mod tests {
         use super::*;
 
         #[test]
-        fn batches_come_whole_and_in_order_and_the_bell_rings_meanwhile() {
+        fn batches_come_whole_and_in_order_while_the_wakeup_is_raised() {
             let inbox = Inbox::new(false).unwrap();
-            assert!(!rings(&inbox) && !inbox.is_awaited());
+            assert!(!is_raised(&inbox) && !inbox.is_awaited());
             inbox.put(batch(b"abcdef"));
             inbox.put(batch(b"gh"));
             let mut buffer = [0; 8];
@@ -170,7 +172,7 @@ mod tests {
                 let received = inbox.take(&mut buffer).unwrap();
                 assert_eq!(&buffer[..received.length], bytes);
                 assert_eq!(received.segment_size, 4);
-                assert_eq!(rings(&inbox), rest);
+                assert_eq!(is_raised(&inbox), rest);
             }
             assert!(inbox.take(&mut buffer).is_none() && inbox.is_awaited());
         }
@@ -206,7 +208,7 @@ mod tests {
             inbox.put(batch(b"abcd"));
             inbox.close();
             inbox.put(batch(b"efgh"));
-            assert!(inbox.take(&mut [0; 8]).is_none() && !rings(&inbox));
+            assert!(inbox.take(&mut [0; 8]).is_none() && !is_raised(&inbox));
             assert_eq!(inbox.dropped.value(), 1);
         }
     }

@@ -3,9 +3,10 @@
 //!
 //! 1. A send carries, as control messages, only what differs from the socket's own settings:
 //!    segment size (GSO), source address, traffic class.
-//! 2. A receive reads, from control messages, the segment size (GRO) and the address that was called.
+//! 2. A receive reads, from control messages, the segment size (GRO) and the address that was
+//!    called.
 //!
-//! Not here: what to do when the system refuses something (`sending.rs`).
+//! Not here: the reaction to a refusal of the system (`sending.rs`).
 #![allow(
     trivial_numeric_casts,
     reason = "lengths of control messages are `size_t` in one C library and `socklen_t` in another"
@@ -13,7 +14,7 @@
 
 use super::control::ControlBuffer;
 use super::datagram::{Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation};
-pub(crate) use super::selector::attach_selector;
+pub(crate) use super::reuseport_bpf::attach_selector;
 use super::socket_option::SocketOption;
 use libc::c_int;
 use socket2::{SockAddr, SockAddrStorage, Socket};
@@ -164,7 +165,8 @@ pub(crate) fn receive(
     Ok(arrival)
 }
 
-/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`; exact to the kernel's timer slack.
+/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`; exact
+/// to the kernel's timer slack.
 pub(crate) fn wait_readable<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     limit: Duration,
@@ -178,7 +180,8 @@ pub(crate) fn wait_readable<const N: usize>(
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: limit.subsec_nanos() as _,
     };
-    // SAFETY: the entries are live and exclusively borrowed; `limit` is live; no signal mask is given.
+    // SAFETY: the entries are live and exclusively borrowed; `limit` is live; no signal mask is
+    // given.
     let outcome = unsafe {
         libc::ppoll(
             entries.as_mut_ptr(),

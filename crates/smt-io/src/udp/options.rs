@@ -67,8 +67,8 @@ impl UdpOptions {
         self
     }
 
-    /// The priority, `0..=7`, that is the socket's own: sending at it attaches nothing to a call, so
-    /// name the most frequent one.
+    /// The priority, `0..=7`, that is the socket's own: sending at it attaches nothing to a call,
+    /// so name the most frequent one.
     ///
     /// # Panics
     /// If `priority` is above 7.
@@ -79,8 +79,8 @@ impl UdpOptions {
         self
     }
 
-    /// Whether the kernel is to sort the datagrams of several shards. Off, or where it cannot, they share a socket and
-    /// pass each other what they receive, which costs more.
+    /// Whether the kernel is to sort the datagrams of several shards. Off, or where it cannot, they
+    /// share a socket and pass each other what they receive, which costs more.
     #[must_use]
     pub const fn shard_selector(mut self, on: bool) -> Self {
         self.shard_selector = on;
@@ -95,9 +95,10 @@ impl UdpOptions {
         UdpCarrier::bind_with(address, self)
     }
 
-    /// Opens the carriers of `count` shards that share `address`, in the order of their numbers: each gets the datagrams
-    /// whose headers name it ([`smt_wire::Shard`]), by a program in the kernel where that is to be had
-    /// ([`UdpCarrier::has_shard_selector`] tells). The address is free again when all of them are gone.
+    /// Opens the carriers of `count` shards that share `address`, in the order of their numbers:
+    /// each gets the datagrams whose headers name it ([`smt_wire::Shard`]), by a program in the
+    /// kernel where that is to be had ([`UdpCarrier::has_shard_selector`] tells). The address is
+    /// free again when all of them are gone.
     ///
     /// # Errors
     /// See [`OpenError`].

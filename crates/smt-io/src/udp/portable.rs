@@ -31,8 +31,8 @@ pub(crate) fn attach_selector(_socket: &Socket, _count: u16) -> io::Result<()> {
 
 /// Asks for buffers of `wanted` bytes and tells the real ones.
 pub(crate) fn size_buffers(socket: &Socket, wanted: BufferBytes) -> io::Result<BufferBytes> {
-    // Where the host's limit is lower, some systems refuse instead of granting the limit; the size
-    // at hand then stays, and is what we report.
+    // Where the host's limit is lower, some systems refuse instead of granting the limit; the
+    // current size then stays, and is reported.
     let _ = socket.set_recv_buffer_size(wanted.receive);
     let _ = socket.set_send_buffer_size(wanted.send);
     Ok(BufferBytes {
@@ -82,7 +82,8 @@ pub(crate) fn receive(
     })
 }
 
-/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit` rounded up to milliseconds.
+/// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`
+/// rounded up to milliseconds.
 pub(crate) fn wait_readable<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     limit: Duration,

@@ -5,7 +5,7 @@
 //! 1. round the wait down to a class, four to the octave (waiting less than asked is allowed);
 //! 2. set the option only if the class differs from the one that is set;
 //! 3. hold the right to wait this way until the receive call is over, since the option is the
-//!    socket's and another thread may want another time; who comes second waits by `poll`.
+//!    socket's and another thread may want another time; a second thread waits by `poll`.
 //!
 //! The kernel ends such a wait one to two scheduler ticks late (8 ms late at most with 250 ticks a
 //! second); waits too short to bear that are made with `poll` as well.
@@ -16,7 +16,7 @@ use socket2::Socket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What the socket's time limit is set to, and whether a thread is waiting by it.
+/// The time limit set on the socket, and whether a thread is waiting by it.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveTimeout {
     /// Microseconds set in the socket; 0 is its initial "for ever".
@@ -34,8 +34,8 @@ impl Drop for Hold<'_> {
 }
 
 impl ReceiveTimeout {
-    /// Makes the next blocking receive on `socket` last at most about `limit`. `None` if that cannot
-    /// be, because the wait is too short for it or another thread is waiting: use `poll`.
+    /// Makes the next blocking receive on `socket` last at most about `limit`. `None` if that
+    /// cannot be, because the wait is too short for it or another thread is waiting: use `poll`.
     pub(super) fn hold(
         &self,
         socket: &Socket,

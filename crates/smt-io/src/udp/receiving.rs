@@ -3,10 +3,11 @@
 //!
 //! 1. Pass on a report that a send call came across.
 //! 2. Receive once, waiting as asked (`receive_timeout.rs`).
-//! 3. What is not for the caller (a cut batch, a signal, a report of a smaller path) is counted, and
-//!    the call is repeated without waiting: the caller knows best how much of its time is left.
+//! 3. An event that is not for the caller (a cut batch, a signal, a report of a smaller path) is
+//!    counted, and the call is repeated without waiting: the caller knows best how much of its time
+//!    is left.
 
-use super::trouble::Trouble;
+use super::errno_class::ErrnoClass;
 use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
 use smt_carrier::{Path, ReceiveError, Received, Wait};
 use std::io;
@@ -31,18 +32,18 @@ impl UdpCarrier {
             Wait::AtMost(limit) => self.receive_within(buffer, limit),
         };
         loop {
-            match outcome.map_err(|error| self.trouble(error)) {
+            match outcome.map_err(|error| self.class(error)) {
                 Ok(arrival) if arrival.truncated => receiving.truncated.add(1),
                 Ok(arrival) => return Ok(Some(self.accept(arrival))),
-                Err(Trouble::Full) => return Ok(None),
-                Err(Trouble::Interrupted) => {}
+                Err(ErrnoClass::Full) => return Ok(None),
+                Err(ErrnoClass::Interrupted) => {}
                 // An ICMP report of a smaller path: forgeable, so the size stays as it is.
-                Err(Trouble::TooLarge) => receiving.hints.add(1),
-                Err(Trouble::Unreachable) => {
+                Err(ErrnoClass::TooLarge) => receiving.hints.add(1),
+                Err(ErrnoClass::Unreachable) => {
                     receiving.hints.add(1);
                     return Err(self.unreachable());
                 }
-                Err(Trouble::Other(code) | Trouble::Refused(code)) => {
+                Err(ErrnoClass::Other(code) | ErrnoClass::Refused(code)) => {
                     return Err(ReceiveError::Other { code });
                 }
             }
@@ -50,7 +51,8 @@ impl UdpCarrier {
         }
     }
 
-    /// Receives, waiting at most about `limit`: by one system call if the socket's time limit serves.
+    /// Receives, waiting at most about `limit`: by one system call if the socket's time limit
+    /// serves.
     fn receive_within(&self, buffer: &mut [u8], limit: Duration) -> io::Result<Arrival> {
         let changes = &self.counters.receiving.timeout_changes;
         if let Some(_hold) = self.timeout.hold(&self.socket, limit, changes) {
@@ -69,18 +71,20 @@ impl UdpCarrier {
         receive(&self.socket, buffer, blocking)
     }
 
-    /// What a failed call means.
-    fn trouble(&self, error: io::Error) -> Trouble {
+    /// The meaning of a failed call.
+    fn class(&self, error: io::Error) -> ErrnoClass {
         let mut has_reports = self.connected.is_some();
-        // Once told, a report is gone; a rule of this host against receiving is not. Taken for a report it would be told
-        // without end, and callers pause for a carrier that fails, but not for reports.
+        // Once told, a report is gone; a rule of this host against receiving is not. Taken for a
+        // report it would be told without end, and callers pause for a carrier that fails, but not
+        // for reports.
         if has_reports && error.raw_os_error() == Some(libc::EACCES) {
             has_reports = !self.is_forbidden();
         }
-        Trouble::of(error, has_reports)
+        ErrnoClass::of(error, has_reports)
     }
 
-    /// Whether the system lets this process receive nothing, found out by one system call that takes nothing away.
+    /// Whether the system lets this process receive nothing, found out by one system call that
+    /// takes nothing away.
     fn is_forbidden(&self) -> bool {
         self.counters.receiving.calls.add(1);
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;

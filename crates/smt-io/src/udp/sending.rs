@@ -4,14 +4,15 @@
 //! 1. Cut the transmit into batches that one segmented send may hold.
 //! 2. Send a batch by one call, with segment size, traffic class and source address attached where
 //!    they differ from the socket's own.
-//! 3. A report of the past that was in the way is noted, and the call made again (`report.rs`).
-//! 4. What the kernel refuses to have attached, it gets without (`capabilities.rs`).
+//! 3. A report of the past that was in the way is noted, and the call made again
+//!    (`icmp_report.rs`).
+//! 4. A batch whose attachments the kernel refuses is sent without them (`capabilities.rs`).
 //!
 //! Not here: which system call that is (`linux.rs`, `portable.rs`).
 
 use super::capabilities::Batch;
-use super::report::told_apart;
-use super::trouble::Trouble;
+use super::errno_class::ErrnoClass;
+use super::icmp_report::told_apart;
 use super::{Family, Outgoing, UdpCarrier, class_of, send};
 use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
 use smt_carrier::{Path, SendError, Transmit};
@@ -31,13 +32,13 @@ impl UdpCarrier {
         while sent < bytes.len() {
             sent += self
                 .send_batch(transmit, &bytes[sent..])
-                .map_err(|trouble| trouble.to_send_error(sent))?;
+                .map_err(|class| class.to_send_error(sent))?;
         }
         Ok(())
     }
 
     /// Sends some datagrams off the front of `rest` and tells how many bytes they were.
-    fn send_batch(&self, transmit: &Transmit, rest: &[u8]) -> Result<usize, Trouble> {
+    fn send_batch(&self, transmit: &Transmit, rest: &[u8]) -> Result<usize, ErrnoClass> {
         let batch = Batch {
             bytes: &rest[..self.batch_bytes(transmit).min(rest.len())],
             segment_size: transmit.segment_size,
@@ -49,14 +50,14 @@ impl UdpCarrier {
     }
 
     /// Sends `batch` by one call, or a second one if the first may have told of the past only.
-    fn attempt(&self, path: Path, batch: Batch<'_>) -> Result<(), Trouble> {
+    fn attempt(&self, path: Path, batch: Batch<'_>) -> Result<(), ErrnoClass> {
         if self.connected.is_none() {
             return self.call(path, batch);
         }
         let (outcome, report) = told_apart(|| self.call(path, batch));
-        if let Some(trouble @ (Trouble::TooLarge | Trouble::Unreachable)) = report {
+        if let Some(class @ (ErrnoClass::TooLarge | ErrnoClass::Unreachable)) = report {
             self.counters.sending.hints.add(1);
-            if trouble == Trouble::Unreachable {
+            if class == ErrnoClass::Unreachable {
                 self.hint_pending.store(true, Ordering::Relaxed);
             }
         }
@@ -64,7 +65,7 @@ impl UdpCarrier {
     }
 
     /// One system call.
-    fn call(&self, path: Path, batch: Batch<'_>) -> Result<(), Trouble> {
+    fn call(&self, path: Path, batch: Batch<'_>) -> Result<(), ErrnoClass> {
         let segment_size = if batch.bytes.len() > batch.segment_size {
             // More than one segment fits a batch, so a segment is below 64 KiB.
             u16::try_from(batch.segment_size).ok()
@@ -82,10 +83,10 @@ impl UdpCarrier {
         loop {
             self.counters.sending.calls.add(1);
             let sent = send(&self.socket, &outgoing);
-            match sent.map_err(|error| Trouble::of(error, self.connected.is_some())) {
+            match sent.map_err(|error| ErrnoClass::of(error, self.connected.is_some())) {
                 Ok(()) => break,
-                Err(Trouble::Interrupted) => {}
-                Err(trouble) => return Err(trouble),
+                Err(ErrnoClass::Interrupted) => {}
+                Err(class) => return Err(class),
             }
         }
         self.counters

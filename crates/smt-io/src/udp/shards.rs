@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Opens the sockets of an address that several shards share.
 //!
-//! 1. The first socket is bound alone, so that an address that is taken is refused, whoever has it.
-//! 2. Then it permits others beside it (`SO_REUSEPORT`), they are bound in the order of their shards, and the kernel
-//!    gets the program that chooses among them.
+//! 1. The first socket is bound alone, so that an address that any process has taken is refused.
+//! 2. Then it permits others beside it (`SO_REUSEPORT`), they are bound in the order of their
+//!    shards, and the kernel gets the program that chooses among them.
 //! 3. Where there is no such program, all shards get the first socket.
 
 use super::capabilities::Capabilities;
-use super::place::{Group, Place};
 use super::receive_timeout::ReceiveTimeout;
+use super::shard_socket::{Group, ShardSocket};
 use super::{OpenError, UdpCarrier, UdpOptions, attach_selector};
 use crate::statistics::Counters;
 use smt_wire::Shard;
@@ -32,7 +32,7 @@ impl UdpCarrier {
         let has_selector = options.shard_selector && add_selected(&mut carriers, count, options)?;
         if !has_selector {
             carriers.truncate(1);
-            // Nobody is to join from outside.
+            // No socket of another process may join the group.
             let _ = carriers[0].socket.set_reuse_port(false);
             while carriers.len() < usize::from(count) {
                 carriers.push(carriers[0].beside());
@@ -45,7 +45,7 @@ impl UdpCarrier {
         let group = Group::new(count, sockets, has_selector);
         let group = Arc::new(group.map_err(OpenError::preparing("make the inboxes of shards"))?);
         for (number, carrier) in (0..count).zip(&mut carriers) {
-            carrier.place = Some(Place {
+            carrier.shard_socket = Some(ShardSocket {
                 shard: Shard::new(number, count),
                 group: Arc::clone(&group),
             });
@@ -68,7 +68,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
-            place: None,
+            shard_socket: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rule 5: what waits for the application is counted by its length, so it holds no more than that. A short body is a part
-//! of a bundle or of a block that others share: the peer decides what they are, and whether they are taken at all.
+//! Rule 5: what waits for the application is counted by its length, so it holds no more than that.
+//! A short body is a part of a bundle or of a block that others share: the peer decides what they
+//! are, and whether they are taken at all.
 
 use bytes::Bytes;
 use smt_proto::Config;
@@ -25,8 +26,8 @@ fn member(id: MessageId, text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the bodies of two messages, and of a bundle of two, stand where they came in, one behind the other, when so many
-/// bytes wait.
+/// Whether the bodies of two messages, and of a bundle of two, stand where they came in, one behind
+/// the other, when so many bytes wait.
 fn share_memory(untaken: usize) -> [bool; 2] {
     let mut server = Config::default();
     server.memory_max = 1 << 20;
@@ -49,12 +50,12 @@ fn share_memory(untaken: usize) -> [bool; 2] {
 }
 
 #[test]
-fn behind_a_backlog_each_short_body_has_memory_of_its_own() {
+fn each_short_body_behind_a_backlog_has_memory_of_its_own() {
     // A thousandth of the memory waits.
     assert_eq!(share_memory(1_024), [false; 2]);
 }
 
 #[test]
-fn without_a_backlog_short_bodies_share_what_they_came_in() {
+fn short_bodies_without_a_backlog_share_the_memory_they_came_in() {
     assert_eq!(share_memory(1_023), [true; 2]);
 }

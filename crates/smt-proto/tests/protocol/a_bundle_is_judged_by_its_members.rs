@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a receiver takes of a bundle that a peer with the keys has made as it likes (SPEC §5.7).
+//! A receiver and bundles that a peer with the keys has made as it likes (SPEC §5.7).
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
 
 // SMT [5.7-15]
 #[test]
-fn nothing_runs_of_a_bundle_that_was_given_up_before_all_of_it_came() {
+fn a_bundle_given_up_before_all_of_it_came_runs_no_member() {
     let (mut world, _, at_server) = World::connected();
     let mut rogue = Rogue::client(at_server);
     let request = member(client_id(100), Kind::Request, &[1; 1_200]);
@@ -120,10 +120,11 @@ fn a_one_way_member_that_was_voided_is_not_delivered() {
     assert_eq!(delivered, [(other, &b"other"[..])]);
 }
 
-/// What a peer has of a bundle it may forget again, and then wants all of it: it keeps its key for so long.
+/// A peer may forget the parts of a bundle that it has, and then wants all of it: the sender keeps
+/// its key until then.
 // SMT [5.7-17]
 #[test]
-fn an_incomplete_bundle_is_not_done_with_its_epoch_whatever_the_peer_says_of_it() {
+fn an_incomplete_bundle_holds_its_epoch_whatever_the_peer_says_of_it() {
     let (mut world, session, _) = World::connected();
     world.is_recording = true;
     world.rule = Box::new(
@@ -172,8 +173,8 @@ fn whole_replies_to_all_members_acknowledge_their_bundle() {
     assert_eq!(calls_left(&world), 0);
 }
 
-/// Who cancels what was answered, or acknowledges one reply by one, and never the bundles of the replies, makes the
-/// server keep bundles for nothing: not without end.
+/// A client that cancels answered calls, or acknowledges one reply by one and never the bundles of
+/// the replies, makes the server keep bundles for nothing: not without end.
 // SMT [5.7-43]
 #[test]
 fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {
@@ -305,7 +306,7 @@ fn a_peer_that_was_not_told_of_bundles_may_send_none() {
 
 /// The oldest message waits twice then, the second time before all others.
 #[test]
-fn each_is_a_member_once_although_the_window_has_been_full() {
+fn each_message_is_a_member_once_although_the_window_was_full() {
     let mut server = Config::default();
     server.window = 64;
     server.datagram_limit = 1_472;

@@ -36,7 +36,7 @@ fn is_data(datagram: &Datagram) -> bool {
 
 // SMT [9.6-2], [8-11]
 #[test]
-fn before_the_server_has_seen_it_it_is_voided_and_never_runs() {
+fn a_call_that_the_server_has_not_seen_is_voided_and_never_runs() {
     let (mut world, session) = holding();
     world.rule = Box::new(|datagram, _| {
         if is_data(datagram) {
@@ -62,7 +62,7 @@ fn before_the_server_has_seen_it_it_is_voided_and_never_runs() {
 
 // SMT [9.6-3]
 #[test]
-fn while_it_arrives_it_is_voided() {
+fn a_call_that_is_still_arriving_is_voided() {
     let (mut world, session) = holding();
     let rpc = world.call(0, session, body(1, 5_000_000));
     world.run_for(ms(0));
@@ -78,7 +78,7 @@ fn while_it_arrives_it_is_voided() {
 
 // SMT [9.6-4]
 #[test]
-fn while_it_is_worked_on_the_application_is_told() {
+fn the_application_is_told_of_a_cancelled_call_it_works_on() {
     let (mut world, session) = holding();
     let rpc = world.call(0, session, body(1, 100));
     world.run_for(ms(1));
@@ -96,7 +96,7 @@ fn while_it_is_worked_on_the_application_is_told() {
 
 // SMT [9.6-1]
 #[test]
-fn although_questions_and_answers_are_lost() {
+fn a_call_can_be_given_up_although_questions_and_answers_are_lost() {
     for lost in [PacketType::Cancel, PacketType::Seen] {
         let (mut world, session) = holding();
         let mut count = 0;
@@ -123,7 +123,7 @@ fn although_questions_and_answers_are_lost() {
 
 // SMT [9.6-5]
 #[test]
-fn before_anything_has_left_it_did_not_run() {
+fn a_call_of_which_nothing_has_left_did_not_run() {
     let (mut world, session) = holding();
     let now = world.now;
     // No flush in between: nothing was sealed.
@@ -139,7 +139,7 @@ fn before_anything_has_left_it_did_not_run() {
 
 // SMT [9.7-2]
 #[test]
-fn when_its_deadline_passes() {
+fn a_call_is_given_up_when_its_deadline_passes() {
     let (mut world, session) = holding();
     let now = world.now;
     let rpc = world.nodes[0]
@@ -157,7 +157,7 @@ fn when_its_deadline_passes() {
 
 // SMT [9.7-1]
 #[test]
-fn the_server_knows_its_deadline() {
+fn the_server_knows_the_deadline_of_a_call() {
     let (mut world, session, _) = World::connected();
     let now = world.now;
     world.nodes[0]
@@ -172,7 +172,7 @@ fn the_server_knows_its_deadline() {
 }
 
 #[test]
-fn so_can_a_one_way_message() {
+fn a_one_way_message_can_be_given_up() {
     let (mut world, session) = holding();
     world.rule = Box::new(|datagram, _| {
         if is_data(datagram) {
@@ -191,7 +191,7 @@ fn so_can_a_one_way_message() {
 }
 
 #[test]
-fn a_reply_that_comes_after_all_is_dropped() {
+fn a_reply_to_a_call_that_was_given_up_is_dropped() {
     let (mut world, session) = holding();
     let rpc = world.call(0, session, body(1, 100));
     world.run_for(ms(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A caller decides when a reply need not be kept any more, so what it makes a server keep is bounded, however the
-//! replies have left: alone, or in bundles (SPEC §5.7, §9.4, §10).
+//! A caller decides when a reply need not be kept any more, so what it makes a server keep is
+//! bounded, however the replies have left: alone, or in bundles (SPEC §5.7, §9.4, §10).
 
 use smt_proto::Config;
 use smt_wire::{Body, Kind, List, MemberHeader, MessageId, Resend};
@@ -10,11 +10,12 @@ use super::support::{Answer, Verdict, World, body, ms};
 
 /// Memory of the server for messages; a session's replies may have a quarter of it.
 const MEMORY: usize = 1 << 20;
-/// What a member of a bundle brings about.
+/// Bytes of the reply that a member of a bundle causes.
 const REPLY: usize = 1_000;
 const MEMBERS: usize = 51;
 
-/// A server that answers each request with a kilobyte, and a client of it that hears nothing and does as it likes.
+/// A server that answers each request with a kilobyte, and a client of it that hears nothing and
+/// does as it likes.
 fn server() -> (World, Rogue) {
     let mut config = Config::default();
     config.memory_max = MEMORY;
@@ -27,7 +28,8 @@ fn server() -> (World, Rogue) {
     (world, Rogue::client(at_server))
 }
 
-/// Hands in bundles of empty requests, and gives all members up after each if it is to. How many requests were taken.
+/// Hands in bundles of empty requests, and gives all members up after each if it is to. How many
+/// requests were taken.
 fn ask(world: &mut World, rogue: &mut Rogue, bundles: usize, gives_up: bool) -> usize {
     let mut next = 0;
     for _ in 0..bundles {
@@ -37,7 +39,7 @@ fn ask(world: &mut World, rogue: &mut Rogue, bundles: usize, gives_up: bool) -> 
             .collect();
         rogue.bundle(world, &empty_requests(&ids));
         let taken = world.nodes[1].delivered.len() as u64;
-        // What was not taken comes again.
+        // Messages that were not taken come again.
         next = taken;
         world.flush();
         if gives_up {

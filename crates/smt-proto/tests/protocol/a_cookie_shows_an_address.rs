@@ -60,7 +60,8 @@ fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
 }
 
-/// A certificate chain may be longer than three times what the client has sent: nothing is waited for.
+/// A certificate chain may be longer than three times what the client has sent: nothing is waited
+/// for.
 // SMT [6.2-17], [6.2-19]
 #[test]
 fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
@@ -79,7 +80,7 @@ fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
 }
 
 #[test]
-fn an_answer_that_it_may_get_costs_none() {
+fn an_answer_that_an_address_may_get_costs_no_cookie() {
     let mut world = world_with_a_long_answer(3_000);
     world.connect(0, 1).unwrap();
     assert_eq!(world.nodes[1].endpoint.statistics().cookies_sent, 0);
@@ -106,12 +107,12 @@ fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
 /// Flight 1 was repeated before its cookie came, and is answered by another one a second later.
 // SMT [6.4-3]
 #[test]
-fn a_newer_cookie_is_as_good_as_the_one_that_began() {
+fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
     world.latency = ms(30);
-    // So that the first repetition is in the next second of the server's clock.
+    // The first repetition is to be in the next second of the server's clock.
     world.run_for(ms(1_000 - world.now.as_nanos() / 1_000_000 % 1_000 - 60));
     world.is_recording = true;
     world.connect(0, 1).unwrap();
@@ -126,10 +127,11 @@ fn a_newer_cookie_is_as_good_as_the_one_that_began() {
     assert_eq!(sources.collect::<BTreeSet<_>>().len(), 1, "one attempt");
 }
 
-/// Whoever does not see the cookie cannot spoil the attempt: what comes before the genuine flight 3 is dropped.
+/// An attacker that does not see the cookie cannot spoil the attempt: packets before the genuine
+/// flight 3 are dropped.
 // SMT [6.4-4]
 #[test]
-fn but_no_cookie_or_a_forged_one_is_not() {
+fn a_missing_or_forged_cookie_spoils_no_attempt() {
     for cookie in [&b""[..], b"a forged cookie of 24 byt"] {
         let mut config = server();
         config.accepts_without_cookie = 0;
@@ -160,7 +162,8 @@ fn but_no_cookie_or_a_forged_one_is_not() {
     }
 }
 
-/// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the first.
+/// After flight 1 the server asks for no second cookie: one that comes then takes nothing from the
+/// first.
 // SMT [6.4-4]
 #[test]
 fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
@@ -237,7 +240,8 @@ fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
 }
 
-/// TLS may have signed before it met what was wrong: the same datagram again does not make it sign again and again.
+/// TLS may have signed before it met what was wrong: the same datagram again does not make it sign
+/// again and again.
 // SMT [6.2-16]
 #[test]
 fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
@@ -278,7 +282,8 @@ fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
     assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 1);
 }
 
-/// Some lengths leave nothing of what an address may get: there the COOKIE answers between the flights are too much.
+/// Some lengths leave nothing of what an address may get: there the COOKIE answers between the
+/// flights are too much.
 // SMT [6.2-17]
 #[test]
 fn cookies_count_as_what_an_address_gets_before_it_is_validated() {

@@ -59,7 +59,8 @@ fn with_epoch(datagram: &Datagram, epoch: u8) -> Vec<u8> {
     bytes
 }
 
-/// A request and its reply of this size, while a rule treats each DATA packet; then once more without.
+/// A request and its reply of this size, while a rule treats each DATA packet; then once more
+/// without.
 fn survives(
     name: &str,
     size: usize,
@@ -83,7 +84,7 @@ const SIZES: [usize; 4] = [10, 1_500, 30_000, 300_000];
 
 // SMT [5.4-9], [5.4-10]
 #[test]
-fn that_comes_before_each_genuine_one() {
+fn a_forged_packet_before_each_genuine_one_kills_no_message() {
     for (name, forge) in FORGERIES {
         for size in SIZES {
             let treat =
@@ -94,7 +95,7 @@ fn that_comes_before_each_genuine_one() {
 }
 
 #[test]
-fn that_comes_after_each_genuine_one() {
+fn a_forged_packet_after_each_genuine_one_kills_no_message() {
     for (name, forge) in FORGERIES {
         for size in SIZES {
             let treat =
@@ -105,7 +106,7 @@ fn that_comes_after_each_genuine_one() {
 }
 
 #[test]
-fn that_comes_instead_of_what_is_sent_first() {
+fn a_forged_packet_instead_of_each_first_transmission_kills_no_message() {
     for (name, forge) in FORGERIES {
         for size in SIZES {
             let treat = |genuine: &Datagram, forged| {
@@ -120,10 +121,10 @@ fn that_comes_instead_of_what_is_sent_first() {
     }
 }
 
-/// What lies across two genuine packets spoils both; who does that for ever denies service as well as who
-/// drops everything. But when it stops, the message arrives.
+/// A packet across two genuine ones spoils both. An attacker that sends such packets for ever
+/// denies service, as one that drops everything does. But when it stops, the message arrives.
 #[test]
-fn that_lies_across_genuine_ones() {
+fn a_forged_packet_across_two_genuine_ones_kills_no_message() {
     for size in SIZES {
         let treat = |genuine: &Datagram, forged| {
             if genuine.data().unwrap().header.retransmit {
@@ -136,9 +137,10 @@ fn that_lies_across_genuine_ones() {
     }
 }
 
-/// Parts of each record come under a wrong epoch, the rest not at all: all of the record must be asked for.
+/// Parts of each record come under a wrong epoch, the rest not at all: all of the record must be
+/// asked for.
 #[test]
-fn that_claims_most_of_a_record_for_another_epoch() {
+fn a_packet_that_claims_most_of_a_record_for_another_epoch_kills_no_message() {
     let treat = |genuine: &Datagram, forged| {
         let header = genuine.data().unwrap().header;
         if header.retransmit || header.offset == 0 {
@@ -154,10 +156,11 @@ fn that_claims_most_of_a_record_for_another_epoch() {
     }
 }
 
-/// What claims another epoch is of another record, even if its bytes are genuine: one of the two is forged.
+/// A part that claims another epoch is of another record, even if its bytes are genuine: one of the
+/// two is forged.
 // SMT [5.4-8]
 #[test]
-fn that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
+fn a_part_that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.rule = Box::new(|datagram, _| match datagram.data() {
         Some(data) if data.header.retransmit => Verdict::Drop,
@@ -183,7 +186,7 @@ fn that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_record() {
 /// Without record 0 nothing is known; what is claimed before must not outlive it.
 // SMT [5.4-5]
 #[test]
-fn that_comes_long_before_record_0() {
+fn a_forged_packet_long_before_record_0_kills_no_message() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.rule = Box::new(|datagram, injected| {
         if let Some(data) = datagram.data().filter(|data| data.header.offset == 0) {
@@ -208,10 +211,11 @@ fn that_comes_long_before_record_0() {
     assert_eq!(world.outcome(0, rpc), Ok(request));
 }
 
-/// After record 0 has opened, a header that claims another length is only a bad packet: its bytes do not count.
+/// After record 0 has opened, a header that claims another length is only a bad packet: its bytes
+/// do not count.
 // SMT [5.4-6]
 #[test]
-fn that_contradicts_record_0() {
+fn a_packet_that_contradicts_record_0_kills_no_message() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.rule = Box::new(|datagram, _| match datagram.data() {
         Some(data) if data.header.offset > 0 && datagram.from == 0 => {
@@ -225,10 +229,11 @@ fn that_contradicts_record_0() {
     assert!(world.nodes[1].endpoint.statistics().packets_contradicting > 20);
 }
 
-/// Whoever spoils everything makes a session repeat no more than SPEC §9.3 permits; when it stops, all arrives.
+/// An attacker that spoils everything makes a session repeat no more than SPEC §9.3 permits; when
+/// it stops, all messages arrive.
 // SMT [9.3-24]
 #[test]
-fn nor_makes_a_session_repeat_itself_without_bound() {
+fn forged_packets_make_a_session_repeat_no_more_than_the_bound() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     let sent = Rc::new(Cell::new([0u64; 2]));
     let (count, began) = (Rc::clone(&sent), world.now);
@@ -265,9 +270,10 @@ fn nor_makes_a_session_repeat_itself_without_bound() {
     }
 }
 
-/// Only the deadline ends an RPC: whoever still asks about a call is not forgotten, however long damage lasts.
+/// Only the deadline ends an RPC: whoever still asks about a call is not forgotten, however long
+/// damage lasts.
 #[test]
-fn a_request_that_is_damaged_for_half_a_minute() {
+fn a_request_that_is_damaged_for_half_a_minute_arrives() {
     for size in [20_000, 200_000] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         let is_over = Rc::new(Cell::new(false));
@@ -289,7 +295,7 @@ fn a_request_that_is_damaged_for_half_a_minute() {
 /// Bytes alone are no progress: anybody may have sent them.
 // SMT [3.3-2]
 #[test]
-fn nor_passes_for_a_sign_of_life_of_a_dead_peer() {
+fn a_forged_packet_is_no_sign_of_life_of_a_dead_peer() {
     for dead in [0, 1] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         world.nodes[1].application = replies_of_asked_length();

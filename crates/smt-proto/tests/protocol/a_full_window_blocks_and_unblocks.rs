@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is refused.
+//! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is
+//! refused.
 
 use smt_proto::{Config, Event, Refused};
 use smt_wire::{PacketType, SessionIndex};
@@ -52,28 +53,28 @@ fn goes_on(mut world: World, session: SessionIndex) {
 
 // SMT [4.2-6]
 #[test]
-fn when_the_oldest_arrives_at_last() {
+fn a_full_window_unblocks_when_the_oldest_id_arrives() {
     let (world, session) = blocked(&[]);
     goes_on(world, session);
 }
 
 // SMT [4.2-7]
 #[test]
-fn although_questions_for_it_were_lost() {
+fn a_full_window_unblocks_although_window_requests_were_lost() {
     let (world, session) = blocked(&[PacketType::WindowRequest]);
     goes_on(world, session);
 }
 
 #[test]
-fn although_answers_were_lost() {
+fn a_full_window_unblocks_although_answers_were_lost() {
     let (world, session) = blocked(&[PacketType::Window]);
     goes_on(world, session);
 }
 
-/// One-way messages bring no replies that could tell of the window, and what the server says of it by itself
-/// is lost for a second.
+/// One-way messages bring no replies that could tell of the window, and what the server says of it
+/// by itself is lost for a second.
 #[test]
-fn although_nothing_is_heard_of_it_for_long() {
+fn a_full_window_unblocks_although_no_window_packet_arrives_for_a_second() {
     let mut config = Config::default();
     config.window = 64;
     let (mut world, session, _) = World::connected_with(config.clone(), config);
@@ -102,7 +103,7 @@ fn although_nothing_is_heard_of_it_for_long() {
 /// Shortest first would send the oldest id last, and the window moves with it.
 // SMT [4.2-8]
 #[test]
-fn the_oldest_unseen_id_goes_before_all_newer_ones() {
+fn the_oldest_unseen_id_goes_before_all_newer_ids() {
     let mut config = Config::default();
     config.window = 64;
     let (mut world, session, _) = World::connected_with(config.clone(), config);

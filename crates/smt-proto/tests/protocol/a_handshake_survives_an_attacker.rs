@@ -62,8 +62,9 @@ fn flights_of_many_packets_come_together_through_loss() {
     for _ in 0..10 {
         let mut world = World::pair(Config::default(), server());
         large_flights(&mut world);
-        // An unvalidated client gets such a flight about twice in an attempt (§6.2: three times what it has sent), and the
-        // deadline leaves it three attempts: at 5 % loss one connect in 30,000 would fail.
+        // An unvalidated client gets such a flight about twice in an attempt (§6.2: three times
+        // what it has sent), and the deadline leaves it three attempts: at 5 % loss one connect in
+        // 30,000 would fail.
         world.rule = Box::new(super::support::rule::trouble(
             super::support::Random::new(random.any()),
             2,
@@ -172,7 +173,7 @@ fn every_datagram_of_a_clients_handshake_is_padded() {
 }
 
 #[test]
-fn under_load_a_client_must_show_a_cookie() {
+fn a_client_must_show_a_cookie_under_load() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -338,16 +339,16 @@ fn refusals_with_damage_between_them_are_not_added_up() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_client_without_any_answer_gives_up() {
     let mut world = World::pair(Config::default(), server());
     world.rule = Box::new(|_, _| Verdict::Drop);
     let error = world.connect(0, 1).unwrap_err();
     assert_eq!(error, ConnectError::NoAnswer(Duration::from_secs(5)));
 }
 
-/// What comes is of another protocol, or what was sent to it.
+/// The answer is of another protocol, or the client's own packet.
 #[test]
-fn somebody_else_there() {
+fn a_client_that_another_protocol_answers_gives_up() {
     for answer in [Some(b"HTTP/1.1 400 Bad Request".to_vec()), None] {
         let mut world = World::pair(Config::default(), server());
         world.is_recording = true;
@@ -372,7 +373,7 @@ fn somebody_else_there() {
 
 /// The second of two connects to one address begins when what is no answer has come.
 #[test]
-fn what_came_before_a_connect_says_nothing_of_its_server() {
+fn packets_before_a_connect_say_nothing_of_its_server() {
     let mut world = World::pair(Config::default(), server());
     world.rule = Box::new(|_, _| Verdict::Drop);
     let first = world.begin_connect(0, 1);
@@ -399,9 +400,9 @@ fn what_came_before_a_connect_says_nothing_of_its_server() {
     }
 }
 
-/// Whoever is there, an SMT server that answers besides is believed.
+/// An SMT server that answers beside another protocol is believed.
 #[test]
-fn what_is_no_answer_delays_none() {
+fn a_packet_that_is_no_answer_delays_no_answer() {
     let mut world = World::pair(Config::default(), server());
     let began = world.now;
     world.begin_connect(0, 1);
@@ -421,7 +422,7 @@ fn what_is_no_answer_delays_none() {
 }
 
 #[test]
-fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
+fn a_report_that_no_socket_listens_is_believed_after_a_repetition() {
     let mut world = World::pair(Config::default(), server());
     let remote = world.nodes[1].address;
     let flights = Rc::new(Cell::new(0));
@@ -449,7 +450,7 @@ fn a_report_that_nobody_listens_is_believed_after_a_repetition() {
 }
 
 #[test]
-fn a_report_about_what_was_sent_before_spoils_no_connect() {
+fn a_report_about_earlier_packets_spoils_no_connect() {
     let mut world = World::pair(Config::default(), server());
     let (now, remote) = (world.now, world.nodes[1].address);
     world.begin_connect(0, 1);
@@ -547,7 +548,8 @@ fn lost_confirmations_are_repeated() {
 /// The server may have the session then, and calls in it, which would be lost with the attempt.
 #[test]
 fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
-    // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that nothing protects.
+    // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that
+    // nothing protects.
     let alert = b"\0\0\x15\x03\x03\0\x02\x02\x28";
     for contents in [&b"forged"[..], b"\0\0forged", alert] {
         let mut world = World::pair(Config::default(), server());
@@ -580,8 +582,8 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
     }
 }
 
-/// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then with what TLS answers by
-/// an alert, for which there would be no flight any more.
+/// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then
+/// with what TLS answers by an alert, for which there would be no flight any more.
 #[test]
 fn flights_after_the_clients_finished_are_not_heard() {
     for contents in [[&b"\0\0"[..], b"\0\0forged"], [&b"\0\0forged"[..]; 2]] {
@@ -653,7 +655,8 @@ fn refusals_with_silence_between_them_are_not_added_up() {
     });
 }
 
-/// Whoever holds the keys has finished the handshake; but what comes before its CONFIRM is dropped.
+/// A peer that holds the keys has finished the handshake; but packets before its CONFIRM are
+/// dropped.
 #[test]
 fn nothing_but_confirm_makes_a_session_live() {
     for from in 0..2 {
@@ -684,7 +687,8 @@ fn nothing_but_confirm_makes_a_session_live() {
     }
 }
 
-/// The network renames the indices of one side; what that side's parameters say of it stays, and is authentic.
+/// The network renames the indices of one side; what that side's parameters say of it stays, and is
+/// authentic.
 #[test]
 fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
     for from in 0..2 {
@@ -723,9 +727,10 @@ fn one_validated_address_does_not_keep_all_others_out() {
     world.connect(0, 1).unwrap();
 }
 
-/// One after the other each takes as many places as it gets: half of those that are left, and eleven networks take all.
+/// One after the other each takes as many places as it gets: half of those that are left, and
+/// eleven networks take all.
 #[test]
-fn nor_do_a_dozen_of_them() {
+fn a_dozen_validated_addresses_do_not_keep_all_others_out() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -736,7 +741,7 @@ fn nor_do_a_dozen_of_them() {
 
 /// The attacker is a neighbour: no other network has more, so addresses have their share, too.
 #[test]
-fn nor_does_an_address_keep_out_its_own_network() {
+fn an_address_does_not_keep_out_its_own_network() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
@@ -746,7 +751,8 @@ fn nor_does_an_address_keep_out_its_own_network() {
     world.connect(0, 1).unwrap();
 }
 
-/// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of them.
+/// Begins handshakes at node 1, each with the cookie that it is asked for, and goes on with none of
+/// them.
 fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
     for number in 1..=count {
         let mut packet = Handshake {
@@ -766,7 +772,7 @@ fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
     }
 }
 
-/// What node 1 answers to a datagram of somebody who is no node.
+/// The answers of node 1 to a datagram from an address that is no node's.
 fn answers_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());

@@ -43,7 +43,7 @@ fn time_of_a_lost_call(world: &mut World, session: SessionIndex, node: usize) ->
 }
 
 #[test]
-fn when_replies_come_fast() {
+fn a_lost_call_is_asked_about_soon_when_replies_come_fast() {
     for node in [0, 1] {
         let (mut world, session) = with_fast_replies();
         let taken = time_of_a_lost_call(&mut world, session, node);
@@ -51,9 +51,9 @@ fn when_replies_come_fast() {
     }
 }
 
-/// What a scheduler has held up once says little of the path.
+/// One reply that a scheduler has held up says little of the path.
 #[test]
-fn although_a_reply_was_held_up_not_long_ago() {
+fn one_reply_held_up_does_not_delay_later_questions() {
     let (mut world, session) = with_fast_replies();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 64));
@@ -71,7 +71,7 @@ fn although_a_reply_was_held_up_not_long_ago() {
 
 // SMT [9.3-8]
 #[test]
-fn but_not_before_anything_is_known_of_them() {
+fn a_first_call_is_asked_about_after_the_whole_interval() {
     let (mut world, session, _) = World::connected();
     let taken = time_of_a_lost_call(&mut world, session, 1);
     assert!(taken >= ms(5), "{taken:?}");
@@ -79,7 +79,7 @@ fn but_not_before_anything_is_known_of_them() {
 
 /// The second question comes when the first would have come otherwise.
 #[test]
-fn and_once_early() {
+fn only_the_first_question_is_early() {
     let (mut world, session) = with_fast_replies();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let asked = |world: &World| world.nodes[0].endpoint.statistics().resends_asked;
@@ -92,7 +92,7 @@ fn and_once_early() {
 }
 
 #[test]
-fn nor_when_they_take_long() {
+fn a_call_is_asked_about_late_when_replies_take_long() {
     let (mut world, session) = with_fast_replies();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..5 {
@@ -110,9 +110,9 @@ fn nor_when_they_take_long() {
     world.outcome(0, rpc).unwrap();
 }
 
-/// Who takes ten round trips is asked about the first call, and then no more.
+/// A peer that takes ten round trips is asked about the first call, and then no more.
 #[test]
-fn nor_when_they_take_longer_than_before() {
+fn replies_that_take_longer_than_before_cause_one_question() {
     let (mut world, session) = with_fast_replies();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..40 {
@@ -124,9 +124,10 @@ fn nor_when_they_take_longer_than_before() {
     assert_eq!(world.nodes[0].endpoint.statistics().resends_asked, 1);
 }
 
-/// Nor do replies in bundles that come soon after an early question: the second question about a call comes as ever.
+/// Nor do replies in bundles that come soon after an early question: the second question about a
+/// call comes as ever.
 #[test]
-fn and_early_questions_do_not_make_the_others_late() {
+fn early_questions_do_not_delay_the_others() {
     let (mut world, session) = with_fast_replies();
     for round in 0..10 {
         world.latency = us(10);
@@ -151,7 +152,7 @@ fn and_early_questions_do_not_make_the_others_late() {
 
 /// A reply that waits for grants has not left as a whole, and is as little lost.
 #[test]
-fn nor_does_waiting_for_grants_look_like_a_loss() {
+fn waiting_for_grants_does_not_look_like_a_loss() {
     let (mut world, session) = with_fast_replies();
     world.rate = 1_250;
     world.nodes[1].application = replies_of_asked_length();
@@ -174,9 +175,10 @@ fn answer_last(world: &mut World) {
     world.nodes[1].endpoint.reply(now, rpc, request).unwrap();
 }
 
-/// What is late was not lost: long replies are not sent twice, and the path is not taken for a narrow one.
+/// A late packet was not lost: long replies are not sent twice, and the path is not taken for a
+/// narrow one.
 #[test]
-fn nor_does_a_queue_look_like_a_loss() {
+fn a_queue_does_not_look_like_a_loss() {
     let (mut world, session) = with_fast_replies();
     // 1.6 ms of a link of 10 Gb/s.
     world.rate = 1_250;
@@ -204,7 +206,7 @@ fn said_by_client(world: &World, from: usize) -> String {
 /// Then the answer is the reply, not that the request was never seen: one round trip less.
 // SMT [9.3-11]
 #[test]
-fn and_a_short_request_goes_ahead_of_the_question() {
+fn a_short_request_is_repeated_ahead_of_the_question() {
     for calls in [1, 3] {
         let (mut world, session) = with_fast_replies();
         world.is_recording = true;
@@ -222,7 +224,7 @@ fn and_a_short_request_goes_ahead_of_the_question() {
 }
 
 #[test]
-fn but_no_long_one() {
+fn a_long_request_is_not_repeated_ahead_of_the_question() {
     let (mut world, session) = with_fast_replies();
     world.is_recording = true;
     let from = world.sent.len();
@@ -233,7 +235,7 @@ fn but_no_long_one() {
 }
 
 #[test]
-fn nor_one_of_a_bundle_that_was_answered_in_part() {
+fn a_bundle_that_was_answered_in_part_is_not_repeated() {
     let (mut world, session) = with_fast_replies();
     world.nodes[1].application = Box::new(|request| match request[..] == body(0, 64)[..] {
         true => Answer::Reply(request.clone()),
@@ -250,7 +252,7 @@ fn nor_one_of_a_bundle_that_was_answered_in_part() {
 /// Many that fall silent wait for a peer that is held up; what they asked for would come twice.
 // SMT [9.3-12]
 #[test]
-fn and_few_of_many() {
+fn few_of_many_silent_requests_are_repeated() {
     let (mut world, session) = with_fast_replies();
     let before = resent_by_client(&world);
     world.rule = Box::new(|datagram, _| match datagram.from {
@@ -268,7 +270,7 @@ fn and_few_of_many() {
 
 /// Also if its members, which wait for different times, ask at different times.
 #[test]
-fn and_once_whatever_it_travels_in() {
+fn a_bundle_is_repeated_once_although_its_members_ask_at_different_times() {
     let (mut world, session) = with_fast_replies();
     world.is_recording = true;
     let from = world.sent.len();
@@ -283,9 +285,9 @@ fn and_once_whatever_it_travels_in() {
     assert_eq!(said.matches('R').count(), 2, "{said}");
 }
 
-/// What is late and asked about after the whole interval is no reason to send it twice.
+/// A request that is late and asked about after the whole interval is not sent twice.
 #[test]
-fn nor_one_that_is_late() {
+fn a_late_request_is_not_repeated() {
     let (mut world, session, _) = World::connected();
     world.latency = ms(4);
     for number in 0..40 {
@@ -299,7 +301,7 @@ fn nor_one_that_is_late() {
 
 /// A reply that was asked about says little of how long replies take.
 #[test]
-fn and_one_loss_does_not_make_the_next_one_late() {
+fn one_loss_does_not_delay_the_question_after_the_next() {
     let (mut world, session) = with_fast_replies();
     for _ in 0..20 {
         let taken = time_of_a_lost_call(&mut world, session, 0);
@@ -311,7 +313,7 @@ fn and_one_loss_does_not_make_the_next_one_late() {
 
 /// But if replies take longer from now on, that is found out.
 #[test]
-fn nor_on_a_way_that_has_become_longer() {
+fn a_path_that_has_become_longer_causes_no_questions() {
     let (mut world, session) = with_fast_replies();
     world.latency = us(150);
     for number in 0..20 {

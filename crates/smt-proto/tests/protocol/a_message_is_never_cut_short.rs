@@ -24,7 +24,7 @@ fn cut(datagram: &Datagram, inner: u32) -> Vec<Vec<u8>> {
 
 // SMT [3.3-3], [5.2-2], [5.4-6]
 #[test]
-fn by_headers_that_claim_less() {
+fn headers_that_claim_less_do_not_cut_a_message_short() {
     for inner in BOUNDARIES {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         world.rule = Box::new(move |datagram, _| match datagram.data() {
@@ -43,7 +43,7 @@ fn by_headers_that_claim_less() {
 
 // SMT [5.4-13]
 #[test]
-fn by_losing_its_last_records() {
+fn lost_last_records_do_not_cut_a_message_short() {
     for inner in BOUNDARIES {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         world.rule = Box::new(move |datagram, _| match datagram.data() {
@@ -58,7 +58,7 @@ fn by_losing_its_last_records() {
 
 // SMT [5.4-13]
 #[test]
-fn nor_is_a_reply() {
+fn a_reply_is_never_cut_short() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.nodes[1].application = super::support::node::replies_of_asked_length();
     world.rule = Box::new(move |datagram, _| match datagram.data() {

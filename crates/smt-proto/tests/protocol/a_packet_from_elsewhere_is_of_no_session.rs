@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A session is between two addresses: what comes from a third one does nothing, however genuine its bytes are.
+//! A session is between two addresses: what comes from a third one does nothing, however genuine
+//! its bytes are.
 
 use smt_carrier::Path;
 use smt_wire::{Body, ControlNumber, PacketType};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer that holds the keys may end its own session, and that is all: no endless work, no places of others.
+//! A peer that holds the keys may end its own session, and that is all: no endless work, no places
+//! of others.
 
 use smt_proto::{Config, OneWayOutcome};
 use smt_record::{KeyLimits, Side};
@@ -14,10 +15,11 @@ fn asked(length: u32) -> bytes::Bytes {
     length.to_be_bytes().to_vec().into()
 }
 
-/// With the key would go the repetitions of what was sealed under it, and the epochs of both sides would drift apart.
+/// With the key would go the repetitions of what was sealed under it, and the epochs of both sides
+/// would drift apart.
 // SMT [7.3-17]
 #[test]
-fn by_acknowledging_an_epoch_that_nobody_has_ended() {
+fn a_peer_gains_nothing_by_acknowledging_an_epoch_that_has_not_ended() {
     let mut server = ethernet();
     server.record_size = 64;
     server.first_record_size = 64;
@@ -43,10 +45,11 @@ fn by_acknowledging_an_epoch_that_nobody_has_ended() {
     assert!(world.outcome(0, rpc) == Ok(body(1_000_000, 1_000_000)));
 }
 
-/// Eight replies stop, and their server says that it is busy whenever it is asked: a ninth, longer one gets on.
+/// Eight replies stop, and their server says that it is busy whenever it is asked: a ninth, longer
+/// one gets on.
 // SMT [8-7]
 #[test]
-fn by_being_busy_for_ever() {
+fn a_peer_gains_nothing_by_being_busy_for_ever() {
     let mut server = ethernet();
     server.accept = true;
     let mut world = World::new(vec![ethernet(), server.clone(), server]);
@@ -87,7 +90,7 @@ fn by_being_busy_for_ever() {
 /// To send a byte again, the whole record must be sealed again.
 // SMT [9.3-25]
 #[test]
-fn by_asking_for_a_byte_of_each_record() {
+fn a_peer_gains_nothing_by_asking_for_a_byte_of_each_record() {
     let (mut world, session, at_server) = World::connected_with(ethernet(), Config::default());
     world.nodes[1].application = replies_of_asked_length();
     let mut rogue = Rogue::client(at_server);
@@ -123,7 +126,8 @@ fn by_asking_for_a_byte_of_each_record() {
     );
 }
 
-/// What a peer did with an id is seen when it cancels it: VOIDED, if nothing was marked.
+/// Whether a peer's packets have marked an id is seen when the peer cancels it: VOIDED, if nothing
+/// was marked.
 fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
     world.is_recording = true;
     rogue.say(world, &[Body::Cancel(List::from(&[id][..]))]);
@@ -133,7 +137,7 @@ fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
 
 // SMT [5.4-12]
 #[test]
-fn by_sending_a_message_above_the_limit() {
+fn a_peer_gains_nothing_by_sending_a_message_above_the_limit() {
     let mut server = Config::default();
     server.message_limit = 1_000;
     let (mut world, _, at_server) = World::connected_with(Config::default(), server);
@@ -149,7 +153,7 @@ fn by_sending_a_message_above_the_limit() {
 }
 
 #[test]
-fn by_sending_a_reply_under_an_id_of_its_own() {
+fn a_peer_gains_nothing_by_sending_a_reply_under_an_id_of_its_own() {
     let (mut world, _, at_server) = World::connected();
     let mut rogue = Rogue::client(at_server);
     let id = rogue.message(&mut world, Kind::Reply, b"text");
@@ -159,7 +163,7 @@ fn by_sending_a_reply_under_an_id_of_its_own() {
 }
 
 #[test]
-fn by_answering_with_what_is_no_reply() {
+fn a_peer_gains_nothing_by_answering_with_a_message_that_is_no_reply() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 10));
@@ -178,7 +182,7 @@ fn by_answering_with_what_is_no_reply() {
 }
 
 #[test]
-fn by_answering_a_one_way_message() {
+fn a_peer_gains_nothing_by_answering_a_one_way_message() {
     let (mut world, session, _) = World::connected();
     world.rule = Box::new(|_, _| Verdict::Drop);
     let rpc = world.send_one_way(0, session, body(1, 10));
@@ -189,7 +193,7 @@ fn by_answering_a_one_way_message() {
 
 // SMT [8-16]
 #[test]
-fn by_aborting_a_one_way_message_or_a_bundle() {
+fn a_peer_gains_nothing_by_aborting_a_one_way_message_or_a_bundle() {
     for count in [1, 2] {
         let (mut world, session, _) = World::connected();
         world.rule = Box::new(|_, _| Verdict::Drop);
@@ -211,9 +215,10 @@ fn by_aborting_a_one_way_message_or_a_bundle() {
     }
 }
 
-/// BUSY is about a request whose reply takes its time; of a one-way message nothing is let go for it.
+/// BUSY is about a request whose reply takes its time; of a one-way message nothing is let go for
+/// it.
 #[test]
-fn by_being_busy_with_a_one_way_message() {
+fn a_peer_gains_nothing_by_being_busy_with_a_one_way_message() {
     let (mut world, session, _) = World::connected();
     world.rule = Box::new(|_, _| Verdict::Drop);
     let rpc = world.send_one_way(0, session, body(1, 10));
@@ -227,13 +232,13 @@ fn by_being_busy_with_a_one_way_message() {
 
 /// The bytes would take memory that nobody has given it.
 #[test]
-fn by_sending_more_than_was_granted() {
+fn a_peer_gains_nothing_by_sending_more_than_was_granted() {
     let mut server = Config::default();
     server.unscheduled = 2_000;
     let (mut world, _, at_server) = World::connected_with(Config::default(), server);
     let mut rogue = Rogue::client(at_server);
     let whole = rogue.whole(&world, Kind::OneWay, &[1; 60_000]);
-    // Of a message that has not begun, no more than its second record may come.
+    // No more than the second record of a message that has not begun may come.
     world.hand_in(&whole);
     let endpoint = &world.nodes[1].endpoint;
     assert_eq!(endpoint.statistics().packets_contradicting, 1);
@@ -248,7 +253,7 @@ fn by_sending_more_than_was_granted() {
 
 /// The id of the peer's that has the same number is not marked for it.
 #[test]
-fn by_cancelling_what_it_has_not_begun() {
+fn a_peer_gains_nothing_by_cancelling_a_message_that_it_has_not_begun() {
     let (mut world, session, at_server) = World::connected();
     world.nodes[0].application = Box::new(|_| Answer::Hold);
     let of_server = world.call(1, at_server, body(1, 10));
@@ -263,7 +268,7 @@ fn by_cancelling_what_it_has_not_begun() {
 }
 
 #[test]
-fn by_asking_about_ids_beyond_its_window() {
+fn a_peer_gains_nothing_by_asking_about_ids_beyond_its_window() {
     let (mut world, _, at_server) = World::connected();
     world.is_recording = true;
     let mut rogue = Rogue::client(at_server);
@@ -285,7 +290,7 @@ fn by_asking_about_ids_beyond_its_window() {
 }
 
 #[test]
-fn by_asking_about_the_id_that_its_peer_uses_next() {
+fn a_peer_gains_nothing_by_asking_about_the_id_that_its_peer_uses_next() {
     let (mut world, _, at_server) = World::connected();
     world.is_recording = true;
     let mut rogue = Rogue::client(at_server);
@@ -298,7 +303,7 @@ fn by_asking_about_the_id_that_its_peer_uses_next() {
 /// An answer to each would be traffic for nothing.
 // SMT [8-3]
 #[test]
-fn by_asking_about_ids_that_it_has_not_used() {
+fn a_peer_gains_nothing_by_asking_about_ids_that_it_has_not_used() {
     let (mut world, _, at_server) = World::connected();
     world.is_recording = true;
     let mut rogue = Rogue::client(at_server);

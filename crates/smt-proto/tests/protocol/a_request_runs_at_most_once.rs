@@ -52,19 +52,19 @@ fn nothing_runs_again(config: Config) {
 
 // SMT [4.2-1], [4.2-2]
 #[test]
-fn although_everything_is_replayed() {
+fn a_request_runs_once_although_everything_is_replayed() {
     nothing_runs_again(ethernet());
 }
 
 // SMT [4.2-2], [7.3-2]
 #[test]
-fn although_everything_is_replayed_after_key_updates() {
+fn a_request_runs_once_although_everything_is_replayed_after_key_updates() {
     nothing_runs_again(short_lived_keys());
 }
 
 // SMT [4.2-3]
 #[test]
-fn although_it_is_replayed_while_the_first_is_worked_on() {
+fn a_request_runs_once_although_it_is_replayed_while_it_is_worked_on() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     world.is_recording = true;
@@ -135,7 +135,7 @@ fn a_call_whose_reply_never_comes_may_have_run() {
 
 // SMT [8-14], [9.3-22]
 #[test]
-fn what_the_server_forgot_is_never_sent_again() {
+fn a_request_that_the_server_forgot_is_never_sent_again() {
     let mut config = Config::default();
     config.silence_max = ms(100_000);
     let (mut world, session, server) = World::connected_with(config.clone(), config);
@@ -159,7 +159,7 @@ fn what_the_server_forgot_is_never_sent_again() {
 
 // SMT [11-3]
 #[test]
-fn a_refused_one_did_not_run_and_a_dropped_one_may_have() {
+fn a_refused_request_did_not_run_and_a_dropped_one_may_have() {
     let (mut world, session, _) = World::connected();
     let expected = [
         (
@@ -198,7 +198,7 @@ fn a_refused_one_did_not_run_and_a_dropped_one_may_have() {
 }
 
 #[test]
-fn an_abort_is_acknowledged_before_anybody_asks() {
+fn an_abort_is_acknowledged_before_the_server_asks() {
     let (mut world, session, at_server) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
     world.is_recording = true;
@@ -236,10 +236,11 @@ fn an_abort_that_is_lost_is_asked_for() {
     );
 }
 
-/// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session has ended here.
+/// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session
+/// has ended here.
 // SMT [11-3]
 #[test]
-fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
+fn a_request_that_was_never_seen_may_have_run_when_the_session_ends() {
     let (mut world, session, _) = World::connected();
     world.rule = Box::new(|_, _| Verdict::Drop);
     let rpc = world.call(0, session, body(1, 10));
@@ -252,10 +253,10 @@ fn one_that_was_never_seen_may_still_have_run_when_the_session_ends() {
     );
 }
 
-/// Of a peer that has more reasons than this side knows.
+/// The peer has more reasons than this side knows.
 // SMT [8-15]
 #[test]
-fn one_that_ended_for_an_unknown_reason_may_have_run() {
+fn a_request_that_ended_for_an_unknown_reason_may_have_run() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 10));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! UNAVAILABLE (SPEC §12.4): a client learns at once why it has no session, and a forged answer costs nothing.
+//! UNAVAILABLE (SPEC §12.4): a client learns at once why it has no session, and a forged answer
+//! costs nothing.
 
 use smt_proto::{Config, ConnectError, Event, Unavailability};
 use smt_wire::{Handshake, Packet, PacketType, SessionIndex, Unavailable};
@@ -59,7 +60,7 @@ fn hand_in_forged(world: &mut World, destination: SessionIndex) {
 }
 
 #[test]
-fn when_it_shuts_down() {
+fn a_server_that_shuts_down_says_so() {
     let mut world = World::pair(Config::default(), Config::default());
     world.nodes[1].endpoint.drain();
     let (error, taken) = refused(&mut world);
@@ -70,10 +71,11 @@ fn when_it_shuts_down() {
     assert_eq!(error.to_string(), text);
 }
 
-/// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of it that was.
+/// It has taken that client: flight 1 comes again since its answer was lost, and so does a part of
+/// it that was.
 // SMT [12.4-4]
 #[test]
-fn but_finishes_the_handshakes_that_have_begun() {
+fn a_server_that_shuts_down_finishes_handshakes_that_have_begun() {
     for lost in [0, 1] {
         let mut world = World::pair(Config::default(), Config::default());
         let mut exchanges = exchanges(0);
@@ -101,7 +103,7 @@ fn but_finishes_the_handshakes_that_have_begun() {
 }
 
 #[test]
-fn when_it_is_full() {
+fn a_full_server_says_so() {
     let (mut world, _, _) = World::connected_with(Config::default(), full_with_one());
     let (error, taken) = refused(&mut world);
     assert_eq!(error, ConnectError::Unavailable(Unavailability::Full));
@@ -110,7 +112,7 @@ fn when_it_is_full() {
 }
 
 #[test]
-fn and_takes_clients_again_when_there_is_room() {
+fn a_server_takes_clients_again_when_there_is_room() {
     let (mut world, client, _) = World::connected_with(Config::default(), full_with_one());
     refused(&mut world);
     let done = smt_proto::CloseCode::Done;
@@ -124,7 +126,7 @@ fn and_takes_clients_again_when_there_is_room() {
 /// It speaks another version under the same version byte, as far as its parameters say.
 // SMT [12.4-2]
 #[test]
-fn when_they_have_nothing_in_common() {
+fn a_server_with_nothing_in_common_says_so() {
     let mut world = World::pair(Config::default(), Config::default());
     let mut exchanges = exchanges(1 << 32);
     exchanges.settings.kind = smt_wire::KeyExchange::Registered;
@@ -141,7 +143,7 @@ fn when_they_have_nothing_in_common() {
 }
 
 #[test]
-fn in_a_packet_that_is_smaller_than_what_it_answers() {
+fn the_answer_is_smaller_than_the_packet_it_answers() {
     let mut world = World::pair(Config::default(), Config::default());
     world.is_recording = true;
     world.nodes[1].endpoint.drain();
@@ -155,7 +157,7 @@ fn in_a_packet_that_is_smaller_than_what_it_answers() {
 /// A flight of several fragments is answered once.
 // SMT [12.4-3]
 #[test]
-fn to_the_first_fragment_alone() {
+fn only_the_first_fragment_is_answered() {
     let mut world = World::pair(Config::default(), Config::default());
     world.nodes[1].endpoint.drain();
     for fragment in 0..4 {
@@ -182,7 +184,7 @@ fn to_the_first_fragment_alone() {
 }
 
 #[test]
-fn and_who_only_calls_says_nothing() {
+fn an_endpoint_that_takes_no_clients_at_all_says_nothing() {
     let mut world = World::new(vec![Config::default(), Config::default()]);
     world.is_recording = true;
     world.nodes[1].endpoint.drain();
@@ -194,7 +196,7 @@ fn and_who_only_calls_says_nothing() {
 /// Answers cost attempts; two may come from other shards, or from before the server began anew.
 // SMT [12.4-8]
 #[test]
-fn but_two_answers_are_not_believed() {
+fn two_answers_are_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
     let mut config = Config::default();
     config.accept = true;
@@ -208,9 +210,9 @@ fn but_two_answers_are_not_believed() {
     until_connected(&mut world);
 }
 
-/// What was said before the server took the client does not explain what goes wrong afterwards.
+/// An answer from before the server took the client does not explain a later failure.
 #[test]
-fn and_is_no_reason_for_what_fails_later() {
+fn an_answer_does_not_explain_a_later_failure() {
     let mut world = World::pair(Config::default(), Config::default());
     world.is_recording = true;
     let source = std::rc::Rc::new(std::cell::Cell::new(None));
@@ -242,7 +244,7 @@ fn and_is_no_reason_for_what_fails_later() {
 
 // SMT [12.4-6]
 #[test]
-fn but_one_for_another_attempt_is_not() {
+fn an_answer_for_another_attempt_is_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
     world.is_recording = true;
     world.rule = Box::new(|_, _| Verdict::Drop);
@@ -259,10 +261,11 @@ fn but_one_for_another_attempt_is_not() {
     until_connected(&mut world);
 }
 
-/// A server that has answered flight 1 has taken the client, although only a part of its answer has come.
+/// A server that has answered flight 1 has taken the client, although only a part of its answer has
+/// come.
 // SMT [12.4-6]
 #[test]
-fn nor_one_after_flight_2() {
+fn an_answer_after_flight_2_is_not_believed() {
     let kinds: [fn(&Handshake<'_>) -> bool; 2] = [
         |packet| packet.flight == 3,
         |packet| packet.flight == 2 && packet.offset > 0,
@@ -296,7 +299,7 @@ fn nor_one_after_flight_2() {
 }
 
 #[test]
-fn a_code_of_a_later_version_is_told_as_it_is() {
+fn a_code_of_a_later_version_is_reported_as_it_is() {
     let why = Unavailability::from_code(77);
     assert_eq!(why.code(), 77);
     let text = ConnectError::Unavailable(why).to_string();

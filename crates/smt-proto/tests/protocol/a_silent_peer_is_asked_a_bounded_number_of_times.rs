@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK a second.
+//! Every state has a deadline and a back-off: in Homa/Linux one dead client causes 300,000 NEED_ACK
+//! a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,9 +23,10 @@ fn silence(world: &mut World, node: usize) {
     });
 }
 
-/// What the server sends in ten minutes to a client that died when its calls had been answered.
+/// Counts the server's packets in ten minutes to a client that died when its calls had been
+/// answered.
 #[test]
-fn a_dead_client() {
+fn a_dead_client_is_asked_a_bounded_number_of_times() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..100 {
@@ -62,7 +64,7 @@ fn a_dead_client() {
 
 /// A client that dies in the middle of a long reply, and one in the middle of a long request.
 #[test]
-fn a_client_that_dies_in_the_middle() {
+fn a_client_that_dies_in_the_middle_is_asked_a_bounded_number_of_times() {
     for is_reply in [true, false] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         if is_reply {
@@ -77,7 +79,7 @@ fn a_client_that_dies_in_the_middle() {
         world.run_for(super::support::us(60));
         assert!(world.nodes.iter().any(|node| node.endpoint.memory() > 0));
         silence(&mut world, 0);
-        // What was granted before still leaves.
+        // Bytes that were granted before still leave.
         world.run_for(ms(1));
         world.is_recording = true;
         world.run_for(ms(60_000));
@@ -138,7 +140,7 @@ fn a_peer_is_not_declared_dead_before_it_was_asked_often() {
 }
 
 #[test]
-fn a_server_that_works_for_long_does_not() {
+fn a_server_that_works_for_long_does_not_end_the_session() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 100));
@@ -155,7 +157,7 @@ fn a_server_that_works_for_long_does_not() {
 /// The hint of an ICMP message, forged, while packets are lost.
 // SMT [9.9-8]
 #[test]
-fn a_hint_that_it_is_unreachable_only_makes_it_asked() {
+fn a_hint_that_a_peer_is_unreachable_only_causes_a_question() {
     let (mut world, session, at_server) = World::connected();
     world.nodes[0].application = Box::new(|_| Answer::Hold);
     world.call(1, at_server, body(1, 10));
@@ -239,7 +241,8 @@ fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
     );
 }
 
-/// One question is lost, then this process is stopped for three seconds: it must ask again before it gives up.
+/// One question is lost, then this process is stopped for three seconds: it must ask again before
+/// it gives up.
 fn stopped(then: Verdict) -> (World, SessionIndex) {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
@@ -309,8 +312,8 @@ fn questions(world: &World, from: usize) -> BTreeMap<Time, usize> {
     asked
 }
 
-/// 256, and the others right after; those that wait for replies, and those whose replies are not acknowledged, of which the
-/// first 256 were few.
+/// 256, and the others right after; those that wait for replies, and those whose replies are not
+/// acknowledged, of which the first 256 were few.
 // SMT [9.3-27]
 #[test]
 fn few_messages_are_asked_about_at_a_time() {
@@ -379,7 +382,8 @@ fn every_call_is_asked_about_however_many_wait() {
     assert_eq!(world.nodes[1].delivered.len(), 6_000);
 }
 
-/// A server that has the requests, and a client that dies. When the session ended, after the client's death.
+/// A server that has the requests, and a client that dies. When the session ended, after the
+/// client's death.
 fn ended_after_death(world: &mut World) -> Duration {
     silence(world, 0);
     let began = world.now;
@@ -391,7 +395,8 @@ fn ended_after_death(world: &mut World) -> Duration {
     world.now.since(began)
 }
 
-/// The server works on a request and asks whether its caller is there; none of the caller's packets arrives any more.
+/// The server works on a request and asks whether its caller is there; none of the caller's packets
+/// arrives any more.
 // SMT [9.9-3]
 #[test]
 fn questions_of_a_peer_that_hears_nothing_are_no_answers() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sees, changes, drops, repeats, reorders and injects packets can delay messages, and nothing else.
+//! An attacker that sees, changes, drops, repeats, reorders and injects packets can delay messages,
+//! and nothing else.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -123,24 +124,24 @@ fn attack(config: Config, messages: usize, size_max: usize) {
 }
 
 #[test]
-fn against_small_messages() {
+fn an_attacker_achieves_nothing_against_small_messages() {
     attack(Config::default(), 2_000, 1_000);
 }
 
 #[test]
-fn against_messages_of_many_packets() {
+fn an_attacker_achieves_nothing_against_messages_of_many_packets() {
     attack(ethernet(), 500, 300_000);
 }
 
 #[test]
-fn against_many_key_epochs() {
+fn an_attacker_achieves_nothing_against_many_key_epochs() {
     let mut config = ethernet();
     config.key_limits = KeyLimits::new(4_096, 64, 1 << 30).unwrap();
     attack(config, 500, 50_000);
 }
 
 #[test]
-fn against_stripes() {
+fn an_attacker_achieves_nothing_against_stripes() {
     let mut config = ethernet();
     config.stripes_log2 = 2;
     config.window = 64;

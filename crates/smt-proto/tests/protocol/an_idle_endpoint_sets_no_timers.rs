@@ -5,7 +5,7 @@ use super::support::configs::ethernet;
 use super::support::{World, body, ms};
 
 #[test]
-fn a_new_endpoint_has_none() {
+fn a_new_endpoint_has_no_timer() {
     let world = World::pair(Config::default(), Config::default());
     assert!(
         world
@@ -16,7 +16,7 @@ fn a_new_endpoint_has_none() {
 }
 
 #[test]
-fn a_client_has_none_and_a_server_only_its_idle_close() {
+fn an_idle_client_has_no_timer_and_an_idle_server_only_its_idle_close() {
     let (mut world, session, _) = World::connected();
     let rpc = world.call(0, session, body(1, 100_000));
     world.outcome(0, rpc).unwrap();
@@ -43,7 +43,8 @@ fn a_call_that_is_worked_on_is_asked_about_ever_more_rarely() {
     );
 }
 
-/// A pass looks at every live message: the more there are, the rarer it is, whatever is called meanwhile.
+/// A pass looks at every live message: the more there are, the rarer it is, whatever is called
+/// meanwhile.
 #[test]
 fn timers_of_many_messages_fire_rarely() {
     let (mut world, session, _) = World::connected();
@@ -76,7 +77,7 @@ fn timers_of_many_messages_fire_rarely() {
 
 /// It rests after a second, and again after whatever has made keys for nothing.
 #[test]
-fn a_session_rests_once_after_whatever_came() {
+fn a_session_hibernates_once_after_any_packet() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     let due = |world: &World| world.nodes[0].endpoint.poll_timeout().map(|(due, _)| due);
     assert!(

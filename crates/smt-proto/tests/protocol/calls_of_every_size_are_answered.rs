@@ -4,7 +4,8 @@ use smt_proto::OneWayOutcome;
 use super::support::node::replies_of_asked_length;
 use super::support::{World, body};
 
-/// Around the edges of records (1,142 less 40 of header; then 16,384 each) and of the unscheduled bytes.
+/// Around the edges of records (1,142 less 40 of header; then 16,384 each) and of the unscheduled
+/// bytes.
 const SIZES: [usize; 27] = [
     0,
     1,
@@ -36,7 +37,7 @@ const SIZES: [usize; 27] = [
 ];
 
 #[test]
-fn from_client_to_server_and_back() {
+fn calls_from_client_to_server_are_answered() {
     let (mut world, session, _) = World::connected();
     for size in SIZES {
         let request = body(1, size);
@@ -47,7 +48,7 @@ fn from_client_to_server_and_back() {
 }
 
 #[test]
-fn from_server_to_client_and_back() {
+fn calls_from_server_to_client_are_answered() {
     let (mut world, _, session) = World::connected();
     for size in SIZES {
         let request = body(2, size);

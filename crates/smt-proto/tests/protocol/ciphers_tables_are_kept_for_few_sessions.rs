@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A server keeps the tables of so many sessions' ciphers, and makes those of the others each time they are used.
+//! A server keeps the tables of so many sessions' ciphers, and makes those of the others each time
+//! they are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +38,8 @@ impl Drop for Held {
     }
 }
 
-/// A server that keeps the tables of `cipher_cache_sessions`, its clients' sessions, and its ciphers.
+/// A server that keeps the tables of `cipher_cache_sessions`, its clients' sessions, and its
+/// ciphers.
 fn server_of(clients: usize, cipher_cache_sessions: usize) -> (World, Vec<SessionIndex>, Counted) {
     let mut server = ethernet();
     server.accept = true;
@@ -69,8 +71,8 @@ fn call(world: &mut World, client: usize, session: SessionIndex) {
     assert!(world.outcome(client, rpc.unwrap()) == Ok(request));
 }
 
-/// Of a server that keeps the tables of one session: how many ciphers it makes for calls of four others, after
-/// `change` to the first one, which had its kept.
+/// The ciphers that a server makes for calls of four sessions, after `change` to a first one. The
+/// server keeps the tables of one session, which was the first.
 fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
     let (mut world, sessions, ciphers) = server_of(5, 1);
     world.run_for(ms(3_000));
@@ -87,7 +89,7 @@ fn made_after(change: impl FnOnce(&mut World, SessionIndex)) -> usize {
 }
 
 #[test]
-fn as_many_as_it_is_told() {
+fn tables_are_kept_for_as_many_sessions_as_configured() {
     const CLIENTS: usize = 12;
     const ROUNDS: usize = 3;
     let kept_and_made = |cipher_cache_sessions| {
@@ -112,7 +114,7 @@ fn as_many_as_it_is_told() {
 }
 
 #[test]
-fn who_rests_or_has_ended_makes_room() {
+fn a_session_that_hibernates_or_has_ended_makes_room() {
     assert_eq!(made_after(|_, _| {}), 4 * 2);
     let rests = made_after(|world, _| world.run_for(ms(3_000)));
     assert_eq!(rests, 3 * 2);

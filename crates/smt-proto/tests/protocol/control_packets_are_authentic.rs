@@ -58,7 +58,7 @@ fn a_flipped_bit_anywhere_has_no_effect() {
 
 // SMT [3.4-5], [4.3-2]
 #[test]
-fn a_replayed_one_counts_once() {
+fn a_replayed_control_packet_counts_once() {
     let (mut world, client, server) = World::connected_with(ethernet(), ethernet());
     let mut seen: Vec<Datagram> = Vec::new();
     world.rule = Box::new(move |datagram, injected| {
@@ -79,7 +79,7 @@ fn a_replayed_one_counts_once() {
 }
 
 #[test]
-fn a_reflected_one_never_opens() {
+fn a_reflected_control_packet_never_opens() {
     let (mut world, client, server) = World::connected_with(ethernet(), ethernet());
     let mut ends = [client, server];
     ends.reverse();
@@ -99,7 +99,7 @@ fn a_reflected_one_never_opens() {
 }
 
 #[test]
-fn one_of_another_session_never_opens() {
+fn a_control_packet_of_another_session_never_opens() {
     let (mut world, first, _) = World::connected();
     let (second, _) = world.connect(0, 1).unwrap();
     assert_ne!(first, second);

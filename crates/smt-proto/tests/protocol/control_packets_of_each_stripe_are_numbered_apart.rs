@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Control packets of all stripes are sealed under one key: the stripe is part of the nonce, and each stripe has its own
-//! window against replays (SPEC §3.4, §4.3).
+//! Control packets of all stripes are sealed under one key: the stripe is part of the nonce, and
+//! each stripe has its own window against replays (SPEC §3.4, §4.3).
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn controls(datagram: &Datagram) -> Vec<Control<'_>> {
 /// Two of equal counters, under equal nonces, would give the key of the tags away.
 // SMT [3.4-2], [4.3-1]
 #[test]
-fn those_of_equal_counters_are_sealed_under_different_nonces() {
+fn control_packets_of_equal_counters_are_sealed_under_different_nonces() {
     let (mut world, mut client, server) = striped_pair();
     world.is_recording = true;
     for counter in 0..20 {
@@ -58,7 +58,7 @@ fn those_of_equal_counters_are_sealed_under_different_nonces() {
 }
 
 #[test]
-fn those_of_equal_counters_open_under_different_nonces() {
+fn control_packets_of_equal_counters_open_under_different_nonces() {
     let (mut world, client, _) = striped_pair();
     world.is_recording = true;
     for stripe in [0, 1] {
@@ -72,7 +72,7 @@ fn those_of_equal_counters_open_under_different_nonces() {
 }
 
 #[test]
-fn a_replayed_one_has_no_effect_in_any_stripe() {
+fn a_replayed_control_packet_has_no_effect_in_any_stripe() {
     let (mut world, client, _) = striped_pair();
     for stripe in [0, 1] {
         let ping = client.control(&world, number(stripe, 700), &Body::Ping(7));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Only authenticated answers raise the datagram size; a black hole lowers it, never below the floor.
+//! Only authenticated answers raise the datagram size; a black hole lowers it, never below the
+//! floor.
 
 use bytes::Bytes;
 use smt_proto::Config;
@@ -30,7 +31,7 @@ fn sizes(world: &World, ends: [SessionIndex; 2]) -> [usize; 2] {
 
 // SMT [9.8-2]
 #[test]
-fn up_to_what_the_path_carries() {
+fn datagram_sizes_grow_to_what_the_path_carries() {
     let expected = [
         (1_200, 1_200),
         (1_400, 1_200),
@@ -56,7 +57,7 @@ fn up_to_what_the_path_carries() {
 
 // SMT [9.8-2]
 #[test]
-fn up_to_what_both_sides_permit() {
+fn datagram_sizes_grow_to_what_both_sides_permit() {
     let mut client = Config::default();
     client.datagram_limit = 5_000;
     let (world, client, server) = World::connected_with(client, Config::default());
@@ -65,7 +66,7 @@ fn up_to_what_both_sides_permit() {
 
 // SMT [9.8-4]
 #[test]
-fn although_probes_are_lost() {
+fn datagram_sizes_are_discovered_although_probes_are_lost() {
     let mut world = World::pair(Config::default(), Config::default());
     let mut lost = 0;
     world.rule = Box::new(move |datagram, _| {
@@ -130,7 +131,8 @@ fn call_at_once(world: &mut World, client: SessionIndex, bodies: Vec<Bytes>) {
     assert!(took < ms(1_000), "{took:?}");
 }
 
-/// Each member is asked for, and so is the rest of the bundle: a question about one does not hide that of the other.
+/// Each member is asked for, and so is the rest of the bundle: a question about one does not hide
+/// that of the other.
 #[test]
 fn a_black_hole_brings_back_the_floor_for_bundles_of_requests() {
     let (mut world, client, server) = World::connected();
@@ -151,7 +153,7 @@ fn a_black_hole_brings_back_the_floor_for_bundles_of_replies() {
 }
 
 #[test]
-fn after_a_black_hole_it_is_tried_again() {
+fn discovery_is_tried_again_after_a_black_hole() {
     let (mut world, client, server) = World::connected();
     narrow(&mut world, 1_472);
     let rpc = world.call(0, client, body(1, 100_000));
@@ -162,7 +164,7 @@ fn after_a_black_hole_it_is_tried_again() {
 
 /// Loss is not a black hole.
 #[test]
-fn loss_alone_does_not_lower_it() {
+fn loss_alone_does_not_lower_the_datagram_size() {
     let (mut world, client, server) = World::connected();
     let mut random = super::support::Random::from_env();
     world.rule = Box::new(move |_, _| {
@@ -182,7 +184,7 @@ fn loss_alone_does_not_lower_it() {
 /// A peer that has no memory for a message has never seen it: that says nothing about the path.
 // SMT [9.8-9]
 #[test]
-fn nor_does_a_peer_without_memory() {
+fn a_peer_without_memory_does_not_lower_the_datagram_size() {
     let mut server = Config::default();
     server.memory_max = 0;
     let (mut world, client, server) = World::connected_with(Config::default(), server);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A flight that is not the next one costs nothing, and an answer is as long as an address may get (SPEC §6.1, §6.2).
+//! A flight that is not the next one costs nothing, and an answer is as long as an address may get
+//! (SPEC §6.1, §6.2).
 
 use std::collections::BTreeSet;
 
@@ -50,7 +51,7 @@ fn out_of_turn(datagram: &Datagram, flight: u8) -> Datagram {
 
 /// Before each packet of either side comes a whole flight that is not awaited.
 #[test]
-fn one_that_is_not_awaited_is_dropped_by_either_side() {
+fn a_flight_that_is_not_awaited_is_dropped_by_either_side() {
     for flight in 1..=7 {
         let mut world = World::pair(Config::default(), server());
         world.rule = Box::new(move |datagram, injected| {
@@ -71,8 +72,8 @@ fn one_that_is_not_awaited_is_dropped_by_either_side() {
     }
 }
 
-/// An alert counts from the server alone that the client has heard before: the index of another cannot be told from a
-/// forger's.
+/// An alert counts from the server alone that the client has heard before: the index of another
+/// cannot be told from a forger's.
 #[test]
 fn an_alert_under_another_index_or_number_than_the_servers_next_is_dropped() {
     for (shift, flight) in [(7, 4), (0, 6)] {
@@ -139,7 +140,7 @@ fn a_client_that_refuses_its_server_sends_it_the_alert() {
     assert!(world.nodes[1].endpoint.statistics().handshakes_failed > 0);
 }
 
-/// Whoever speaks this version too is silent for another reason.
+/// A server that speaks this version too is silent for another reason.
 #[test]
 fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
     for (versions, is_reason) in [(&[1, 2][..], false), (&[2, 3], true)] {
@@ -165,7 +166,7 @@ fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
     }
 }
 
-/// What the server sends at once for a flight 1 of one datagram of so many bytes.
+/// The bytes that the server sends at once for a flight 1 of one datagram of `length` bytes.
 fn answer(filler: usize, length: usize) -> Vec<u8> {
     let mut world = World::pair(Config::default(), server());
     let mut exchanges = exchanges(1 << 32);

@@ -58,7 +58,7 @@ fn messages_of_nine_senders_end_shortest_first() {
 }
 
 #[test]
-fn what_is_granted_and_has_not_arrived_is_bounded() {
+fn granted_bytes_that_have_not_arrived_are_bounded() {
     let (mut world, sessions) = World::star(12);
     world.is_recording = true;
     for (at, session) in sessions.iter().enumerate() {
@@ -80,14 +80,14 @@ fn what_is_granted_and_has_not_arrived_is_bounded() {
         }
         most = most.max(open.values().sum());
     }
-    // The budget; each of eight rounded up to a record; the oldest, which is not among them; and what messages that were
-    // overtaken still have.
+    // The budget; each of eight rounded up to a record; the oldest, which is not among them; and
+    // what messages that were overtaken still have.
     assert!((200 * 1024..640 * 1024).contains(&most), "{most}");
 }
 
 /// Twelve senders, always eight shorter than the oldest: it gets on all the same.
 #[test]
-fn the_oldest_is_not_starved() {
+fn the_oldest_message_is_not_starved() {
     let (mut world, sessions) = World::star(12);
     let oldest = world.call(1, sessions[0], body(1, 5 * MB));
     world.run_for(ms(1));
@@ -174,7 +174,7 @@ fn no_grant_names_a_message_before_its_record_0_has_opened() {
     assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Grant)));
 }
 
-/// What a peer writes into a GRANT is its own affair; a priority of 200 is none of ours.
+/// A peer may write anything into a GRANT; a priority of 200 is none of ours.
 #[test]
 fn priorities_are_in_their_range() {
     let (mut world, session, _) = World::connected_with(Config::default(), Config::default());
@@ -249,7 +249,7 @@ fn forged_packets_get_a_dead_sender_no_grants() {
 
 /// Each message has the budget to itself when it begins.
 #[test]
-fn what_is_granted_is_bounded_although_messages_begin_one_after_the_other() {
+fn granted_bytes_are_bounded_although_messages_begin_one_after_the_other() {
     let config = ethernet();
     let budget = config.incoming_max;
     let (mut world, session, _) = World::connected_with(config.clone(), config);

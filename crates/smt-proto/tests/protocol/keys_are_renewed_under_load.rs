@@ -46,17 +46,17 @@ fn run(percent: usize) {
 
 // SMT [7.3-4]
 #[test]
-fn without_loss() {
+fn keys_are_renewed_without_loss() {
     run(0);
 }
 
 #[test]
-fn with_loss() {
+fn keys_are_renewed_through_loss() {
     run(5);
 }
 
 #[test]
-fn with_much_loss() {
+fn keys_are_renewed_through_much_loss() {
     run(20);
 }
 
@@ -81,7 +81,7 @@ fn the_epoch_byte_wraps() {
 /// 10 MB are 640 records: ten keys.
 // SMT [7.3-3], [5.4-7]
 #[test]
-fn in_the_middle_of_a_message() {
+fn keys_are_renewed_in_the_middle_of_a_message() {
     let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
     world.is_recording = true;
     let rpc = world.call(0, client, body(1, 10_000_000));
@@ -98,7 +98,7 @@ fn in_the_middle_of_a_message() {
 
 // SMT [7.3-13], [7.3-14]
 #[test]
-fn although_the_end_of_an_epoch_is_announced_in_vain_at_first() {
+fn keys_are_renewed_although_the_end_of_an_epoch_is_first_announced_in_vain() {
     for lost in [PacketType::EpochDone, PacketType::EpochAck] {
         let (mut world, client, server) =
             World::connected_with(short_lived_keys(), short_lived_keys());
@@ -126,12 +126,14 @@ fn although_the_end_of_an_epoch_is_announced_in_vain_at_first() {
     }
 }
 
-/// The keys of both sides are nearly used up, and each has replies that the other's requests wait for.
+/// The keys of both sides are nearly used up, and each has replies that the other's requests wait
+/// for.
 #[test]
-fn although_both_sides_wait_for_their_next_key_at_once() {
+fn keys_are_renewed_although_both_sides_wait_for_their_next_key_at_once() {
     let mut random = Random::from_env();
     let mut config = ethernet();
-    // With 1,024, one seed of a hundred has used up its control packets by asking, and falls silent (SPEC §7.3).
+    // With 1,024, one seed of a hundred has used up its control packets by asking, and falls silent
+    // (SPEC §7.3).
     config.key_limits = KeyLimits::new(4_096, 8, 1 << 20).unwrap();
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     let mut lost = Random::new(random.any());
@@ -160,7 +162,7 @@ fn although_both_sides_wait_for_their_next_key_at_once() {
 /// Control packets are used up while the next epoch cannot begin: a few are kept to get out of it.
 // SMT [7.3-22]
 #[test]
-fn although_control_packets_run_out() {
+fn keys_are_renewed_although_control_packets_run_out() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), short_lived_keys());
     let mut end = None;
     world.rule = Box::new(move |datagram, _| {
@@ -183,7 +185,7 @@ fn although_control_packets_run_out() {
 /// A request that is worked on for long has arrived: its epoch ends all the same.
 // SMT [7.3-19]
 #[test]
-fn although_one_call_lasts() {
+fn keys_are_renewed_although_one_call_lasts() {
     let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
     world.nodes[1].application = Box::new(|request| {
         if request.starts_with(b"slow") {
@@ -228,7 +230,7 @@ impl GrantPolicy for Miser {
 /// A reply that waits for grants has arrived in part: what it was sealed under ends all the same.
 // SMT [8-5]
 #[test]
-fn although_one_reply_waits_for_its_grants() {
+fn keys_are_renewed_although_one_reply_waits_for_its_grants() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), short_lived_keys());
     world.nodes[0].endpoint.set_grant_policy(Box::new(Miser));
     world.nodes[1].application = super::support::node::replies_of_asked_length();
@@ -243,7 +245,7 @@ fn although_one_reply_waits_for_its_grants() {
 
 // SMT [7.3-5], [7.3-7]
 #[test]
-fn when_too_much_fails_to_open() {
+fn keys_are_renewed_when_too_much_fails_to_open() {
     let mut config = Config::default();
     config.key_limits = KeyLimits::new(1 << 20, 1 << 19, 16).unwrap();
     let (mut world, client, server) = World::connected_with(config.clone(), config);
@@ -287,7 +289,7 @@ fn when_too_much_fails_to_open() {
 /// A key that is kept for what may be sent again is kept as long after silence as ever.
 // SMT [7.3-15]
 #[test]
-fn after_long_silence() {
+fn keys_are_renewed_after_long_silence() {
     let mut server = ethernet();
     server.idle_life = Duration::from_secs(36_000);
     server.key_limits = KeyLimits::new(1_000, 100, 1 << 20).unwrap();
@@ -317,10 +319,11 @@ fn after_long_silence() {
     assert_eq!(world.outcome(0, first), Ok(body(1, 10)));
 }
 
-/// What is left of a key is kept for a long message; others wait. It is given up, the epoch before ends, and they go
-/// on at once, although it is not yet time for the next key.
+/// The rest of a key is kept for a long message, and other messages wait. The long message is given
+/// up, the epoch before ends, and the others go on at once, although it is not yet time for the
+/// next key.
 #[test]
-fn and_who_waited_goes_on_when_the_epoch_before_is_over() {
+fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
     // It never hears that what it has sent has arrived.
     world.rule = Box::new(|datagram, _| {
@@ -367,10 +370,11 @@ fn and_who_waited_goes_on_when_the_epoch_before_is_over() {
     assert_eq!(left, acknowledged + world.latency);
 }
 
-/// What the peer has begun to take can always go on: else it would hold memory that those need which hold up the next key.
+/// A message that the peer has begun to take can always go on: else it would hold memory that is
+/// needed by the messages which hold up the next key.
 // SMT [7.3-20]
 #[test]
-fn although_the_peer_has_memory_for_one_message_only() {
+fn keys_are_renewed_although_the_peer_has_memory_for_one_message_only() {
     let mut sender = ethernet();
     sender.record_size = 1_400;
     sender.unscheduled = 10_000;
@@ -391,7 +395,7 @@ fn although_the_peer_has_memory_for_one_message_only() {
 
 /// The batch that uses a key up is followed by the next key, not by a question.
 #[test]
-fn at_once_when_a_batch_uses_one_up() {
+fn keys_are_renewed_at_once_when_a_batch_uses_a_key_up() {
     let mut config = short_lived_keys();
     config.record_size = 64;
     config.first_record_size = 64;

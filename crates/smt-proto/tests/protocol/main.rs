@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the protocol core does, one behaviour per file, with virtual time and a network that obeys rules.
+//! Behaviours of the protocol core, one per file, with virtual time and a network that obeys rules.
 //!
 //! One binary, so that it is linked once. Random tests print their seed; `SMT_SEED=` repeats it.
 #![cfg(test)]
@@ -33,7 +33,9 @@ mod grants_let_short_messages_overtake;
 mod keys_are_renewed_under_load;
 mod memory_is_bounded;
 mod messages_arrive_exactly_once_through_loss;
+mod messages_lost_together_are_not_repeated_together;
 mod messages_of_equal_length_share_batches;
+mod messages_that_stay_lost_are_repeated_ever_more_rarely;
 mod other_geometries_work;
 mod padding_hides_lengths;
 mod pulls_keep_to_the_pace_of_the_link;
@@ -46,6 +48,4 @@ mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
 mod trimmed_packets_are_asked_for_at_once;
-mod what_anybody_can_send_costs_little;
-mod what_is_lost_together_is_not_repeated_together;
-mod what_stays_lost_is_repeated_ever_more_rarely;
+mod unauthenticated_packets_cost_little;

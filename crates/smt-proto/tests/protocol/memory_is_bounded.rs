@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rule 5: memory follows bytes received, never a claim; what has not opened has a small pool of its own.
+//! Rule 5: memory follows bytes received, never a claim; what has not opened has a small pool of
+//! its own.
 
 use bytes::Bytes;
 use smt_proto::{Config, OneWayOutcome};
@@ -79,7 +80,8 @@ fn a_long_message_costs_what_has_arrived_of_it() {
         world.call(0, session, body(number, 1_000_000));
     }
     world.run_for(ms(1_000));
-    // Of each, the smallest buffer with record 0, and the place of the record that its first datagram begins.
+    // Each message has the smallest buffer with record 0, and the place of the record that its
+    // first datagram begins.
     assert!(
         world.nodes[1].endpoint.memory() <= 100 * 21 * KIB,
         "{}",
@@ -117,7 +119,7 @@ fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
 }
 
 #[test]
-fn when_it_is_full_messages_wait_and_arrive_in_the_end() {
+fn messages_wait_while_memory_is_full_and_arrive_in_the_end() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -133,7 +135,8 @@ fn when_it_is_full_messages_wait_and_arrive_in_the_end() {
     for rpc in calls {
         assert_eq!(world.outcome(0, rpc), Ok(Bytes::new()));
     }
-    // One message beyond the bound, in a buffer that has grown by doubling; and what was granted before.
+    // One message beyond the bound, in a buffer that has grown by doubling; and what was granted
+    // before.
     assert!(most <= 6_000_000, "{most}");
     assert!(world.nodes[1].endpoint.statistics().memory_refusals > 0);
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
@@ -179,7 +182,8 @@ fn many_calls_at_once_ask_for_short_first_parts_of_their_replies() {
     assert_eq!(short.count(), 90);
 }
 
-/// Of each message record 0 arrives, and the last record that needs no grant: it makes room for all between.
+/// Record 0 of each message arrives, and the last record that needs no grant: it makes room for all
+/// between.
 #[test]
 fn messages_that_come_from_their_end_are_bounded_too() {
     let mut server = ethernet();
@@ -209,11 +213,11 @@ fn fill_with_untaken(world: &mut World, bytes: usize) {
 }
 
 #[test]
-fn whole_messages_that_nobody_takes_keep_others_out() {
+fn whole_messages_that_are_not_taken_keep_others_out() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
-    // Of a long one what needs no grant has come.
+    // The part of a long message that needs no grant has come.
     world.rule = Box::new(|datagram, _| match datagram.from {
         1 => Verdict::Drop,
         _ => Verdict::Deliver,
@@ -233,8 +237,8 @@ fn whole_messages_that_nobody_takes_keep_others_out() {
     }
 }
 
-/// A server with little memory of which node 0 has begun so many long calls, and finishes none; and the session of node 2
-/// with it.
+/// A server with little memory of which node 0 has begun so many long calls, and finishes none; and
+/// the session of node 2 with it.
 fn beside_an_idler(calls: u64) -> (World, SessionIndex) {
     let mut server = ethernet();
     server.accept = true;
@@ -253,7 +257,7 @@ fn beside_an_idler(calls: u64) -> (World, SessionIndex) {
     (world, other)
 }
 
-/// What was promised to messages that never come takes up nothing.
+/// Memory that was promised to messages that never come takes up nothing.
 #[test]
 fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
     let (mut world, other) = beside_an_idler(20);
@@ -269,7 +273,7 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
 
 /// No peer gets more promises than are left for others.
 #[test]
-fn nor_long_ones() {
+fn a_peer_that_finishes_nothing_does_not_keep_long_messages_of_others_out() {
     let (mut world, other) = beside_an_idler(40);
     let refused = world.nodes[1].endpoint.statistics().memory_refusals;
     assert!(refused > 0, "one peer did not take all it could get");
@@ -281,7 +285,8 @@ fn nor_long_ones() {
     assert!(world.now.since(began) < ms(1), "none had to come again");
 }
 
-/// Each could be granted to its end in turn, since of those that need grants it has the fewest bytes left.
+/// Each could be granted to its end in turn, since of those that need grants it has the fewest
+/// bytes left.
 #[test]
 fn a_peer_that_withholds_the_end_of_each_message_has_one_beyond_the_bound() {
     let mut server = ethernet();
@@ -298,15 +303,16 @@ fn a_peer_that_withholds_the_end_of_each_message_has_one_beyond_the_bound() {
     for _ in 0..100 {
         world.run_for(ms(1));
         let memory = world.nodes[1].endpoint.memory();
-        // One message, and what was granted while there was room; buffers grow ahead of their bytes.
+        // One message, and what was granted while there was room; buffers grow ahead of their
+        // bytes.
         let most = (1024 + 512) * KIB + 1_000_000;
         assert!(memory <= most + most / 4, "{memory} of {most}");
     }
 }
 
-/// What a message was promised is given back however it ends, and the peer may begin others.
+/// Memory that a message was promised is given back however it ends, and the peer may begin others.
 #[test]
-fn what_was_promised_is_given_back() {
+fn promised_memory_is_given_back() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -332,7 +338,7 @@ fn what_was_promised_is_given_back() {
 
 /// In a bundle as alone.
 #[test]
-fn and_one_way_messages_that_come_together() {
+fn one_way_messages_that_come_together_are_bounded() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -353,9 +359,10 @@ fn and_one_way_messages_that_come_together() {
     }
 }
 
-/// Nobody may ever take a message of this node: what is beyond a bound of its own is not marked, and comes again.
+/// No application of this node may ever take a message: messages beyond a bound of their own are
+/// not marked, and come again.
 #[test]
-fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
+fn messages_that_no_application_takes_are_bounded_by_less_than_all_memory() {
     for (length, waiting) in [(100, 64_950), (30_000, 40_000), (200_000, 0)] {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         let server = &mut world.nodes[1].endpoint;
@@ -375,7 +382,7 @@ fn messages_for_nobody_are_bounded_by_less_than_all_memory() {
 }
 
 #[test]
-fn replies_arrive_although_nobody_may_ever_take_a_message() {
+fn replies_arrive_although_no_application_may_ever_take_a_message() {
     let (mut world, _, session) = World::connected_with(ethernet(), ethernet());
     world.nodes[0].application = replies_of_asked_length();
     world.nodes[1].endpoint.set_untaken_max(0);
@@ -385,7 +392,7 @@ fn replies_arrive_although_nobody_may_ever_take_a_message() {
 }
 
 #[test]
-fn replies_arrive_although_nobody_takes_messages() {
+fn replies_arrive_although_the_application_takes_no_messages() {
     let mut server = ethernet();
     server.memory_max = 1024 * KIB;
     let (mut world, _, session) = World::connected_with(ethernet(), server);
@@ -396,9 +403,9 @@ fn replies_arrive_although_nobody_takes_messages() {
     assert_eq!(world.outcome(1, rpc), Ok(body(2_000_000, 2_000_000)));
 }
 
-/// Who acknowledges nothing gets no more replies.
+/// A client that acknowledges nothing gets no more replies.
 #[test]
-fn replies_that_nobody_acknowledges_are_bounded() {
+fn replies_that_are_not_acknowledged_are_bounded() {
     let mut server = ethernet();
     server.memory_max = 4 * 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
@@ -419,7 +426,8 @@ fn replies_that_nobody_acknowledges_are_bounded() {
     }
 }
 
-/// Nor do many together get more than there is: each that keeps something waits, and one that keeps nothing is served.
+/// Nor do many together get more than there is: each that keeps something waits, and one that keeps
+/// nothing is served.
 #[test]
 fn replies_that_many_do_not_acknowledge_are_bounded_together() {
     let mut server = ethernet();
@@ -442,7 +450,8 @@ fn replies_that_many_do_not_acknowledge_are_bounded_together() {
         );
     }
     world.run_for(ms(1_000));
-    // Four have a quarter each, or all somewhat less; of the others each has one beyond what is left for it.
+    // Four have a quarter each, or all somewhat less; of the others each has one beyond what is
+    // left for it.
     let taken = world.nodes[0].delivered.len();
     assert!((35..=50).contains(&taken), "{taken} requests were taken");
     calls.push((10, world.call(10, sessions[9], body(0, 2_000))));

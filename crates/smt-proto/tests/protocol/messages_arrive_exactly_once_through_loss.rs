@@ -20,22 +20,22 @@ fn run(percent: usize, messages: usize, size_max: usize) {
 }
 
 #[test]
-fn without_trouble() {
+fn messages_arrive_exactly_once_without_trouble() {
     run(0, 5_000, 300_000);
 }
 
 #[test]
-fn with_one_percent_lost_repeated_and_reordered() {
+fn messages_arrive_exactly_once_with_one_percent_lost_repeated_and_reordered() {
     run(1, 5_000, 300_000);
 }
 
 #[test]
-fn with_twenty_percent_lost_repeated_and_reordered() {
+fn messages_arrive_exactly_once_with_twenty_percent_lost_repeated_and_reordered() {
     run(20, 2_000, 100_000);
 }
 
 #[test]
-fn with_trouble_from_the_first_packet_on() {
+fn messages_arrive_exactly_once_with_trouble_from_the_first_packet_on() {
     let mut random = Random::from_env();
     for _ in 0..30 {
         let mut world = World::pair(Config::default(), Config::default());

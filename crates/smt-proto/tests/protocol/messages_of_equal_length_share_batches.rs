@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind them.
+//! SPEC §9.1: packets of one batch are equally long. Messages are cut so that others fit behind
+//! them.
 
 use smt_proto::{Endpoint, Time, TransmitBuffer};
 
@@ -30,7 +31,7 @@ fn with_calls(lengths: &[usize]) -> World {
 }
 
 #[test]
-fn in_few_calls() {
+fn messages_of_equal_length_leave_in_few_batches() {
     for (length, packets) in [(1_500, 2), (2_900, 3), (8_192, 6), (30_000, 21)] {
         let mut world = with_calls(&[length; 10]);
         let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
@@ -56,7 +57,7 @@ fn in_few_calls() {
 
 /// Whatever is granted at a time.
 #[test]
-fn in_hardly_more_packets_than_full_ones_would_be() {
+fn batches_take_hardly_more_packets_than_full_packets_would() {
     for granted in [8_000, 16_000, 40_000, 256_000] {
         let mut server = ethernet();
         server.incoming_max = granted;
@@ -73,7 +74,7 @@ fn in_hardly_more_packets_than_full_ones_would_be() {
 }
 
 #[test]
-fn those_of_other_sessions_between_the_same_sockets_too() {
+fn sessions_between_the_same_sockets_share_batches() {
     let (mut world, first, _) = World::connected_with(ethernet(), ethernet());
     let others = [0; 9].map(|_| world.connect(0, 1).unwrap().0);
     world.run_for(ms(3_000));
@@ -89,7 +90,7 @@ fn those_of_other_sessions_between_the_same_sockets_too() {
 }
 
 #[test]
-fn and_sessions_still_take_turns() {
+fn sessions_that_share_batches_still_take_turns() {
     for sessions in [2, 3, 4] {
         let (mut world, first, _) = World::connected_with(ethernet(), ethernet());
         let mut all = vec![first];
@@ -114,7 +115,7 @@ fn and_sessions_still_take_turns() {
 }
 
 #[test]
-fn a_short_one_is_not_a_measure_for_long_ones() {
+fn a_short_message_does_not_set_the_packet_length_of_long_ones() {
     let mut world = with_calls(&[1_130, 1_130, 200_000]);
     let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
     assert_eq!(next_batch(endpoint, now), Some(vec![1_250; 2]));
@@ -123,7 +124,7 @@ fn a_short_one_is_not_a_measure_for_long_ones() {
 }
 
 #[test]
-fn and_arrive_whatever_is_lost() {
+fn messages_that_share_batches_arrive_whatever_is_lost() {
     for seed in 0..20 {
         let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
         let mut random = Random::new(seed);

@@ -30,7 +30,7 @@ fn with(change: impl FnOnce(&mut Config)) -> Config {
 }
 
 #[test]
-fn four_stripes() {
+fn four_stripes_work() {
     let config = with(|config| config.stripes_log2 = 2);
     works(config.clone(), config, 100_000);
 }
@@ -90,7 +90,7 @@ fn all_ids_of_a_control_packet_are_of_its_stripe() {
 }
 
 #[test]
-fn the_fewer_stripes_of_both_and_small_windows() {
+fn the_fewer_stripes_of_both_sides_and_small_windows_work() {
     let client = with(|config| {
         config.stripes_log2 = 8;
         config.window = 64;
@@ -100,7 +100,7 @@ fn the_fewer_stripes_of_both_and_small_windows() {
 }
 
 #[test]
-fn the_smallest_records() {
+fn the_smallest_records_work() {
     let config = with(|config| {
         config.record_size = 64;
         config.first_record_size = 64;
@@ -109,7 +109,7 @@ fn the_smallest_records() {
 }
 
 #[test]
-fn records_of_odd_sizes() {
+fn records_of_odd_sizes_work() {
     let client = with(|config| {
         config.record_size = 1_001;
         config.first_record_size = 777;
@@ -122,7 +122,7 @@ fn records_of_odd_sizes() {
 }
 
 #[test]
-fn few_index_bits_on_one_side_and_many_on_the_other() {
+fn few_index_bits_on_one_side_and_many_on_the_other_work() {
     let few = with(|config| config.index_bits = 8);
     let many = with(|config| config.index_bits = 17);
     works(few.clone(), many.clone(), 300_000);
@@ -146,13 +146,13 @@ fn few_index_bits_on_one_side_and_many_on_the_other() {
 }
 
 #[test]
-fn a_small_unscheduled_part() {
+fn a_small_unscheduled_part_works() {
     let config = with(|config| config.unscheduled = 1_164);
     works(config.clone(), config, 300_000);
 }
 
 #[test]
 #[should_panic(expected = "out of its range")]
-fn what_is_out_of_range_is_the_callers_mistake() {
+fn a_value_out_of_range_is_the_callers_mistake() {
     World::pair(with(|config| config.index_bits = 18), Config::default());
 }

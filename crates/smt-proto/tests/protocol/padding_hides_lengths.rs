@@ -28,12 +28,12 @@ fn seen(padding: Padding, sizes: impl Iterator<Item = usize>) -> BTreeSet<u32> {
 }
 
 #[test]
-fn without_it_every_length_is_seen() {
+fn every_length_is_seen_without_padding() {
     assert_eq!(seen(Padding::None, 0..300).len(), 300);
 }
 
 #[test]
-fn in_blocks() {
+fn block_padding_hides_lengths() {
     let padding = Padding::Block(NonZeroU32::new(1_024).unwrap());
     let lengths = seen(padding, (0..20_000).step_by(97));
     assert!(
@@ -44,14 +44,14 @@ fn in_blocks() {
 }
 
 #[test]
-fn by_padme() {
+fn padme_hides_lengths() {
     let sizes = (0..40_000).step_by(13);
     assert!(seen(Padding::Padme, sizes).len() < 150);
 }
 
 /// A block larger than several records: some of them lie wholly in the padding.
 #[test]
-fn over_whole_records() {
+fn padding_covers_whole_records() {
     let padding = Padding::Block(NonZeroU32::new(200_000).unwrap());
     let lengths = seen(
         padding,
@@ -61,7 +61,7 @@ fn over_whole_records() {
 }
 
 #[test]
-fn up_to_the_message_limit() {
+fn padding_reaches_the_message_limit() {
     let mut config = Config::default();
     config.padding = Padding::Block(NonZeroU32::new(1 << 20).unwrap());
     config.message_limit = 100_000;

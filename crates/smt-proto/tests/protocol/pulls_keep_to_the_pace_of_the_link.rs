@@ -12,7 +12,7 @@ use super::support::configs::ethernet;
 use super::support::{Answer, Verdict, World, body, ms, us};
 
 const MB: usize = 1_000_000;
-/// Of record streams on a link of 10 Gb/s whose packets have headers of 36 bytes.
+/// The rate of record streams on a link of 10 Gb/s whose packets have headers of 36 bytes.
 const RATE: u64 = 9_700_000_000;
 
 /// The server pulls by this policy.
@@ -96,7 +96,7 @@ fn grants_keep_to_the_pace() {
 }
 
 #[test]
-fn in_turn_equal_messages_end_together() {
+fn equal_messages_pulled_in_turn_end_together() {
     let (mut world, sessions) = star(8, Pull::new(RATE, 40_000));
     let calls = call_all(&mut world, &sessions, &[MB; 8]);
     let ends = ends(&mut world, &calls);
@@ -105,7 +105,7 @@ fn in_turn_equal_messages_end_together() {
 }
 
 #[test]
-fn shortest_first_they_end_by_length() {
+fn messages_pulled_shortest_first_end_by_length() {
     let policy = Pull::new(RATE, 40_000).in_order(PullOrder::ShortestFirst);
     let (mut world, sessions) = star(5, policy);
     let sizes = [5, 4, 3, 2, 1].map(|size| size * MB);
@@ -117,7 +117,7 @@ fn shortest_first_they_end_by_length() {
 
 /// Always seven shorter ones: the oldest has its share.
 #[test]
-fn shortest_first_does_not_starve_the_oldest() {
+fn pulls_shortest_first_do_not_starve_the_oldest_message() {
     let policy = Pull::new(RATE, 40_000).in_order(PullOrder::ShortestFirst);
     let (mut world, sessions) = star(8, policy);
     let oldest = world.call(1, sessions[0], body(1, 3 * MB));
@@ -148,7 +148,7 @@ fn shortest_first_does_not_starve_the_oldest() {
 
 /// However small the window, a whole record goes (SPEC §9.2).
 #[test]
-fn a_record_is_more_than_the_window() {
+fn a_record_larger_than_the_window_is_pulled_whole() {
     let (mut world, sessions) = star(1, Pull::new(RATE, 1));
     let calls = call_all(&mut world, &sessions, &[MB]);
     assert_eq!(ends(&mut world, &calls).len(), 1);
@@ -189,7 +189,7 @@ fn the_pace_has_a_timer_only_while_something_waits() {
 
 /// The pulls of one message leave room for what others send unasked.
 #[test]
-fn what_comes_unasked_has_its_part_of_the_link() {
+fn unscheduled_bytes_have_their_part_of_the_link() {
     let (mut world, sessions) = star(6, Pull::new(RATE, 400_000));
     let long = world.call(1, sessions[0], body(0, 20 * MB));
     world.run_for(ms(2));
@@ -207,7 +207,7 @@ fn what_comes_unasked_has_its_part_of_the_link() {
 
 /// Headers of trimmed packets take their part of the link, too: of 1 Gb/s a half.
 #[test]
-fn so_have_trimmed_headers() {
+fn trimmed_headers_have_their_part_of_the_link() {
     let pulled = |with_headers: bool| {
         let (mut world, sessions) = star(1, Pull::new(1_000_000_000, 40_000));
         world.is_recording = true;
@@ -238,7 +238,7 @@ fn so_have_trimmed_headers() {
 
 /// Memory is full: the messages that have begun end one after the other.
 #[test]
-fn when_memory_is_full_the_shortest_gets_on() {
+fn the_shortest_message_gets_on_while_memory_is_full() {
     let mut server = ethernet();
     server.memory_max = 1024 * 1024;
     let (mut world, session, _) = World::connected_with(ethernet(), server);

@@ -11,8 +11,8 @@ use super::support::node::address_of;
 use super::support::rogue::Rogue;
 use super::support::{World, body, ms};
 
-/// A server, node 1, with room for so many sessions, of which node 0 has all; node 2; and node 3, which is in the network of
-/// node 0.
+/// A server, node 1, with room for so many sessions, of which node 0 has all; node 2; and node 3,
+/// which is in the network of node 0.
 fn taken_by_one(sessions_max: usize) -> (World, Vec<SessionIndex>) {
     let mut server = Config::default();
     server.accept = true;
@@ -43,7 +43,7 @@ fn displaced(world: &mut World) -> Vec<SessionIndex> {
 }
 
 #[test]
-fn a_client_gets_in_though_one_of_another_network_has_taken_all() {
+fn a_client_gets_in_although_another_network_has_taken_all_sessions() {
     let (mut world, _) = taken_by_one(6);
     for _ in 0..3 {
         let (session, _) = world.connect(2, 1).unwrap();
@@ -55,7 +55,7 @@ fn a_client_gets_in_though_one_of_another_network_has_taken_all() {
 }
 
 #[test]
-fn but_none_displaces_those_who_have_no_more_than_it_would() {
+fn a_client_displaces_none_of_a_network_that_has_no_more_than_its_own() {
     let (mut world, _) = taken_by_one(6);
     for _ in 0..3 {
         world.connect(2, 1).unwrap();
@@ -80,7 +80,7 @@ fn the_session_that_has_been_unused_for_longest_is_closed() {
 
 /// Although the host that has most has used all of its own more lately.
 #[test]
-fn who_has_few_in_the_network_that_has_most_keeps_them() {
+fn a_host_with_few_sessions_in_the_largest_network_keeps_them() {
     let (mut world, taken) = taken_by_one(6);
     let (session, _) = world.connect(3, 1).unwrap();
     let first = displaced(&mut world);
@@ -96,7 +96,7 @@ fn who_has_few_in_the_network_that_has_most_keeps_them() {
 
 /// Anybody can send in any name.
 #[test]
-fn who_has_shown_no_cookie_displaces_none() {
+fn a_client_without_a_cookie_displaces_none() {
     let (mut world, _) = taken_by_one(6);
     for number in 0..50_u8 {
         let remote = SocketAddr::from(([198, 51, number, 9], 7));

@@ -7,7 +7,7 @@ use super::support::configs::ethernet;
 use super::support::{Verdict, World, body, ms};
 
 #[test]
-fn although_both_servers_chose_the_same_index() {
+fn sessions_do_not_mix_although_both_servers_chose_the_same_index() {
     let mut server = ethernet();
     server.accept = true;
     let mut world = World::new(vec![ethernet(), server.clone(), server]);
@@ -31,7 +31,7 @@ fn although_both_servers_chose_the_same_index() {
 
 /// A packet is of a session only if it came on that session's way (SPEC §6.3).
 #[test]
-fn although_a_packet_comes_by_another_address_of_the_host() {
+fn sessions_do_not_mix_although_a_packet_comes_by_another_address_of_the_host() {
     let (mut world, session, _) = World::connected();
     world.rule = Box::new(|_, _| Verdict::Drop);
     world.is_recording = true;

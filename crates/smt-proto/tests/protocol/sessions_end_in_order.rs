@@ -48,7 +48,7 @@ fn a_close_reaches_the_peer_with_its_code() {
 
 // SMT [12.1-2], [12.3-2]
 #[test]
-fn what_comes_after_a_lost_close_is_answered_by_reset() {
+fn a_packet_after_a_lost_close_is_answered_by_reset() {
     let (mut world, client, server) = World::connected();
     world.rule = Box::new(|datagram, _| {
         if datagram.has(PacketType::Close) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint that is one shard of several issues indices of its own, and sends RESET for no other shard's.
+//! An endpoint that is one shard of several issues indices of its own, and sends RESET for no other
+//! shard's.
 
 use smt_proto::{CloseCode, Config};
 use smt_wire::{PacketType, SessionIndex, Shard};

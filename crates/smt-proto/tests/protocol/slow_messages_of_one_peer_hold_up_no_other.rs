@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer whose messages come slowly has its share of what is granted at once, and no more; where nobody else wants
-//! grants, it has what its path can use (SPEC §9.2).
+//! A peer whose messages come slowly has its share of what is granted at once, and no more; where
+//! nobody else wants grants, it has what its path can use (SPEC §9.2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,11 +29,11 @@ fn slowly(
     }
 }
 
-/// Bytes of the upload of a client that is alone, or beside these messages of another one, each of which comes at so many
-/// bytes a millisecond. How long it takes.
+/// Bytes of the upload of a client that is alone, or beside these messages of another one, each of
+/// which comes at so many bytes a millisecond. How long it takes.
 fn upload_beside(messages: usize, bytes_per_milli: u64) -> Duration {
     let (mut world, sessions) = World::star(2);
-    // What is held back must not hold up what comes behind it.
+    // A packet that is held back must not hold up the packets behind it.
     world.rate = 0;
     world.rule = Box::new(slowly(bytes_per_milli, |node| node == 1));
     for number in 0..messages {
@@ -47,7 +47,7 @@ fn upload_beside(messages: usize, bytes_per_milli: u64) -> Duration {
 }
 
 #[test]
-fn an_upload_gets_on_beside_them() {
+fn an_upload_gets_on_beside_slow_messages() {
     let alone = upload_beside(0, 1);
     for (messages, bytes_per_milli) in [
         (1, 50),
@@ -68,7 +68,8 @@ fn an_upload_gets_on_beside_them() {
     }
 }
 
-/// How long an upload takes with nobody beside it, at so many bytes a microsecond and with this round trip.
+/// How long an upload takes with nobody beside it, at so many bytes a microsecond and with this
+/// round trip.
 fn upload_over(bytes: usize, rate: u64, round_trip: Duration) -> Duration {
     let (mut world, sessions) = World::star(1);
     world.rate = rate;
@@ -79,11 +80,12 @@ fn upload_over(bytes: usize, rate: u64, round_trip: Duration) -> Duration {
     world.now.since(began)
 }
 
-/// Two records take longer than 5 ms at these rates, and are a third of what the path holds, or less.
+/// Two records take longer than 5 ms at these rates, and are a third of what the path holds, or
+/// less.
 #[test]
 fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
     for (rate, round_trip) in [(1, ms(100)), (2, ms(50)), (2, ms(100))] {
-        // What is asked for in vain until the path is known is in both.
+        // Both have the bytes that are asked for in vain until the path is known.
         let short = upload_over(4_000_000, rate, round_trip);
         let took = upload_over(8_000_000, rate, round_trip) - short;
         let on_the_link = Duration::from_micros(4_000_000 / rate);
@@ -96,7 +98,7 @@ fn an_upload_alone_keeps_a_slow_path_with_a_long_round_trip_busy() {
 
 /// Twelve messages that come slowly have fewer bytes left than the oldest, all the time.
 #[test]
-fn the_oldest_is_not_starved_although_all_come_slowly() {
+fn the_oldest_message_is_not_starved_although_all_come_slowly() {
     let (mut world, sessions) = World::star(5);
     world.rate = 0;
     world.rule = Box::new(slowly(2_000, |node| node > 0));

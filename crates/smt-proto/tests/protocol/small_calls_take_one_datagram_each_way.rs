@@ -17,7 +17,7 @@ fn a_hundred_calls_one_after_the_other_take_two_hundred_datagrams() {
 }
 
 #[test]
-fn then_only_the_last_reply_is_asked_about() {
+fn only_the_last_reply_is_asked_about() {
     let (mut world, session, _) = World::connected();
     for number in 0..100 {
         let rpc = world.call(0, session, body(number, 100));
@@ -52,9 +52,10 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
     assert!(others * 2 <= data, "{others} of {}", world.sent.len());
 }
 
-/// The next request acknowledges the reply before, if it comes within half a second; else the server asks, once.
+/// The next request acknowledges the reply before, if it comes within half a second; else the
+/// server asks, once.
 #[test]
-fn and_no_others_however_rare_they_are() {
+fn rare_calls_take_no_further_datagrams() {
     for (pause, datagrams) in [(ms(1), 2), (ms(400), 2), (ms(1_600), 4)] {
         let (mut world, session, _) = World::connected();
         world.run_for(ms(2_000));
@@ -74,7 +75,7 @@ fn and_no_others_however_rare_they_are() {
 
 /// Homa's cutoffs: the shorter a message, the more urgent its packets.
 #[test]
-fn and_leave_with_the_priority_of_their_length() {
+fn packets_leave_with_the_priority_of_their_messages_length() {
     for (length, priority) in [(0, 7), (200, 7), (2_000, 6), (10_000, 5), (50_000, 4)] {
         let (mut world, session, _) = World::connected();
         let now = world.now;

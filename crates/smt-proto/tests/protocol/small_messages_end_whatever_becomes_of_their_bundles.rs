@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bundles under everything at once: trouble of the network, small windows, stripes, short keys, cancels, deadlines.
+//! Bundles under everything at once: trouble of the network, small windows, stripes, short keys,
+//! cancels, deadlines.
 //!
-//! 1. Bursts of small calls and one-way messages begin on both sides, as far as the windows let them.
+//! 1. Bursts of small calls and one-way messages begin on both sides, as far as the windows let
+//!    them.
 //! 2. Applications echo, abort, or answer later; some messages are given up.
 //! 3. Each message has one end, which is true; in the end nothing is left on either side.
 
@@ -25,11 +27,12 @@ struct Message {
     is_one_way: bool,
 }
 
-/// What was begun, and how it ended.
+/// Messages that were begun, and how they ended.
 #[derive(Default)]
-struct Books {
+struct Ledger {
     waiting: BTreeMap<(usize, RpcId), Message>,
-    /// By body, which no other message has: how often it may have been delivered, at least and at most.
+    /// By body, which no other message has: how often it may have been delivered, at least and at
+    /// most.
     ends: BTreeMap<Bytes, std::ops::RangeInclusive<usize>>,
     begun: u64,
     bundles: u64,
@@ -78,7 +81,7 @@ fn world(random: &mut Random) -> (World, [SessionIndex; 2]) {
     (world, [client, server])
 }
 
-impl Books {
+impl Ledger {
     /// Begins what the window lets begin of a burst.
     fn burst(&mut self, world: &mut World, ends: [SessionIndex; 2], random: &mut Random) {
         let node = random.below(2);
@@ -190,38 +193,38 @@ impl Books {
 fn case(seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
     let (mut world, ends) = world(&mut random);
-    let mut books = Books::default();
+    let mut ledger = Ledger::default();
     let mut held = [0; 2];
     for _ in 0..30 {
-        books.burst(&mut world, ends, &mut random);
+        ledger.burst(&mut world, ends, &mut random);
         if random.percent(50) {
-            books.burst(&mut world, ends, &mut random);
+            ledger.burst(&mut world, ends, &mut random);
         }
         // Some are given up before anything has left.
         if random.percent(30) {
-            books.give_up_some(&mut world, &mut random);
+            ledger.give_up_some(&mut world, &mut random);
         }
         world.run_for(us(random.below(8_000) as u64));
-        books.take_events(&mut world);
-        books.give_up_some(&mut world, &mut random);
+        ledger.take_events(&mut world);
+        ledger.give_up_some(&mut world, &mut random);
         if random.percent(30) {
-            Books::answer_held(&mut world, &mut held);
+            Ledger::answer_held(&mut world, &mut held);
         }
     }
     let end = world.now + Duration::from_secs(60);
-    while !books.waiting.is_empty() {
-        Books::answer_held(&mut world, &mut held);
-        assert!(world.now < end, "{} never end", books.waiting.len());
+    while !ledger.waiting.is_empty() {
+        Ledger::answer_held(&mut world, &mut held);
+        assert!(world.now < end, "{} never end", ledger.waiting.len());
         world.run_for(ms(5));
-        books.take_events(&mut world);
+        ledger.take_events(&mut world);
     }
     world.run_for(Duration::from_secs(20));
-    books.check(&world, ends);
-    (books.bundles, books.updates)
+    ledger.check(&world, ends);
+    (ledger.bundles, ledger.updates)
 }
 
 #[test]
-fn in_some_hundred_random_cases() {
+fn small_messages_end_in_some_hundred_random_cases() {
     let mut random = Random::from_env();
     let mut sums = (0, 0);
     for number in 0..CASES {

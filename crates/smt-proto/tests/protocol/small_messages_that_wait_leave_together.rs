@@ -41,7 +41,7 @@ pub(super) fn lose_data_of(world: &mut World, node: usize, mut count: usize) {
 }
 
 #[test]
-fn and_so_do_their_replies() {
+fn replies_leave_together_like_their_requests() {
     let (mut world, session, _) = World::connected();
     world.is_recording = true;
     let rpcs = calls(&mut world, session, 10, 64);
@@ -60,7 +60,7 @@ fn connected_by(datagram: u16) -> (World, SessionIndex) {
 }
 
 #[test]
-fn as_many_as_record_0_holds_where_datagrams_are_small() {
+fn a_bundle_fills_record_0_where_datagrams_are_small() {
     for datagram in [1_200, 1_472, 2_300] {
         let (mut world, session) = connected_by(datagram);
         world.is_recording = true;
@@ -73,7 +73,7 @@ fn as_many_as_record_0_holds_where_datagrams_are_small() {
 }
 
 #[test]
-fn as_many_as_two_records_hold_where_datagrams_are_large() {
+fn a_bundle_fills_two_records_where_datagrams_are_large() {
     // 8,972 less 36 and 44 and 40: 105 members of 84 bytes; 17,526 less 40: 208.
     for (datagram, members) in [(8_972, 105), (65_507, 208)] {
         let (mut world, session) = connected_by(datagram);
@@ -88,7 +88,7 @@ fn as_many_as_two_records_hold_where_datagrams_are_large() {
 
 /// An empty one takes the room of its header, too: in three records no peer would take the bundle.
 #[test]
-fn empty_ones_as_well() {
+fn empty_messages_leave_together() {
     let (mut world, session) = connected_by(65_507);
     let rpcs = calls(&mut world, session, 3_000, 0);
     world.run_for(ms(100));
@@ -98,7 +98,7 @@ fn empty_ones_as_well() {
 
 // SMT [5.7-4]
 #[test]
-fn and_no_more_than_the_peer_takes_without_a_grant() {
+fn a_bundle_is_no_longer_than_the_peer_takes_without_a_grant() {
     let mut server = Config::default();
     server.unscheduled = 5_000;
     let (mut world, session, _) = World::connected_with(Config::default(), server);
@@ -114,7 +114,7 @@ fn and_no_more_than_the_peer_takes_without_a_grant() {
 }
 
 #[test]
-fn what_does_not_fit_with_another_leaves_alone() {
+fn a_message_that_fits_with_no_other_leaves_alone() {
     let (mut world, session) = connected_by(1_472);
     let rpcs = calls(&mut world, session, 10, 600);
     answers(&mut world, &rpcs, 600);
@@ -123,7 +123,7 @@ fn what_does_not_fit_with_another_leaves_alone() {
 
 // SMT [5.7-5]
 #[test]
-fn what_is_longer_than_record_0_leaves_alone() {
+fn a_message_longer_than_record_0_leaves_alone() {
     let (mut world, session, _) = World::connected();
     let rpcs = calls(&mut world, session, 10, 1_103);
     answers(&mut world, &rpcs, 1_103);
@@ -132,7 +132,7 @@ fn what_is_longer_than_record_0_leaves_alone() {
 
 // SMT [5.7-2]
 #[test]
-fn but_not_to_a_peer_that_takes_no_bundles() {
+fn messages_leave_alone_to_a_peer_that_takes_no_bundles() {
     let mut plain = Config::default();
     plain.bundles = false;
     for configs in [
@@ -149,7 +149,7 @@ fn but_not_to_a_peer_that_takes_no_bundles() {
 
 // SMT [5.7-8]
 #[test]
-fn padded_as_one() {
+fn a_bundle_is_padded_as_one_message() {
     let mut client = Config::default();
     client.padding = Padding::Block(256.try_into().unwrap());
     let (mut world, session, _) = World::connected_with(client.clone(), Config::default());
@@ -170,7 +170,7 @@ fn padded_as_one() {
 
 // SMT [5.7-7]
 #[test]
-fn of_one_stripe() {
+fn a_bundle_is_of_one_stripe() {
     let mut config = Config::default();
     config.stripes_log2 = 2;
     let (mut world, session, _) = World::connected_with(config.clone(), config);
@@ -219,7 +219,7 @@ fn a_bundle_that_comes_twice_counts_once() {
 
 // SMT [5.7-22], [5.7-24]
 #[test]
-fn who_was_given_up_before_the_bundle_came_does_not_run_and_the_others_do() {
+fn a_member_given_up_before_its_bundle_came_does_not_run_and_the_others_do() {
     let (mut world, session, _) = World::connected();
     lose_data_of(&mut world, 0, 1);
     let rpcs = calls(&mut world, session, 10, 64);
@@ -285,7 +285,7 @@ fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
 }
 
 #[test]
-fn then_nobody_is_asked_but_about_the_last_replies() {
+fn only_the_last_replies_are_asked_about() {
     let (mut world, session, at_server) = World::connected();
     for _ in 0..10 {
         let rpcs = calls(&mut world, session, 10, 64);
@@ -308,7 +308,7 @@ fn then_nobody_is_asked_but_about_the_last_replies() {
 }
 
 #[test]
-fn each_member_is_told_of_the_session_s_end_and_nobody_of_the_bundle() {
+fn each_member_and_not_the_bundle_is_told_of_the_sessions_end() {
     let (mut world, session, _) = World::connected();
     lose_data_of(&mut world, 0, usize::MAX);
     let rpcs = calls(&mut world, session, 10, 64);
@@ -345,7 +345,8 @@ fn deadlines_travel_with_the_members() {
     }
 }
 
-/// A bundle of two records that is repeated comes in two packets, since record 0 goes out again in a small one.
+/// A bundle of two records that is repeated comes in two packets, since record 0 goes out again in
+/// a small one.
 // SMT [5.7-15]
 #[test]
 fn a_large_bundle_comes_again_in_parts() {
@@ -366,7 +367,7 @@ fn a_large_bundle_comes_again_in_parts() {
 }
 
 #[test]
-fn a_part_of_it_that_is_lost_is_asked_for() {
+fn a_lost_part_of_a_large_bundle_is_asked_for() {
     let (mut world, session, _) = World::connected();
     let mut lost = 0;
     world.rule = Box::new(move |datagram, _| {
@@ -400,7 +401,8 @@ fn a_large_bundle_arrives_although_the_path_has_become_narrow() {
     assert_eq!(world.nodes[1].delivered.len(), 100);
 }
 
-/// Its id is marked only when all of it is there: till then nothing of it has run, and it may come again.
+/// Its id is marked only when all of it is there: till then nothing of it has run, and it may come
+/// again.
 // SMT [5.7-25]
 #[test]
 fn a_large_bundle_without_room_for_its_requests_comes_again_and_each_runs_once() {
@@ -440,7 +442,8 @@ fn a_bundle_that_finds_no_room_keeps_the_turn_of_its_shortest_member() {
     let (mut world, session, _) = World::connected_with(config.clone(), config);
     world.is_recording = true;
     let (now, client) = (world.now, &mut world.nodes[0].endpoint);
-    // Messages take the stripes in turn. The shortest is alone in its stripe: datagrams behind it are no longer.
+    // Messages take the stripes in turn. The shortest is alone in its stripe: datagrams behind it
+    // are no longer.
     for number in 0..40 {
         let length = match number {
             0 => 64,
@@ -499,7 +502,8 @@ fn replies_are_taken_in_parts_although_memory_is_full() {
     }
 }
 
-/// Replies make room, so they are taken when there is none: also those that come with others in a bundle.
+/// Replies make room, so they are taken when there is none: also those that come with others in a
+/// bundle.
 // SMT [5.7-27]
 #[test]
 fn replies_are_taken_although_memory_is_full() {
@@ -558,7 +562,7 @@ fn a_server_that_shuts_down_refuses_each_member() {
 /// A bundle takes an id of its own: where none is left its messages leave alone.
 // SMT [5.7-43]
 #[test]
-fn unless_the_window_has_no_id_for_the_bundle() {
+fn messages_leave_alone_when_the_window_has_no_id_for_a_bundle() {
     let mut server = Config::default();
     server.window = 64;
     let (mut world, session, _) = World::connected_with(Config::default(), server);
@@ -574,8 +578,8 @@ fn unless_the_window_has_no_id_for_the_bundle() {
     assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 0);
 }
 
-/// A client with a burst that has used up its key, and what of it waits in bundles for the next one, until the server's
-/// EPOCH_ACK comes through again.
+/// A client with a burst that has used up its key, and what of it waits in bundles for the next
+/// one, until the server's EPOCH_ACK comes through again.
 fn waiting_for_keys() -> (World, Vec<RpcId>) {
     let (mut world, session, _) = World::connected_with(short_lived_keys(), Config::default());
     world.rule = Box::new(|datagram, _| match datagram.has(PacketType::EpochAck) {
@@ -604,7 +608,7 @@ fn waiting_for_keys() -> (World, Vec<RpcId>) {
 }
 
 #[test]
-fn nobody_is_asked_about_a_bundle_that_waits_for_keys() {
+fn a_bundle_that_waits_for_keys_is_not_asked_about() {
     let (mut world, rpcs) = waiting_for_keys();
     world.is_recording = true;
     world.run_for(ms(300));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SPEC §9.10: a trimmed packet is a hint that brings a question forward, and no forged one gains more than that.
+//! SPEC §9.10: a trimmed packet is a hint that brings a question forward, and no forged one gains
+//! more than that.
 
 use bytes::Bytes;
 use smt_proto::{Pull, PullOrder, RpcId, Statistics};
@@ -53,7 +54,7 @@ fn cut_first(world: &mut World, fits: impl Fn(&Datagram, &Data<'_>) -> bool + 's
 
 // SMT [9.10-9]
 #[test]
-fn packets_of_a_message_that_has_begun() {
+fn trimmed_packets_of_a_message_that_has_begun_are_asked_for() {
     for size in [3_000, 50_000, 400_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |_, data| {
@@ -66,7 +67,7 @@ fn packets_of_a_message_that_has_begun() {
 
 // SMT [9.10-12]
 #[test]
-fn record_0_of_a_request_that_nobody_has_seen() {
+fn trimmed_record_0_of_an_unseen_request_is_asked_for() {
     for size in [10, 1_000, 1_300, 3_000, 50_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |datagram, data| {
@@ -79,7 +80,7 @@ fn record_0_of_a_request_that_nobody_has_seen() {
 }
 
 #[test]
-fn record_0_of_a_reply() {
+fn trimmed_record_0_of_a_reply_is_asked_for() {
     let (mut world, session, _) = pulling();
     world.nodes[1].application = replies_of_asked_length();
     cut_first(&mut world, |datagram, data| {
@@ -91,7 +92,7 @@ fn record_0_of_a_reply() {
 }
 
 #[test]
-fn everything_that_is_sent_for_the_first_time() {
+fn every_first_transmission_that_is_trimmed_is_asked_for() {
     for size in [10, 3_000, 200_000] {
         let (mut world, session, _) = pulling();
         cut_first(&mut world, |_, _| true);
@@ -100,10 +101,10 @@ fn everything_that_is_sent_for_the_first_time() {
     }
 }
 
-/// What is cut again is asked for again, three times in all; then timers ask.
+/// An answer that is trimmed again is asked for again, three times in all; then timers ask.
 // SMT [9.10-11]
 #[test]
-fn answers_that_are_cut_too() {
+fn answers_that_are_trimmed_too_are_asked_for() {
     for (cut, by_timer) in [(2, false), (3, true)] {
         let (mut world, session, _) = pulling();
         let mut left = 1 + cut;
@@ -126,7 +127,7 @@ fn answers_that_are_cut_too() {
 
 // SMT [9.10-8]
 #[test]
-fn not_under_a_policy_that_does_not_pull() {
+fn trimmed_packets_are_not_asked_for_under_a_policy_that_does_not_pull() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.is_recording = true;
     cut_first(&mut world, |_, data| data.header.offset > 0);
@@ -173,7 +174,7 @@ fn questions(world: &World, node: usize) -> Vec<Resend> {
 }
 
 #[test]
-fn but_forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
+fn forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000);
     world.is_recording = true;
@@ -194,7 +195,7 @@ fn but_forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
     );
     let [client, server] = statistics(&world);
     assert_eq!(client.violations, 0, "nobody has broken a rule");
-    // What was lost to begin with, by its own timers.
+    // The packet that was lost first is repeated by its own timers.
     assert!(client.packets_resent <= 1);
     assert!(server.messages_delivered <= 1);
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
@@ -205,9 +206,9 @@ fn but_forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
 }
 
 #[test]
-fn but_not_what_contradicts_record_0_or_goes_beyond_what_may_be_sent() {
+fn a_header_against_record_0_or_beyond_the_granted_bytes_is_not_asked_for() {
     let (mut world, session, _) = pulling();
-    // Of a message that has begun only record 0 arrives.
+    // Only record 0 of the message arrives.
     world.rule = Box::new(|datagram, _| match datagram.data() {
         Some(data) if data.header.offset > 0 => Verdict::Drop,
         _ => Verdict::Deliver,
@@ -240,7 +241,7 @@ fn but_not_what_contradicts_record_0_or_goes_beyond_what_may_be_sent() {
     assert_eq!(questions(&world, 1), []);
     let contradicting = statistics(&world)[1].packets_contradicting - before;
     assert_eq!(contradicting, forged.len() as u64);
-    // What is there is not asked for, and what is gone is not either.
+    // Bytes that are there are not asked for; the first byte behind them is.
     world.hand_in(&claim(&first, id, length, 0));
     world.hand_in(&claim(&first, id, length, 1_435));
     world.run_for(us(100));
@@ -251,7 +252,7 @@ fn but_not_what_contradicts_record_0_or_goes_beyond_what_may_be_sent() {
 }
 
 #[test]
-fn but_not_of_another_session_version_or_type_nor_garbage() {
+fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000).trimmed();
     world.is_recording = true;
@@ -299,10 +300,11 @@ fn but_not_of_another_session_version_or_type_nor_garbage() {
     assert_eq!(questions(&world, 1).len(), 1, "the genuine one is taken");
 }
 
-/// Headers of everything that is on its way, many times: what is not there yet is asked for three times at most.
+/// Headers of everything that is on its way, many times: what is not there yet is asked for three
+/// times at most.
 // SMT [9.10-11]
 #[test]
-fn but_no_flood_of_headers_multiplies_the_traffic() {
+fn a_flood_of_headers_does_not_multiply_the_traffic() {
     let send = |is_flooded: bool| {
         let (mut world, session, _) = pulling();
         world.rate = 1_250;
@@ -333,7 +335,7 @@ fn but_no_flood_of_headers_multiplies_the_traffic() {
     assert!(flooded <= 4 * alone, "{flooded} bytes instead of {alone}");
     let [client, _] = statistics(&world);
     assert_eq!(client.violations, 0);
-    // Nobody took the path for a black hole (SPEC §9.8): datagrams are as large as before.
+    // The path was not taken for a black hole (SPEC §9.8): datagrams are as large as before.
     let facts = world.nodes[0].endpoint.session(session_of(&world));
     assert_eq!(facts.unwrap().datagram_size, 1_472);
 }
@@ -346,11 +348,11 @@ fn session_of(world: &World) -> SessionIndex {
     sent.unwrap().data().unwrap().header.session
 }
 
-/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried on when the window
-/// is full.
+/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried
+/// on when the window is full.
 // SMT [9.10-18]
 #[test]
-fn and_who_asks_for_record_0_has_not_seen_it() {
+fn a_peer_that_asks_for_record_0_has_not_seen_it() {
     let mut server = ethernet();
     server.window = 64;
     let (mut world, session, at_server) = World::connected_with(ethernet(), server);
@@ -396,11 +398,11 @@ fn and_who_asks_for_record_0_has_not_seen_it() {
     assert!(world.nodes[1].endpoint.session(at_server).is_some());
 }
 
-/// An id that was never issued is asked about because somebody has forged a header: no rule is broken. Other
-/// questions about it break one.
+/// An id that was never issued is asked about because somebody has forged a header: no rule is
+/// broken. Other questions about it break one.
 // SMT [9.10-19]
 #[test]
-fn and_asking_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
+fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     let (mut world, session, _) = pulling();
     let mut rogue = Rogue::server(session);
     let mut violations = |offset| {
@@ -416,9 +418,10 @@ fn and_asking_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     assert_eq!(violations(1_164), 1);
 }
 
-/// A slow pace: record after record takes longer than the resend interval, and nobody asks out of turn.
+/// A slow pace: record after record takes longer than the resend interval, and nobody asks out of
+/// turn.
 #[test]
-fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
+fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let (mut world, session, _) = pulling();
     let policy = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_grant_policy(Box::new(policy));
@@ -436,7 +439,7 @@ fn and_timers_do_not_ask_for_what_waits_for_the_pace() {
 }
 
 #[test]
-fn and_another_policy_leaves_to_timers_what_waits() {
+fn another_policy_leaves_waiting_questions_to_timers() {
     let (mut world, session, _) = pulling();
     let slow = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_grant_policy(Box::new(slow));
@@ -454,7 +457,7 @@ fn and_another_policy_leaves_to_timers_what_waits() {
 
 /// A switch of eight packets, ten senders, first windows of 60 KB: nothing waits for a timer.
 #[test]
-fn and_incast_needs_no_timer() {
+fn incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {
         let (mut world, sessions) = World::star(10);
         let policy = Pull::new(9_500_000_000, 20_000).in_order(order);
@@ -478,7 +481,7 @@ fn and_incast_needs_no_timer() {
 }
 
 #[test]
-fn and_ids_that_were_asked_about_and_never_come_are_forgotten() {
+fn ids_that_were_asked_about_and_never_come_are_forgotten() {
     let (mut world, session, _) = pulling();
     let template = template(&mut world, session, 1_000);
     world.run_for(ms(10_000));

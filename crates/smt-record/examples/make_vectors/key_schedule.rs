@@ -83,8 +83,9 @@ fn registered() -> Vec<Value> {
     for suite in Suite::ALL {
         let tls_keys = 2 * (suite.key_len() + 12);
         let longest = ["x".repeat(255), "y".repeat(255)];
-        // A secret; the same turned around, and with a byte moved from one identity to the other; kTLS-style
-        // keys; the same keys in another session; the shortest name and the longest identities.
+        // A secret; the same turned around, and with a byte moved from one identity to the other;
+        // kTLS-style keys; the same keys in another session; the shortest name and the longest
+        // identities.
         for (name, length, session, (key_name, client, server)) in [
             ("a secret", 32, 1, ("rack 12", "web-1", "store-1")),
             ("a secret", 32, 1, ("rack 12", "store-1", "web-1")),
@@ -216,7 +217,7 @@ fn control_packets(suite: Suite) -> Vec<Value> {
     .collect()
 }
 
-/// AAD, and what stands behind it: CONFIRM's token and the tag, else the tag.
+/// AAD, and the bytes behind it: CONFIRM's token and the tag, else the tag.
 fn seal(
     aead: &dyn Aead,
     header: &ControlHeader,

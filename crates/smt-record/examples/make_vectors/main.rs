@@ -3,8 +3,9 @@
 //! `cargo run -p smt-record --example make_vectors`.
 //!
 //! Deterministic: inputs are chosen here or come from a hash chain, outputs from the crate.
-//! `tests/vectors.rs` checks the first three with a second AEAD library, `tests/transcript.rs` that the last is what is
-//! made here, and `vectors/check.py` all of them with neither this crate nor its libraries.
+//! `tests/vectors.rs` checks the first three with a second AEAD library, `tests/transcript.rs` that
+//! the last is the one made here, and `vectors/check.py` all of them with neither this crate nor
+//! its libraries.
 
 mod inputs;
 mod key_schedule;

@@ -13,13 +13,13 @@ use smt_wire::{Ack, Geometry, InnerHeader, Kind, MessageId};
 
 use crate::inputs::{Lines, array, bytes, code, from_hex, hex, key_and_iv};
 
-/// What is chosen of one message; the rest follows.
+/// The parameters chosen for one message; the rest follows from them.
 struct Choice {
     name: &'static str,
     suite: Suite,
     sender: Side,
     kind: Kind,
-    /// Of the sender and of the peer.
+    /// The index bits of the sender and of the peer.
     index_bits: (u8, u8),
     stripes_log2: u8,
     stripe: u16,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `transcript.json`: a session from flight 1 to an acknowledged bundle, datagram by datagram.
 //!
-//! The exporter's secrets are inputs, and patterns stand where TLS's bytes would: a real handshake is different each time.
-//! All else is what the two sides would send.
+//! The exporter's secrets are inputs, and patterns stand where TLS's bytes would: a real handshake
+//! is different each time. All other bytes are those that the two sides would send.
 
 use std::convert::Infallible;
 
@@ -304,12 +304,12 @@ fn layout() -> IdLayout {
     IdLayout::new(client, server, 0).expect("at most 8")
 }
 
-/// What CONFIRM carries.
+/// The reset token that CONFIRM carries.
 fn token(sender: Side) -> Vec<u8> {
     bytes(&format!("reset token of the {sender}"), 16)
 }
 
-/// What the exporter gives for a label of SPEC §7.1: an input here.
+/// The secret that the exporter gives for a label of SPEC §7.1: an input here.
 fn exported(label: &str) -> Vec<u8> {
     bytes(&format!("transcript {label}"), SUITE.hash_len())
 }

@@ -13,7 +13,7 @@ fn of(identity: ImportedIdentity<'_>) -> SessionSecrets {
     ImportedKey::new(Suite::Aes128Gcm, b"secret", &identity).session_secrets(&[1; 32])
 }
 
-/// None of the four is the same.
+/// All four secrets differ.
 #[track_caller]
 fn assert_nothing_in_common(one: &SessionSecrets, other: &SessionSecrets) {
     for (one, other) in [(&one.client, &other.client), (&one.server, &other.server)] {

@@ -144,7 +144,7 @@ mod seal {
         }
     }
 
-    /// Stands for a body in memory that somebody else has written to.
+    /// Stands for a body in memory that another owner has written to.
     fn change_body(message: &mut FrozenMessage, place: usize) {
         let mut changed = message.body.to_vec();
         changed[place] ^= 1;

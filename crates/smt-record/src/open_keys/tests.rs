@@ -185,7 +185,8 @@ mod take_update_request {
     fn failures_before_an_epoch_began_count_for_it() {
         let mut keys = open_keys(Suite::Aes128Gcm);
         fail(&mut keys, 1, 20);
-        // The peer is asked at once: the next key may reach its limit before its sender moves there.
+        // The peer is asked at once: the next key may reach its limit before its sender moves
+        // there.
         assert_eq!(keys.take_update_request(), Some(0));
         assert_eq!(keys.take_update_request(), None);
         let _ = epoch_of(&mut keys, 1);

@@ -60,7 +60,7 @@ mod mark_seen {
     }
 
     proptest! {
-        /// Against the plainest model: a set of what was marked.
+        /// Against the plainest model: a set of the marked ids.
         #[test]
         fn agrees_with_a_set(steps in prop::collection::vec((0_u64..3, 0_u64..80), 1..400)) {
             let mut window = window();
@@ -132,7 +132,8 @@ mod is_delivered {
     }
 
     proptest! {
-        /// Never wrong: Yes only for what was marked, No only for what was not; and memory that is given up says nothing.
+        /// Never wrong: Yes only for marked ids, No only for unmarked ones; and memory that is
+        /// given up says nothing.
         #[test]
         fn agrees_with_a_map(steps in prop::collection::vec((0_u8..5, 0_u64..300), 1..600)) {
             let mut window = window();

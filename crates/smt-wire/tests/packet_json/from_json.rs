@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is to be sent, from JSON.
+//! Packets to be sent, from JSON.
 
 use serde_json::Value;
 use smt_wire::{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was parsed, as JSON.
+//! Parsed packets, as JSON.
 
 use serde_json::{Value, json};
 use smt_wire::{Body, Control, Entry, InnerHeader, List, Members, MessageId, Packet, Params};

@@ -41,8 +41,8 @@ pub(super) fn rewritten(random: &mut Random, datagram: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A control packet of any type for the session of `datagram`, with a plausible number and body, and a tag that
-/// can only be guessed.
+/// A control packet of any type for the session of `datagram`, with a plausible number and body,
+/// and a tag that can only be guessed.
 pub(super) fn control(random: &mut Random, datagram: &[u8]) -> Vec<u8> {
     let packet_type = 0x20 + random.below(0x16) as u8;
     let index = field(datagram, 12);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The attacker's choices: what becomes of a datagram, and what is made up.
 //!
-//! It knows all of the clear: versions, types, indices, ids, offsets, lengths, numbers, epochs (SPEC §3), since it
-//! has seen them. It does not know the keys.
+//! It knows all of the clear: versions, types, indices, ids, offsets, lengths, numbers, epochs
+//! (SPEC §3), since it has seen them. It does not know the keys.
 
 mod forge;
 
@@ -58,7 +58,7 @@ impl Attacker {
         self.0.lock().unwrap().left == 0
     }
 
-    /// What leaves for a datagram that has come.
+    /// The datagrams that leave for a datagram that has come.
     pub(crate) fn pass(&self, way: Way, datagram: &[u8]) -> Outcome {
         self.0.lock().unwrap().pass(way, datagram)
     }
@@ -73,7 +73,7 @@ impl State {
         }
         self.left -= 1;
         let mut out = Vec::new();
-        // What is made up goes before what is genuine: the worst order.
+        // Forged datagrams go before the genuine one: the worst order.
         for _ in 0..self.random.below(3) {
             out.extend(self.make_up(way, datagram));
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A carrier of the user's own that is full, broken, or panics: nobody waits for ever, and no core is taken.
+//! A carrier of the user's own that is full, broken, or panics: nobody waits for ever, and no core
+//! is taken.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ fn pair() -> (Client, Arc<Faulty>, Server) {
 }
 
 #[test]
-fn one_that_does_not_work_is_asked_now_and_then() {
+fn a_carrier_that_does_not_work_is_asked_now_and_then() {
     let (client, carrier, _server) = pair();
     carrier.is_broken.store(true, Ordering::Relaxed);
     let call = client.call("hi").deadline(Duration::from_millis(300));
@@ -102,7 +103,7 @@ fn one_that_does_not_work_is_asked_now_and_then() {
 }
 
 #[test]
-fn one_that_does_not_work_keeps_no_closed_endpoint() {
+fn a_carrier_that_does_not_work_keeps_no_closed_endpoint() {
     let (client, carrier, server) = pair();
     carrier.is_broken.store(true, Ordering::Relaxed);
     drop(client);
@@ -114,7 +115,7 @@ fn one_that_does_not_work_keeps_no_closed_endpoint() {
 fn a_leader_s_panic_leaves_the_lead_to_others() {
     let (client, carrier, _server) = pair();
     carrier.panics_once.store(true, Ordering::Relaxed);
-    // Whoever receives first meets it: this thread, or the endpoint's own.
+    // The thread that receives first panics: this one, or the endpoint's own.
     let calling = client.clone();
     let _ = std::thread::spawn(move || calling.call("hi").wait()).join();
     assert!(client.call("hi").wait().is_ok());
@@ -138,7 +139,7 @@ fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
 }
 
 #[test]
-fn one_that_is_full_takes_replies_and_the_end_when_it_has_room() {
+fn a_full_carrier_takes_replies_and_the_end_when_it_has_room() {
     for is_dropped in [false, true] {
         let (server, carrier, request, caller) = requested();
         carrier.full_for.store(FULL_FOR, Ordering::Relaxed);
@@ -153,7 +154,7 @@ fn one_that_is_full_takes_replies_and_the_end_when_it_has_room() {
 
 /// The caller is told that the server shuts down: it does not take it for dead after two seconds.
 #[test]
-fn and_so_it_takes_what_closes_a_session() {
+fn a_full_carrier_takes_the_close_of_a_session_when_it_has_room() {
     let (server, carrier, request, caller) = requested();
     carrier.full_for.store(FULL_FOR, Ordering::Relaxed);
     server.shutdown(Duration::ZERO);
@@ -166,7 +167,7 @@ fn and_so_it_takes_what_closes_a_session() {
 }
 
 #[test]
-fn one_that_stays_full_holds_up_no_end_and_takes_no_core() {
+fn a_carrier_that_stays_full_holds_up_no_end_and_takes_no_core() {
     let (server, carrier, request, caller) = requested();
     carrier.full_for.store(usize::MAX, Ordering::Relaxed);
     request.reply("lost").unwrap();

@@ -47,7 +47,7 @@ fn a_request_that_runs_too_long_may_have_run() {
 }
 
 #[test]
-fn the_server_sees_what_is_left() {
+fn the_server_sees_the_time_that_is_left() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, |request| {
@@ -109,7 +109,7 @@ fn a_thread_that_follows_is_in_time_too() {
 }
 
 #[test]
-fn with_tokio() {
+fn a_deadline_holds_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
@@ -126,7 +126,7 @@ fn with_tokio() {
 }
 
 #[test]
-fn polled_without_any_traffic() {
+fn a_deadline_holds_at_a_polled_endpoint_without_any_traffic() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let accepting = server.clone();
@@ -145,7 +145,7 @@ fn polled_without_any_traffic() {
 }
 
 #[test]
-fn while_the_window_is_full() {
+fn a_deadline_holds_while_the_window_is_full() {
     let credentials = Credentials::new();
     // It has no memory for requests, so that their ids stay unseen, and 64 fill the window.
     let server = credentials
@@ -172,7 +172,7 @@ fn while_the_window_is_full() {
 }
 
 #[test]
-fn while_connecting_anew() {
+fn a_deadline_holds_while_connecting_anew() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
@@ -188,7 +188,7 @@ fn while_connecting_anew() {
 }
 
 #[test]
-fn while_connecting_anew_with_tokio() {
+fn a_deadline_holds_while_connecting_anew_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
@@ -206,7 +206,7 @@ fn while_connecting_anew_with_tokio() {
 }
 
 #[test]
-fn of_a_one_way_message_while_connecting_anew() {
+fn a_deadline_of_a_one_way_message_holds_while_connecting_anew() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A server that restarts: its clients connect anew, and learn of the loss at once if it has a state file.
+//! A server that restarts: its clients connect anew, and learn of the loss at once if it has a
+//! state file.
 //!
-//! A server that is killed says nothing. Here its way is cut: the forwarder leads to the next run from then on.
+//! A server that is killed says nothing. Here its way is cut: the forwarder leads to the next run
+//! from then on.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -14,7 +16,8 @@ use smt::{CallFailure, ErrorKind, Execution, Request, SessionEnd, blocking};
 
 use crate::support::{Credentials, echo, on_every_runtime, serve, take_over};
 
-/// A server that dies without a word: its process is a socket here, and the next run takes the port over.
+/// A server that dies without a word: its process is a socket here, and the next run takes the port
+/// over.
 struct Mortal {
     credentials: Credentials,
     state_file: Option<PathBuf>,
@@ -52,7 +55,8 @@ impl Mortal {
 }
 
 impl Mortal {
-    /// The next run has a copy of the file: the run before, which is in this process, has it locked.
+    /// The next run has a copy of the file: the run before, which is in this process, has it
+    /// locked.
     fn next_state_file(&self) -> Option<PathBuf> {
         let path = self.state_file.as_ref()?;
         let run = self.runs.get();
@@ -76,7 +80,8 @@ impl Drop for Mortal {
     }
 }
 
-/// How a call ends that was in progress when the server was replaced by its next run, and after how long.
+/// How a call ends that was in progress when the server was replaced by its next run, and after how
+/// long.
 fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
     let (hold, held) = mpsc::channel();
     let first = mortal.run(move |request| hold.send(request).unwrap());
@@ -144,7 +149,7 @@ fn switching_forwarder(
 }
 
 #[test]
-fn with_a_state_file_the_loss_is_told_at_once() {
+fn a_loss_is_told_at_once_with_a_state_file() {
     let mortal = Mortal::new(Some("told"));
     let (end, took) = end_of_call_over_restart(&mortal);
     assert_eq!(end, SessionEnd::Reset);
@@ -153,7 +158,7 @@ fn with_a_state_file_the_loss_is_told_at_once() {
 
 /// Whatever shard of the next run the old session's packets reach.
 #[test]
-fn with_shards_it_is_told_at_once_too() {
+fn a_loss_is_told_at_once_by_any_shard() {
     let mut mortal = Mortal::new(Some("sharded"));
     mortal.shards = 4;
     let (end, took) = end_of_call_over_restart(&mortal);
@@ -162,7 +167,7 @@ fn with_shards_it_is_told_at_once_too() {
 }
 
 #[test]
-fn without_a_state_file_it_is_found_by_silence() {
+fn a_loss_is_found_by_silence_without_a_state_file() {
     let mortal = Mortal::new(None);
     let (end, took) = end_of_call_over_restart(&mortal);
     assert!(matches!(end, SessionEnd::Silent(_)), "{end}");
@@ -197,7 +202,7 @@ fn call_again(client: &blocking::Client) -> smt::Bytes {
 }
 
 #[test]
-fn with_tokio_too() {
+fn a_lost_peer_is_replaced_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

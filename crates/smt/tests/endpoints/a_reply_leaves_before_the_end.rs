@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was replied before the last handle goes arrives: CLOSE leaves behind it.
+//! A reply that was given before the last handle goes arrives: CLOSE leaves behind it.
 
 use std::time::Duration;
 
@@ -41,18 +41,18 @@ async fn of_tasks() {
 }
 
 #[tokio::test]
-async fn of_tasks_on_one_thread() {
+async fn a_reply_leaves_before_the_end_of_tasks_on_one_thread() {
     of_tasks().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_tasks_on_several_threads() {
+async fn a_reply_leaves_before_the_end_of_tasks_on_several_threads() {
     of_tasks().await;
 }
 
 /// The runtime goes together with the server, as at the end of `main`.
 #[test]
-fn of_tasks_whose_runtime_ends() {
+fn a_reply_leaves_before_the_end_of_tasks_whose_runtime_ends() {
     let credentials = Credentials::new();
     for _ in 0..10 {
         let runtime = tokio::runtime::Builder::new_current_thread();
@@ -81,7 +81,7 @@ fn of_tasks_whose_runtime_ends() {
 }
 
 #[test]
-fn of_threads() {
+fn a_reply_leaves_before_the_end_of_threads() {
     let credentials = Credentials::new();
     for _ in 0..10 {
         let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
@@ -95,7 +95,7 @@ fn of_threads() {
 }
 
 #[test]
-fn of_an_owner_who_drains_events() {
+fn a_reply_leaves_before_the_end_of_an_owner_who_drains_events() {
     let credentials = Credentials::new();
     let mut server = credentials.server().bind_polled("127.0.0.1:0").unwrap();
     let address = server.local_address();

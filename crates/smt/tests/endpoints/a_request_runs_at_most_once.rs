@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The table "What happens when" of the crate's documentation, row by row where no other file has the row.
+//! The table "What happens when" of the crate's documentation, row by row where no other file has
+//! the row.
 
 use std::future::IntoFuture;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tokio runtime that an endpoint was opened on ends, has no timers, or is none: whoever waits learns of it.
+//! The tokio runtime that an endpoint was opened on ends, has no timers, or is none: whoever waits
+//! learns of it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::support::{Credentials, echo_server};
 
 #[test]
-fn calls_after_it_fail_at_once() {
+fn calls_after_the_end_of_a_runtime_fail_at_once() {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
     let runtime = Runtime::new().unwrap();
@@ -28,7 +29,7 @@ fn calls_after_it_fail_at_once() {
 }
 
 #[test]
-fn a_call_in_progress_fails() {
+fn a_call_in_progress_fails_with_its_runtime() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let runtime = Runtime::new().unwrap();
@@ -44,7 +45,7 @@ fn a_call_in_progress_fails() {
 }
 
 #[test]
-fn one_without_timers_connects_nobody() {
+fn a_runtime_without_timers_connects_no_client() {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
     let runtime = Builder::new_current_thread().enable_io().build().unwrap();
@@ -57,7 +58,7 @@ fn one_without_timers_connects_nobody() {
 }
 
 #[test]
-fn without_one_an_endpoint_is_not_opened() {
+fn an_endpoint_is_not_opened_without_a_runtime() {
     let binding = pin!(Credentials::new().server().bind("127.0.0.1:0"));
     let mut context = Context::from_waker(Waker::noop());
     let Poll::Ready(Err(error)) = binding.poll(&mut context) else {

@@ -25,7 +25,7 @@ fn call_until_refused(client: &smt::blocking::Client) -> Error {
 }
 
 #[test]
-fn of_threads() {
+fn a_shutdown_of_threads_finishes_what_runs() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
@@ -41,7 +41,7 @@ fn of_threads() {
     request.reply("done").unwrap();
     assert_eq!(reply.recv().unwrap().unwrap(), "done");
     shutdown.join().unwrap();
-    // What was accepted before may still be in the queue, and is of no use to anyone.
+    // Messages that were accepted before may still be in the queue, and are of no use any more.
     while let Some(late) = server.accept() {
         assert_eq!(late.body(), "probe");
     }
@@ -49,7 +49,7 @@ fn of_threads() {
 }
 
 #[test]
-fn of_tasks() {
+fn a_shutdown_of_tasks_finishes_what_runs() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
@@ -85,7 +85,7 @@ fn of_tasks() {
 }
 
 #[test]
-fn its_limit_cuts_off_what_does_not_end() {
+fn the_limit_of_a_shutdown_cuts_off_what_does_not_end() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
@@ -107,7 +107,7 @@ fn its_limit_cuts_off_what_does_not_end() {
 }
 
 #[test]
-fn and_new_clients_learn_why_they_are_not_taken() {
+fn new_clients_learn_why_they_are_not_taken() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let address = server.local_address();
@@ -135,7 +135,7 @@ fn and_new_clients_learn_why_they_are_not_taken() {
 
 /// One of them still has a request; those that have none answer clients until it is done.
 #[test]
-fn of_shards_together() {
+fn a_shutdown_of_shards_finishes_what_runs() {
     let credentials = Credentials::new();
     let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 2);
     let shards = shards.unwrap();

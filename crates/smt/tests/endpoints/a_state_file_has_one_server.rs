@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Of two servers with one state file the second is not opened, as long as the first lives (SPEC §12.1).
+//! A second server with the same state file is not opened, as long as the first lives (SPEC §12.1).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Drop for StateFile {
 }
 
 #[test]
-fn a_second_one_opens_only_when_the_first_is_gone() {
+fn a_second_server_opens_only_when_the_first_is_gone() {
     let file = StateFile::new("blocking");
     let first = file.server().bind_blocking("127.0.0.1:0").unwrap();
     file.assert_in_use();
@@ -67,7 +67,7 @@ fn a_second_one_opens_only_when_the_first_is_gone() {
 }
 
 #[test]
-fn an_event_loops_server_has_it_too() {
+fn a_server_of_an_event_loop_has_a_state_file_alone() {
     let file = StateFile::new("polled");
     let first = file.server().bind_polled("127.0.0.1:0").unwrap();
     file.assert_in_use();
@@ -76,7 +76,7 @@ fn an_event_loops_server_has_it_too() {
 }
 
 #[test]
-fn the_shards_of_one_server_share_it_until_the_last_is_gone() {
+fn the_shards_of_one_server_share_a_state_file_until_the_last_is_gone() {
     let file = StateFile::new("shards");
     let shards = file.server().bind_shards_polled("127.0.0.1:0", 2).unwrap();
     let mut shards: Vec<_> = shards.into_iter().collect();

@@ -21,7 +21,7 @@ fn connect_error(error: OpenError) -> ConnectError {
 }
 
 #[test]
-fn no_server_there_is_found_at_once() {
+fn a_missing_server_is_found_out_at_once() {
     let address = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -45,7 +45,7 @@ fn no_server_there_is_found_at_once() {
 }
 
 #[test]
-fn no_server_there_is_found_at_once_with_tokio() {
+fn a_missing_server_is_found_out_at_once_with_tokio() {
     on_every_runtime(async || {
         let address = UdpSocket::bind("127.0.0.1:0")
             .unwrap()
@@ -134,7 +134,7 @@ fn source_texts(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn an_address_that_is_none_is_named() {
+fn an_invalid_address_is_named() {
     let error = Credentials::new()
         .client()
         .connect_blocking("no.such.host.invalid:1")
@@ -161,7 +161,7 @@ fn a_name_is_resolved_and_must_be_proved() {
 }
 
 #[test]
-fn ipv6() {
+fn ipv6_addresses_work() {
     if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
         println!("this host has no IPv6");
         return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! After a shutdown the socket is gone although handles live: its address can be bound, who connects learns at once that
-//! nobody is there, and the handles say that the endpoint was shut down.
+//! After a shutdown the socket is gone although handles live: its address can be bound, who
+//! connects learns at once that nobody is there, and the handles say that the endpoint was shut
+//! down.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -11,7 +12,8 @@ use crate::support::{Credentials, connect, echo, echo_server, on_every_runtime, 
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Nobody is at the address: who connects learns that, and then it can be bound.
+/// No server is at the address: a client that connects learns that, and then the address can be
+/// bound.
 fn assert_free(credentials: &Credentials, address: SocketAddr) {
     let error = credentials.client().connect_blocking(address).unwrap_err();
     let OpenError::Connect(error) = error else {
@@ -27,7 +29,7 @@ fn assert_shut_down<T: std::fmt::Debug>(outcome: Result<T, Error>) {
 }
 
 #[test]
-fn of_a_server_whose_threads_wait_for_requests() {
+fn the_end_of_a_server_whose_threads_wait_for_requests_frees_the_address() {
     let credentials = Credentials::new();
     let server = echo_server(&credentials);
     let client = connect(&credentials, server.local_address());
@@ -41,7 +43,7 @@ fn of_a_server_whose_threads_wait_for_requests() {
 }
 
 #[test]
-fn of_shards_when_the_last_has_ended() {
+fn the_end_of_the_last_shard_frees_the_address() {
     let credentials = Credentials::new();
     let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 4);
     let shards = shards.unwrap();
@@ -51,7 +53,7 @@ fn of_shards_when_the_last_has_ended() {
 }
 
 #[test]
-fn of_shards_that_share_a_socket() {
+fn the_end_of_shards_that_share_a_socket_frees_the_address() {
     let credentials = Credentials::new();
     let options = smt::UdpOptions::new().shard_selector(false);
     let builder = credentials.server().udp(options);
@@ -77,17 +79,17 @@ async fn of_tasks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_tasks_on_several_threads() {
+async fn the_end_of_tasks_on_several_threads_frees_the_address() {
     of_tasks().await;
 }
 
 #[tokio::test]
-async fn of_tasks_on_one_thread() {
+async fn the_end_of_tasks_on_one_thread_frees_the_address() {
     of_tasks().await;
 }
 
 #[test]
-fn of_an_endpoint_whose_runtime_has_ended() {
+fn the_end_of_an_endpoint_whose_runtime_has_ended_frees_the_address() {
     let credentials = Credentials::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let binding = credentials.server().bind("127.0.0.1:0");
@@ -111,7 +113,7 @@ fn handles_of_a_server_say_that_it_was_shut_down() {
 }
 
 #[test]
-fn handles_of_a_client_that_is_closed_too() {
+fn handles_of_a_client_say_that_it_was_closed() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client: blocking::Client = connect(&credentials, server.local_address());
@@ -133,7 +135,7 @@ fn handles_of_a_client_that_is_closed_too() {
 }
 
 #[test]
-fn and_of_one_of_tasks() {
+fn handles_of_a_client_of_tasks_say_that_it_was_closed() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = echo_server(&credentials);
@@ -150,7 +152,7 @@ fn and_of_one_of_tasks() {
 
 /// Its old handle is alive.
 #[test]
-fn its_successor_takes_over_at_once() {
+fn a_successor_takes_over_the_address_at_once() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

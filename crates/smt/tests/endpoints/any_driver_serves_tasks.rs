@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls between tasks succeed whoever drives: a runtime of one worker or of several, a future in `block_on`, or a thread of
-//! the endpoint's own; with handlers in the accept loop and as tasks, and beside handlers that block all workers.
+//! Calls between tasks succeed whoever drives: a runtime of one worker or of several, a future in
+//! `block_on`, or a thread of the endpoint's own; with handlers in the accept loop and as tasks,
+//! and beside handlers that block all workers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -115,7 +116,8 @@ fn future_in_block_on_leads_for_tasks_beside_it() {
     }
 }
 
-/// A future that leads is dropped in the middle of it, again and again: others still get their replies.
+/// A future that leads is dropped in the middle of it, again and again: others still get their
+/// replies.
 #[test]
 fn futures_that_lead_may_be_dropped_at_any_time() {
     for runtime in runtimes() {
@@ -187,8 +189,8 @@ impl Returned {
     }
 }
 
-/// A task that blocks its worker holds up no other: not the driver, and not those who were told of something and sit where
-/// that worker would wake them.
+/// A task that blocks its worker holds up no other: not the driver, and not those who were told of
+/// something and sit where that worker would wake them.
 #[test]
 fn calls_go_on_while_tasks_block_one_of_two_workers() {
     let mut builder = RuntimeBuilder::new_multi_thread();

@@ -41,7 +41,7 @@ fn a_server_calls_its_client_while_it_is_called() {
 }
 
 #[test]
-fn with_tokio() {
+fn a_server_calls_its_client_while_it_is_called_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

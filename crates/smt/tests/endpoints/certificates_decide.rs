@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who is let in, who is not, and what the error says: phase, peer, whose fault.
+//! Peers that are let in or refused, and the error that says why: phase, peer, whose fault.
 
 use std::time::{Duration, Instant, SystemTime};
 

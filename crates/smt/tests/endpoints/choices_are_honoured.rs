@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a builder may choose works: suites, groups, padding, geometry, stripes.
+//! The choices of a builder work: suites, groups, padding, geometry, stripes.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ fn pair(server: Builder, client: Builder) -> (blocking::Client, blocking::Server
 }
 
 #[test]
-fn every_suite() {
+fn every_suite_works() {
     let credentials = Credentials::new();
     for suite in Suite::ALL {
         let lines = Lines::default();
@@ -81,7 +81,7 @@ fn no_suite_in_common_is_explained() {
 }
 
 #[test]
-fn every_group() {
+fn every_group_works() {
     let credentials = Credentials::new();
     for group in [Group::X25519MlKem768, Group::X25519, Group::P256] {
         let (client, _server) = pair(credentials.server(), credentials.client().groups([group]));
@@ -99,7 +99,7 @@ fn a_group_that_only_the_other_prefers_costs_a_flight_more() {
 }
 
 #[test]
-fn every_padding() {
+fn every_padding_works() {
     let credentials = Credentials::new();
     let block = |bytes| Padding::Block(NonZeroU32::new(bytes).unwrap());
     let all = [
@@ -159,7 +159,7 @@ fn block_padding_hides_the_length() {
 }
 
 #[test]
-fn geometry_stripes_and_small_windows() {
+fn other_geometries_stripes_and_small_windows_work() {
     let credentials = Credentials::new();
     let variants: [(u8, u16, u16, u8, u32); 5] = [
         (8, 16_384, 1_142, 0, 64),
@@ -196,7 +196,7 @@ fn geometry_stripes_and_small_windows() {
 }
 
 #[test]
-fn small_datagrams_and_few_unscheduled_bytes() {
+fn small_datagrams_and_few_unscheduled_bytes_work() {
     let credentials = Credentials::new();
     let choose = |builder: Builder| {
         builder.configure(|config| {

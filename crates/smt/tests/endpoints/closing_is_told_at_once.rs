@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! CLOSE leaves although messages gather and the runtime ends right after it; a client connects anew at once.
+//! CLOSE leaves although messages gather and the runtime ends right after it; a client connects
+//! anew at once.
 
 use smt::{Client, blocking};
 use tokio::runtime::Builder;
 
 use crate::support::{Credentials, echo, eventually};
 
-/// A server that answers requests four at a time: then four callers run at once, and what they send gathers.
+/// A server that answers requests four at a time: then four callers run at once, and what they send
+/// gathers.
 fn server_of_fours(credentials: &Credentials) -> blocking::Server {
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let accepting = server.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is dropped is given up, and the other side learns it.
+//! A message that is dropped is given up, and the other side learns it.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ fn a_session_that_closes_cancels_its_requests() {
     let error = end.recv().unwrap().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
     eventually("cancelled", || {
-        // Nobody waits here: the caretaker takes the news in.
+        // No thread waits here: the background thread takes the news in.
         request.is_cancelled()
     });
 }

@@ -45,11 +45,11 @@ fn run(records: u64, calls: u64, largest: usize) {
 }
 
 #[test]
-fn after_1024_records() {
+fn keys_are_renewed_after_1024_records() {
     run(1_024, 6_000, 300_000);
 }
 
 #[test]
-fn in_the_midst_of_one_message() {
+fn keys_are_renewed_in_the_midst_of_one_message() {
     run(1_024, 6, 60_000_000);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Loss, reordering and duplication, in memory and over real sockets: all is delivered, once, and equal.
+//! Loss, reordering and duplication, in memory and over real sockets: all is delivered, once, and
+//! equal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -67,7 +68,7 @@ fn builders() -> (Builder, Builder) {
 }
 
 #[test]
-fn in_memory() {
+fn losses_are_repaired_in_memory() {
     let seed = seed();
     let faulty = |carrier: MemoryCarrier, seed: u64| {
         let mut random = Random::new(seed);
@@ -91,7 +92,7 @@ fn in_memory() {
 }
 
 #[test]
-fn over_sockets() {
+fn losses_are_repaired_over_sockets() {
     let seed = seed();
     let (server, client) = builders();
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
@@ -102,7 +103,7 @@ fn over_sockets() {
 }
 
 #[test]
-fn over_sockets_with_small_datagrams() {
+fn losses_are_repaired_over_sockets_with_small_datagrams() {
     let seed = seed();
     let (server, client) = builders();
     let small = |builder: Builder| builder.configure(|config| config.datagram_limit = 1_400);

@@ -46,7 +46,7 @@ fn size_of(seed: u64, number: u64) -> usize {
 }
 
 #[test]
-fn from_threads_that_share_one_client() {
+fn calls_from_threads_that_share_one_client_run_once_each() {
     let (seed, credentials) = (seed(), Credentials::new());
     for threads in [1, 4, 32] {
         let (server, executions) = counting_server(credentials.server(), threads.min(4));
@@ -68,7 +68,7 @@ fn from_threads_that_share_one_client() {
 }
 
 #[test]
-fn from_many_clients() {
+fn calls_from_many_clients_run_once_each() {
     let (seed, credentials) = (seed(), Credentials::new());
     let (server, executions) = counting_server(credentials.server(), 2);
     std::thread::scope(|scope| {
@@ -87,7 +87,7 @@ fn from_many_clients() {
 }
 
 #[test]
-fn from_tasks_all_at_once() {
+fn calls_from_tasks_all_at_once_run_once_each() {
     on_every_runtime(async || {
         let (seed, credentials) = (seed(), Credentials::new());
         let executions = Executions::default();
@@ -121,7 +121,7 @@ fn from_tasks_all_at_once() {
 }
 
 #[test]
-fn from_an_event_loop_64_at_a_time() {
+fn calls_from_an_event_loop_64_at_a_time_run_once_each() {
     let (seed, credentials) = (seed(), Credentials::new());
     let server = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
     let endpoint = credentials.client().connect_polled(server.address).unwrap();

@@ -15,7 +15,7 @@ const SIZES: [usize; 16] = [
 const LARGEST: usize = 64 << 20;
 
 #[test]
-fn blocking() {
+fn messages_between_blocking_endpoints_arrive() {
     let (client, _server) = echo_pair();
     for size in SIZES {
         assert_echo(&client, payload(1, size));
@@ -23,7 +23,7 @@ fn blocking() {
 }
 
 #[test]
-fn the_largest_both_ways() {
+fn the_largest_messages_arrive_both_ways() {
     let (client, server) = echo_pair();
     assert_echo(&client, payload(1, LARGEST));
     assert_eq!(client.statistics().memory, 0);
@@ -49,12 +49,12 @@ fn sizes_of_request_and_reply_are_independent() {
 }
 
 #[tokio::test]
-async fn tokio_on_one_thread() {
+async fn messages_between_tasks_on_one_thread_arrive() {
     tokio_echoes().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokio_on_many_threads() {
+async fn messages_between_tasks_on_many_threads_arrive() {
     tokio_echoes().await;
 }
 
@@ -76,7 +76,7 @@ async fn tokio_echoes() {
 }
 
 #[test]
-fn polled() {
+fn messages_between_polled_endpoints_arrive() {
     let credentials = Credentials::new();
     let server = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
     let endpoint = credentials.client().connect_polled(server.address).unwrap();
@@ -123,7 +123,7 @@ fn every_kind_of_client_is_served_by_every_kind_of_server() {
 }
 
 #[test]
-fn without_offloads() {
+fn messages_arrive_without_offloads() {
     let plain = || {
         UdpOptions::new()
             .segmentation_offload(false)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whole messages that nobody accepts are memory in use (what that keeps out: `smt-proto`, `memory_is_bounded`), and those
-//! of callers that have given up are never delivered.
+//! Whole messages that nobody accepts are memory in use (what that keeps out: `smt-proto`,
+//! `memory_is_bounded`), and those of callers that have given up are never delivered.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{Credentials, connect, echo, eventually};
 const MIB: usize = 1 << 20;
 
 #[test]
-fn they_count_until_they_are_accepted() {
+fn messages_count_until_they_are_accepted() {
     let credentials = Credentials::new();
     let server = credentials
         .server()
@@ -25,7 +25,7 @@ fn they_count_until_they_are_accepted() {
     }
     assert!(server.statistics().memory >= 8 * MIB);
     let waiting = std::thread::spawn(move || client.send("one more").wait());
-    // Whoever accepts makes room.
+    // An accepted message makes room.
     for _ in 0..8 {
         assert_eq!(server.accept().unwrap().body().len(), MIB);
     }
@@ -43,7 +43,7 @@ fn a_client_that_has_never_accepted_holds_next_to_nothing() {
     let client = connect(&credentials, server.local_address());
     client.send("here I am").wait().unwrap();
     let to_client = server.accept().unwrap().session();
-    // Nobody answers it: meanwhile its thread drives the client.
+    // No answer comes: meanwhile the call's thread drives the client.
     let calling = client.clone();
     let call = calling.call("hold").deadline(Duration::from_millis(800));
     let driving = std::thread::spawn(move || call.wait());
@@ -71,7 +71,7 @@ fn a_client_that_has_never_accepted_holds_next_to_nothing() {
         taken[usize::from(client.accept().unwrap().body()[0])] += 1;
     }
     more.join().unwrap().unwrap();
-    // Of one that was given up its sender may not know.
+    // A sender may not know of a message that was given up.
     for (number, is_ok) in delivered.into_iter().enumerate() {
         let count = taken[number];
         assert!(count == 1 || count == 0 && !is_ok, "{number}: {taken:?}");

@@ -10,7 +10,7 @@ use crate::support::payload::{number_of, payload};
 use crate::support::{Credentials, connect, on_every_runtime};
 
 #[test]
-fn each_is_delivered_once() {
+fn each_one_way_message_is_delivered_once() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
@@ -48,7 +48,7 @@ fn each_is_delivered_once() {
 }
 
 #[test]
-fn with_tokio() {
+fn one_way_messages_arrive_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
@@ -72,7 +72,7 @@ fn with_tokio() {
 }
 
 #[test]
-fn a_reply_to_one_is_refused() {
+fn a_reply_to_a_one_way_message_is_refused() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());

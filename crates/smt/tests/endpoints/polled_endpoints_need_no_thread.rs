@@ -92,9 +92,10 @@ impl Pair {
     }
 }
 
-/// Commands gather while events are drained. If they never are, the descriptor soon says that there is something to do.
+/// Commands gather while events are drained. If they never are, the descriptor soon says that there
+/// is something to do.
 #[test]
-fn what_gathers_makes_the_descriptor_readable() {
+fn gathered_commands_make_the_descriptor_readable() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.call(session, "request", None).unwrap();
@@ -117,7 +118,8 @@ fn what_gathers_makes_the_descriptor_readable() {
     let only = Epoll::new().unwrap();
     only.add(pair.server.as_fd(), Token(1)).unwrap();
     let mut ready = [Token(9); 1];
-    // After a millisecond, not when the next timer comes: of a session that waits for nothing after 100.
+    // After a millisecond, not when the next timer comes: of a session that waits for nothing
+    // after 100.
     let count = only.wait(&mut ready, Some(Duration::from_millis(20)));
     // On a busy machine the 50 us of gathering may have passed.
     assert!(count.unwrap() == 1 || sent(&pair) > before);
@@ -207,7 +209,7 @@ fn requests_are_answered_refused_dropped_and_cancelled() {
 }
 
 #[test]
-fn one_way_messages_and_calls_back() {
+fn one_way_messages_and_calls_back_arrive() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.send(session, "news").unwrap();
@@ -329,7 +331,8 @@ fn an_idle_descriptor_is_quiet() {
     };
     pair.server.reply(rpc, body).unwrap();
     pair.client_event();
-    // Probes of the datagram size and the acknowledgement go on for a while; then there is nothing to do.
+    // Probes of the datagram size and the acknowledgement go on for a while; then there is nothing
+    // to do.
     let mut turns = 0;
     let mut ready = [Token(9); 2];
     loop {
@@ -348,7 +351,7 @@ fn an_idle_descriptor_is_quiet() {
 }
 
 #[test]
-fn what_a_command_tells_makes_the_descriptor_readable() {
+fn an_event_of_a_command_makes_the_descriptor_readable() {
     let mut pair = Pair::new();
     let session = pair.connect();
     let rpc = pair.client.call(session, "never answered", None).unwrap();

@@ -104,7 +104,7 @@ fn another_secret_under_the_same_name_establishes_nothing_and_says_what_to_compa
 }
 
 #[test]
-fn from_the_keys_of_a_tls_session() {
+fn keys_of_a_tls_session_establish_sessions() {
     let key = |ends| {
         let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
         RegisteredKey::from_tls_keys(
@@ -141,8 +141,8 @@ fn sides_that_disagree_in_an_identity_or_in_who_is_who_establish_nothing() {
     }
 }
 
-/// Everything that a host's client sends to another host comes to the server on its own host, which has the same
-/// key, and is answered from there ("Selfie").
+/// Everything that a host's client sends to another host comes to the server on its own host, which
+/// has the same key, and is answered from there ("Selfie").
 #[test]
 fn a_session_that_is_turned_around_to_the_host_that_begins_it_delivers_nothing() {
     let key = |own, peer| key("k", KeyEnds { own, peer }, Suite::Aes128Gcm);
@@ -150,8 +150,8 @@ fn a_session_that_is_turned_around_to_the_host_that_begins_it_delivers_nothing()
     assert_unproven(here(), here());
 }
 
-/// Everything that the client sends reaches the server, by way of somebody who sees that there is an answer; and
-/// there is no session, which the client learns with what to look at.
+/// Everything that the client sends reaches the server, by way of somebody who sees that there is
+/// an answer; and there is no session, which the client learns with what to look at.
 #[track_caller]
 fn assert_unproven(client: RegisteredKey, server: RegisteredKey) {
     let server = Builder::new()

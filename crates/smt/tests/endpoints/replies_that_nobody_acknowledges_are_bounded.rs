@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A caller that sends many requests at once, and acknowledges no reply: the requests were taken in a moment in which
-//! nothing was kept for it, and those that were not answered yet wait (SPEC §10).
+//! A caller that sends many requests at once, and acknowledges no reply: the requests were taken in
+//! a moment in which nothing was kept for it, and those that were not answered yet wait (SPEC §10).
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn replies(client: &mut Endpoint) -> u64 {
 }
 
 #[test]
-fn by_a_polled_server() {
+fn a_polled_server_bounds_replies_that_are_not_acknowledged() {
     let credentials = Credentials::new();
     let mut server = server(&credentials).bind_polled("127.0.0.1:0").unwrap();
     let mut client = client(&credentials, server.local_address());
@@ -94,7 +94,7 @@ fn by_a_polled_server() {
 }
 
 #[test]
-fn by_a_server_of_tasks() {
+fn a_server_of_tasks_bounds_replies_that_are_not_acknowledged() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = server(&credentials).bind("127.0.0.1:0").await.unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Servers and clients of several shards: each works for itself, and no datagram is lost between them, with the kernel
-//! sorting or without.
+//! Servers and clients of several shards: each works for itself, and no datagram is lost between
+//! them, with the kernel sorting or without.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -84,7 +84,7 @@ fn each_shard_of_a_client_has_a_shard_of_the_server_and_every_call_runs_once() {
 }
 
 #[test]
-fn where_the_kernel_sorts_no_datagram_goes_astray() {
+fn no_datagram_goes_astray_where_the_kernel_sorts() {
     let credentials = Credentials::new();
     let server = Numbering::new(credentials.server());
     let client = credentials.client();
@@ -114,7 +114,7 @@ fn clients_without_shards_are_spread_over_those_of_a_server() {
     }
     let sessions = server.sessions();
     assert_eq!(sessions.iter().sum::<usize>(), clients.len());
-    // That 32 clients miss a shard of 4 happens once in 2,500 runs, and two once in a billion.
+    // 32 clients miss one shard of 4 once in 2,500 runs, and two once in a billion.
     let unused = sessions.iter().filter(|sessions| **sessions == 0).count();
     assert!(unused < 2, "{sessions:?}");
 }
@@ -180,7 +180,8 @@ fn gated_server(mut endpoint: Endpoint) -> Gate {
     gate
 }
 
-/// What such a client sends to several shards shares batches, of which the kernel looks at the first datagram.
+/// Datagrams of such a client to several shards share batches, and the kernel looks at the first
+/// datagram of a batch.
 #[test]
 fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
     for udp in ways() {
@@ -237,7 +238,7 @@ fn polled_clients_have_shards_too() {
 }
 
 #[test]
-fn with_tokio_too() {
+fn shards_work_side_by_side_with_tokio() {
     on_every_runtime(async || {
         for udp in ways() {
             let credentials = Credentials::new();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! On tokio what woken tasks send gathers and leaves together; also what a future sends that `block_on` polls.
+//! On tokio what woken tasks send gathers and leaves together; also what a future sends that
+//! `block_on` polls.
 
 use smt::Client;
 use tokio::task::JoinSet;
@@ -26,7 +27,7 @@ fn callers(client: &Client) -> JoinSet<()> {
 }
 
 #[tokio::test]
-async fn on_one_thread_both_sides_send_bundles() {
+async fn both_sides_send_bundles_on_one_thread() {
     let credentials = Credentials::new();
     let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
     let address = server.local_address();

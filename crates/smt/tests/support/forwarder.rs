@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Stands between clients and a server on real sockets, and does to each datagram what a rule says.
 //!
-//! Clients call the forwarder. For each it has a socket of its own towards the server, so that the server sees
-//! as many addresses as there are clients. One thread per socket; kernel buffers are in the way as on a real path.
+//! Clients call the forwarder. For each it has a socket of its own towards the server, so that the
+//! server sees as many addresses as there are clients. One thread per socket; kernel buffers are in
+//! the way as on a real path.
 
 use std::collections::HashMap;
 use std::io;
@@ -27,7 +28,7 @@ impl Way {
     }
 }
 
-/// What a rule says about a datagram: which datagrams leave now, each with the way it goes.
+/// The decision of a rule about a datagram: which datagrams leave now, each with the way it goes.
 pub(crate) type Outcome = Vec<(Way, Vec<u8>)>;
 
 type Rule = dyn FnMut(Way, &[u8]) -> Outcome + Send;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the tests over real sockets share: credentials, payloads that prove themselves, servers, and a forwarder
-//! that stands between a client and its server.
+//! The test kit of the tests over real sockets: credentials, payloads that prove themselves,
+//! servers, and a forwarder that stands between a client and its server.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub(crate) mod forwarder;
@@ -93,7 +93,8 @@ pub(crate) fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
     assert!(reply == body, "the reply differs");
 }
 
-/// Runs a test on a runtime of one thread, and on one of several workers, as `#[tokio::main]` gives it.
+/// Runs a test on a runtime of one thread, and on one of several workers, as `#[tokio::main]` gives
+/// it.
 pub(crate) fn on_every_runtime(test: impl AsyncFn()) {
     let one = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The plots of a report: what is drawn of each outcome, and the scale that all of a row share.
+//! The plots of a report: the figures drawn of each outcome, and the scale that all of a row share.
 
 use smt_report::{Axis, Line, Plot};
 
@@ -23,7 +23,7 @@ impl PlotRow {
 /// Steps over the messages from the shortest to the longest, as in the Homa papers.
 fn slowdown(outcomes: &[Outcome]) -> PlotRow {
     let worst = |outcome: &Outcome| most(outcome.curve.iter().map(|row| row.p99));
-    // What is sent on a stream that knows its path can be faster than what was sent first, alone.
+    // A message on a stream that knows its path can be faster than the first message, sent alone.
     let medians = outcomes.iter().flat_map(|outcome| &outcome.curve);
     let least = medians.map(|row| row.p50).fold(1.0, f64::min);
     let y = Axis::logarithmic("slowdown", least, most(outcomes.iter().map(worst)));

@@ -13,7 +13,7 @@ pub(super) fn html(outcomes: &[Outcome]) -> String {
     let title = format!("SMT simulation: {}", titles.join("; "));
     let mut page = Page::new(&title, "SMT simulation", COLORS);
     for outcome in outcomes {
-        // Before everything that must not be believed, or not for what it was asked to be.
+        // Warnings before figures that are not valid, or not of the load that was asked for.
         for why in [&outcome.percentiles_invalid, &outcome.load_missed]
             .into_iter()
             .flatten()

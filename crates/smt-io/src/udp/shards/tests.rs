@@ -54,7 +54,7 @@ impl Shards {
         self.client.send(&transmit, bytes).unwrap();
     }
 
-    /// What a shard receives next that is its own.
+    /// The next datagrams that a shard receives and that are its own.
     fn next(&mut self, number: u16, wait: Wait) -> Option<Vec<Vec<u8>>> {
         let carrier = &self.carriers[usize::from(number)];
         while let Some(received) = carrier.receive(&mut self.buffer, wait).unwrap() {
@@ -250,7 +250,7 @@ mod without_selector {
     }
 
     #[test]
-    fn one_shard_reads_for_the_others_and_rings_for_them() {
+    fn one_shard_reads_for_the_others_and_wakes_them() {
         let mut shards = unselected(4);
         for number in [3, 1, 3] {
             shards.send(&data(number, 7), 40);
@@ -259,9 +259,9 @@ mod without_selector {
         assert_eq!(shards.strays(), 3);
         for (number, datagrams) in [(1, 1), (2, 0), (3, 2)] {
             let carrier = &shards.carriers[usize::from(number)];
-            let bell = carrier.inbox_fd().unwrap();
-            let rings = wait_readable([bell], Duration::ZERO).unwrap();
-            assert_eq!(rings, datagrams > 0);
+            let wakeup = carrier.inbox_fd().unwrap();
+            let is_raised = wait_readable([wakeup], Duration::ZERO).unwrap();
+            assert_eq!(is_raised, datagrams > 0);
             for _ in 0..datagrams {
                 let arrived = shards.next(number, Wait::Never);
                 assert_eq!(arrived, Some(vec![data(number, 7).to_vec()]));
@@ -281,11 +281,16 @@ mod without_selector {
                 received.map(|received| buffer[..received.length].to_vec())
             });
             // Into the inbox directly: a datagram in the socket would wake it by itself.
-            carriers[1].place.as_ref().unwrap().inbox().put(Batch {
-                path: Path::to(shards.client.local_address()),
-                segment_size: 40,
-                bytes: &datagram,
-            });
+            carriers[1]
+                .shard_socket
+                .as_ref()
+                .unwrap()
+                .inbox()
+                .put(Batch {
+                    path: Path::to(shards.client.local_address()),
+                    segment_size: 40,
+                    bytes: &datagram,
+                });
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));
         });
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls that a rule of the host forbids, as security modules may. The rule is a filter of system calls (seccomp): a
-//! thread may set one for itself without a privilege, and it ends with the thread.
+//! Calls that a rule of the host forbids, as security modules may. The rule is a filter of system
+//! calls (seccomp): a thread may set one for itself without a privilege, and it ends with the
+//! thread.
 
 use super::*;
 use libc::{c_ulong, sock_filter, sock_fprog};
 
-/// Does `act` in a thread that may neither send nor receive (`EACCES`). `None`, with the reason printed, if this host
-/// has no such filters.
+/// Does `act` in a thread that may neither send nor receive (`EACCES`). `None`, with the reason
+/// printed, if this host has no such filters.
 fn forbidden<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
     let obey = || {
         let forbidden = forbid_this_thread();
@@ -31,7 +32,8 @@ fn forbid_this_thread() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     let kind = c_ulong::from(libc::SECCOMP_MODE_FILTER);
-    // SAFETY: `description` names `rules` and their length; both live across the call, and the kernel copies them.
+    // SAFETY: `description` names `rules` and their length; both live across the call, and the
+    // kernel copies them.
     let outcome = unsafe { libc::prctl(libc::PR_SET_SECCOMP, kind, &raw const description) };
     if outcome != 0 {
         return Err(io::Error::last_os_error());

@@ -82,7 +82,7 @@ fn buffers_are_resized() {
 }
 
 #[test]
-fn what_the_system_lacks_is_said() {
+fn offloads_that_the_system_lacks_are_reported() {
     let (source, _target) = sockets();
     assert!(portable::report_traffic_class(&source, Family::V4).is_err());
     assert!(portable::path_mtu(&source, true).is_err());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What arrives, and how a call waits for it.
+//! Arrivals, and how a call waits for them.
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn closed_port_is_a_hint_and_nothing_more() {
         assert_eq!(client.receive(&mut buffer, Wait::Never), hint);
         assert!(client.statistics().unreachable_hints >= 2);
 
-        // Somebody moves in there, and all is well.
+        // A socket is bound there, and all is well.
         let server = UdpCarrier::bind(remote).unwrap();
         while client.receive(&mut buffer, Wait::Never) == hint {}
         client.send(&transmit(way, 4), b"ping").unwrap();

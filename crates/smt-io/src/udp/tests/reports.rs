@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every ICMP report that Linux tells a connected socket of, from a network that the test plays itself: that takes a
-//! raw socket (`CAP_NET_RAW`). What needs none is in `receive.rs`, `report.rs` and `trouble.rs`.
+//! Every ICMP report that Linux tells a connected socket of, from a network that the test plays
+//! itself: that takes a raw socket (`CAP_NET_RAW`). Tests that need no raw socket are in
+//! `receive.rs`, `icmp_report.rs` and `errno_class.rs`.
 
 use super::*;
 
 /// Type and code: protocol unreachable, port unreachable, host isolated, parameter problem.
 const REPORTS_V4: [(u8, u8); 4] = [(3, 2), (3, 3), (3, 8), (12, 0)];
-/// Prohibited by an administrator, port unreachable, source address against policy, route rejected, parameter problem.
+/// Prohibited by an administrator, port unreachable, source address against policy, route rejected,
+/// parameter problem.
 const REPORTS_V6: [(u8, u8); 5] = [(1, 1), (1, 4), (1, 5), (1, 6), (4, 0)];
 
 /// A network that reports what it likes about one client's datagrams, and the server they were for.

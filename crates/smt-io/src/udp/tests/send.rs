@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What leaves, and by how many calls.
+//! Datagrams that leave, and the number of calls that send them.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn burst_leaves_by_one_call_and_arrives_whole() {
 }
 
 #[test]
-fn without_offload_the_same_datagrams_arrive() {
+fn the_same_datagrams_arrive_without_offload() {
     let plain = UdpOptions::new().segmentation_offload(false);
     let plain = plain.receive_offload(false);
     for address in loopbacks() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an attacker does to the bytes of a packet.
+//! Changes that an attacker makes to the bytes of a packet.
 
 use std::ops::Range;
 

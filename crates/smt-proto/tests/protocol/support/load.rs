@@ -10,7 +10,7 @@ use smt_wire::SessionIndex;
 
 use super::{Random, World, body};
 
-/// What is sent.
+/// The messages that are sent.
 pub struct Load {
     pub messages: usize,
     /// Outstanding at once, over both directions.
@@ -29,7 +29,8 @@ impl Load {
         assert!(failures.is_empty(), "{failures:?}");
     }
 
-    /// Runs it; failed calls are returned. What was delivered was delivered once and unchanged, in any case.
+    /// Runs it; failed calls are returned. Each delivered message was delivered once and unchanged,
+    /// in any case.
     pub fn run_with_failures(mut self, world: &mut World, ends: Ends) -> Vec<CallError> {
         let mut issued: Vec<Bytes> = Vec::new();
         let mut waiting: BTreeMap<(usize, RpcId), Bytes> = BTreeMap::new();

@@ -12,7 +12,7 @@ use smt_wire::AbortCode;
 
 use super::{body, exchanges};
 
-/// What the application does with a request.
+/// The application's answer to a request.
 pub enum Answer {
     Reply(Bytes),
     Abort(AbortCode),
@@ -20,7 +20,7 @@ pub enum Answer {
     Hold,
 }
 
-/// What the application does with requests.
+/// The application: a function from requests to answers.
 pub type Application = Box<dyn FnMut(&Bytes) -> Answer>;
 
 /// One endpoint, its address and its application.

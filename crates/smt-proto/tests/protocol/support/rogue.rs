@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A peer that holds the session's keys and breaks the rules.
 //!
-//! It seals control packets and messages as it likes in the name of node 0, the client, or node 1, the server. The honest
-//! endpoint of that node goes on beside it; their numbers do not meet, since the rogue's begin higher. Not here: parts
-//! of messages but a bundle's first, later epochs, handshakes.
+//! It seals control packets and messages as it likes in the name of node 0, the client, or node 1,
+//! the server. The honest endpoint of that node goes on beside it; their numbers do not meet, since
+//! the rogue's begin higher. Not here: parts of messages but a bundle's first, later epochs,
+//! handshakes.
 
 use std::cell::RefCell;
 
@@ -96,7 +97,8 @@ impl Rogue {
         }
     }
 
-    /// Sends a message of this kind with these application bytes, under an id of its own, which is handed in now.
+    /// Sends a message of this kind with these application bytes, under an id of its own, which is
+    /// handed in now.
     pub fn message(&mut self, world: &mut World, kind: Kind, bytes: &[u8]) -> MessageId {
         let right = self.next_id();
         let (id, whole) = self.sealed(world, (right, kind), bytes);
@@ -124,7 +126,8 @@ impl Rogue {
         self.message(world, Kind::Bundle, bytes);
     }
 
-    /// Sends record 0 alone of such a bundle. Its id, and all of it in one packet, to be handed in later.
+    /// Sends record 0 alone of such a bundle. Its id, and all of it in one packet, to be handed in
+    /// later.
     pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> (MessageId, Datagram) {
         let right = self.next_id();
         let (id, whole) = self.sealed(world, (right, Kind::Bundle), bytes);

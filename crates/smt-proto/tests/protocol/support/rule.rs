@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the network does to a datagram, as decided by a test.
+//! The network's treatment of a datagram, as decided by a test.
 
 use core::time::Duration;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub struct Datagram {
     pub is_trimmed: bool,
 }
 
-/// What becomes of it.
+/// The fate of a datagram.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     Deliver,
@@ -35,7 +35,7 @@ pub enum Verdict {
 }
 
 impl Datagram {
-    /// What a switch leaves of it.
+    /// The rest of the datagram that a switch leaves when it trims.
     pub fn trimmed(mut self) -> Self {
         self.bytes.truncate(DataHeader::LEN);
         self.is_trimmed = true;

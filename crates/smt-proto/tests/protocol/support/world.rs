@@ -25,8 +25,8 @@ pub struct World {
     pub latency: Duration,
     /// Bytes per microsecond of each node's incoming link; 0: unlimited.
     pub rate: u64,
-    /// Bytes that may wait for a node's incoming link; DATA beyond is cut to its header, which waits for nothing.
-    /// 0: any number.
+    /// Bytes that may wait for a node's incoming link; DATA beyond is cut to its header, which
+    /// waits for nothing. 0: any number.
     pub trims_above: u64,
     /// The most bytes that have waited there.
     pub queue_max: u64,
@@ -78,8 +78,8 @@ impl World {
         (world, at_client, at_server)
     }
 
-    /// Node 0 is a server that answers with nothing, the others are its clients, on links of 10 Gb/s; and the clients'
-    /// sessions.
+    /// Node 0 is a server that answers with nothing, the others are its clients, on links of 10
+    /// Gb/s; and the clients' sessions.
     pub fn star(clients: usize) -> (Self, Vec<SessionIndex>) {
         let mut server = ethernet();
         server.accept = true;
@@ -236,7 +236,7 @@ impl World {
 
     /// Gives a datagram to its node now.
     pub fn hand_in(&mut self, datagram: &Datagram) {
-        // What is forged may come from where no node is.
+        // A forged datagram may come from an address without a node.
         let from = self.nodes.get(datagram.from);
         let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
         let path = Path::between(from, self.nodes[datagram.to].address.ip());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The program by which Linux chooses among the sockets of one address: classic BPF, for which nobody needs a
+//! The program by which Linux chooses among the sockets of one address: classic BPF, which needs no
 //! privilege (`SO_ATTACH_REUSEPORT_CBPF`, Linux 4.5).
 //!
-//! It sees a datagram's payload, computes what [`Shard::of_datagram`] does, and returns the number of a socket in the
-//! order in which they were bound. A load past the datagram's end makes it return 0. A number without a socket makes
-//! the kernel choose by itself; what then arrives at a wrong shard is handed over (`place.rs`).
+//! It sees a datagram's payload, computes what [`Shard::of_datagram`] does, and returns the number
+//! of a socket in the order in which they were bound. A load past the datagram's end makes it
+//! return 0. A number without a socket makes the kernel choose by itself; a datagram that then
+//! arrives at a wrong shard is handed over (`shard_socket.rs`).
 
 use libc::{c_void, sock_filter, sock_fprog, socklen_t};
 use smt_wire::{PacketType, Shard};
@@ -19,8 +20,8 @@ pub(crate) fn attach_selector(socket: &Socket, count: u16) -> io::Result<()> {
         len: program.len() as u16,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: the pointer and length name `description`, which names `program` and its length; both live across the
-    // call, and the kernel copies them.
+    // SAFETY: the pointer and length name `description`, which names `program` and its length; both
+    // live across the call, and the kernel copies them.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -36,8 +37,8 @@ pub(crate) fn attach_selector(socket: &Socket, count: u16) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// An index is a boot number and a serial, 4 bytes each; X is how far behind [`Shard::DESTINATION_OFFSET`] the one that
-/// counts begins.
+/// An index is a boot number and a serial, 4 bytes each; X is how far behind
+/// [`Shard::DESTINATION_OFFSET`] the one that counts begins.
 const fn program(count: u16) -> [sock_filter; 16] {
     const BOOT: u32 = Shard::DESTINATION_OFFSET as u32;
     const SERIAL: u32 = BOOT + 4;
@@ -60,7 +61,7 @@ const fn program(count: u16) -> [sock_filter; 16] {
         step(ADD_X, 0),
         step(AND, count as u32 - 1),
         step(RETURN_A, 0),
-        // None of ours.
+        // No socket of this group.
         step(RETURN, 0),
     ]
 }
@@ -69,7 +70,7 @@ const fn step(code: u32, k: u32) -> sock_filter {
     branch(code, k, 0, 0)
 }
 
-/// Skips so many steps if it is so, and so many if not.
+/// Skips `jt` steps if the condition holds, and `jf` if not.
 const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter {
         code: code as u16,
@@ -79,7 +80,7 @@ const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     }
 }
 
-/// Of the type byte, in the packets of every version.
+/// Offset of the type byte, in the packets of every version.
 const TYPE_OFFSET: u32 = 1;
 
 const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A carrier's place among the shards of one address, and what becomes of datagrams that are another shard's.
+//! A carrier's place among the shards of one address, and the handing over of datagrams that are
+//! another shard's.
 //!
-//! 1. With a selector in the kernel each shard has a socket, and gets its own datagrams. Few are strays: of a batch the
-//!    kernel looks at the first datagram only, and a client may send to two shards from one socket.
-//! 2. Without one all share a socket: whoever waits reads it, and most of what is read may be a stray.
+//! 1. With a selector in the kernel each shard has a socket, and gets its own datagrams. Few are
+//!    strays: of a batch the kernel looks at the first datagram only, and a client may send to two
+//!    shards from one socket.
+//! 2. Without one all share a socket: each shard that waits reads it, and most datagrams that it
+//!    reads may be strays.
 //! 3. Either way a stray goes to the inbox of the shard that it is for.
 
 use super::inbox::{Batch, Inbox};
@@ -17,7 +20,7 @@ use std::sync::Arc;
 
 /// A shard's place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ShardSocket {
     pub(super) shard: Shard,
     pub(super) group: Arc<Group>,
 }
@@ -27,7 +30,8 @@ pub(super) struct Place {
 pub(super) struct Group {
     inboxes: Vec<Inbox>,
     pub(super) has_selector: bool,
-    /// Kept open until the last shard has gone: the kernel numbers its sockets anew when one is closed.
+    /// Kept open until the last shard has gone: the kernel numbers its sockets anew when one is
+    /// closed.
     _sockets: Vec<Arc<Socket>>,
 }
 
@@ -46,7 +50,7 @@ impl Group {
     }
 }
 
-impl Place {
+impl ShardSocket {
     pub(super) fn inbox(&self) -> &Inbox {
         self.inbox_of(self.shard.number())
     }
@@ -64,7 +68,8 @@ impl Place {
         usize::from(self.shard.count())
     }
 
-    /// Leaves only this shard's datagrams in `buffer`, and gives the others away. Tells how many those were.
+    /// Leaves only this shard's datagrams in `buffer`, and gives the others away. Tells how many
+    /// those were.
     fn sort(&self, received: Received, buffer: &mut [u8]) -> (Received, usize) {
         let number_at = |buffer: &[u8], from: usize| {
             let end = received.length.min(from + received.segment_size.max(1));
@@ -109,21 +114,22 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ShardSocket {
     fn drop(&mut self) {
         self.inbox().close();
     }
 }
 
 impl UdpCarrier {
-    /// Receives what is for this shard. A batch of which nothing was is an empty one: there may be others behind it.
+    /// Receives what is for this shard. A batch of which nothing was is an empty one: there may be
+    /// others behind it.
     pub(super) fn receive_own(
         &self,
-        place: &Place,
+        shard_socket: &ShardSocket,
         buffer: &mut [u8],
         wait: Wait,
     ) -> Result<Option<Received>, ReceiveError> {
-        let inbox = place.inbox();
+        let inbox = shard_socket.inbox();
         if let Some(received) = inbox.take(buffer) {
             return Ok(Some(received));
         }
@@ -142,7 +148,7 @@ impl UdpCarrier {
         let Some(received) = received else {
             return Ok(None);
         };
-        let (received, strays) = place.sort(received, buffer);
+        let (received, strays) = shard_socket.sort(received, buffer);
         if strays > 0 {
             self.counters.receiving.strays.add(strays);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every question and every answer backs off: a path that loses one part of a message for good gets few repetitions of
-//! it, whichever part that is, and in whichever direction (SPEC §9.3, §9.4).
+//! Every question and every answer backs off: a path that loses one part of a message for good gets
+//! few repetitions of it, whichever part that is, and in whichever direction (SPEC §9.3, §9.4).
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 /// Application bytes of the message that is lost in part.
 const LENGTH: usize = 40_000;
-/// Questions that both sides may ask in eight seconds: from 5 ms and 2 ms, doubled to half a second and a second.
+/// Questions that both sides may ask in eight seconds: from 5 ms and 2 ms, doubled to half a second
+/// and a second.
 const QUESTIONS_MAX: usize = 50;
 
-/// Sends a message with a rule that loses some of its packets for eight seconds. DATA bytes that left meanwhile beyond
-/// the first time, for each byte of the message.
+/// Sends a message with a rule that loses some of its packets for eight seconds. DATA bytes that
+/// left meanwhile beyond the first time, for each byte of the message.
 fn repeated_per_byte(
     is_lost: impl Fn(&Datagram) -> bool + 'static,
     begin: impl FnOnce(&mut World, smt_wire::SessionIndex),
@@ -126,7 +127,7 @@ fn a_bundle_of_replies_that_stays_lost_is_repeated_ever_more_rarely() {
 }
 
 #[test]
-fn a_reply_whose_acknowledgement_stays_lost_is_repeated_never() {
+fn a_reply_whose_acknowledgement_stays_lost_is_never_repeated() {
     let repeated = repeated_per_byte(
         |datagram| datagram.from == 0 && datagram.has(PacketType::Ack),
         call,

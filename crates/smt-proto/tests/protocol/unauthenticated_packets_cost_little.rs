@@ -26,7 +26,7 @@ fn from_client(world: &World, bytes: Vec<u8>) -> Datagram {
     }
 }
 
-/// What a client begins with, of a flight that is longer.
+/// The first fragment of a client's flight that is longer.
 const FIRST: Handshake<'_> = Handshake {
     destination: SessionIndex(0),
     source: SessionIndex(7),
@@ -66,7 +66,7 @@ fn a_reset_is_compared_with_few_sessions() {
 
 // SMT [12.2-5]
 #[test]
-fn nothing_behind_a_version_answer_is_looked_at() {
+fn bytes_behind_a_version_answer_are_not_looked_at() {
     let (mut world, session, _) = World::connected();
     let answer = VersionAnswer { versions: &[7] };
     let mut version = vec![0; answer.packet_len()];
@@ -106,7 +106,7 @@ fn cookies_are_given_for_whole_first_packets_alone() {
     }
 }
 
-/// Of one /24 or /64: others are still served without a question.
+/// One network is a /24 or /64; other networks are still served without a cookie.
 #[test]
 fn sixteen_handshakes_of_one_network_begin_without_a_cookie() {
     for (network, other) in [("10.0.0.", "10.0.1.1"), ("2001:db8::", "2001:db8:0:1::1")] {

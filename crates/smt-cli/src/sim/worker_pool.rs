@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Threads that play seeds.
 //!
-//! 1. Each thread takes the next seed, says so, plays it, and tells what came of it.
-//! 2. [`Crew::next`] collects that. A seed that takes too long is reported and its thread left behind: virtual
-//!    time cannot pass in a case that loops.
-//! 3. After [`Crew::stop`] no seed is begun.
+//! 1. Each thread takes the next seed, says so, plays it, and tells the outcome.
+//! 2. [`WorkerPool::next`] collects that. A seed that takes too long is reported and its thread
+//!    left behind: virtual time cannot pass in a case that loops.
+//! 3. After [`WorkerPool::stop`] no seed is begun.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,15 +19,15 @@ use crate::time_span;
 
 /// Threads at work.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     messages: Receiver<(usize, Message)>,
     is_over: Arc<AtomicBool>,
     /// The threads that are waited for, each with its seed and since when.
     at_work: BTreeMap<usize, Option<(u64, Instant)>>,
-    patience: Duration,
+    time_limit: Duration,
 }
 
-/// What a crew has to tell.
+/// A report of the pool.
 #[derive(Debug)]
 pub(super) enum News {
     /// Nothing yet.
@@ -45,11 +45,11 @@ enum Message {
     Leaves,
 }
 
-impl Crew {
-    /// Lets so many threads play; a seed may take `patience`.
+impl WorkerPool {
+    /// Starts `threads` threads that play seeds; a seed may take `time_limit`.
     pub(super) fn start(
         threads: usize,
-        patience: Duration,
+        time_limit: Duration,
         seeds: Seeds,
         play: fn(u64) -> Played,
     ) -> Result<Self, Failure> {
@@ -73,16 +73,16 @@ impl Crew {
             messages,
             is_over,
             at_work: (0..threads).map(|number| (number, None)).collect(),
-            patience,
+            time_limit,
         })
     }
 
-    /// The next result, for which it waits at most so long.
+    /// The next result, for which it waits at most `wait`.
     pub(super) fn next(&mut self, wait: Duration) -> News {
         if self.at_work.is_empty() {
             return News::Over;
         }
-        if let Some(stuck) = self.give_up_one(self.patience) {
+        if let Some(stuck) = self.give_up_one(self.time_limit) {
             return stuck;
         }
         let (number, message) = match self.messages.recv_timeout(wait) {
@@ -115,15 +115,15 @@ impl Crew {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    fn give_up_one(&mut self, patience: Duration) -> Option<News> {
+    fn give_up_one(&mut self, limit: Duration) -> Option<News> {
         let (number, seed) = self.at_work.iter().find_map(|(number, work)| {
             let (seed, since) = (*work)?;
-            (since.elapsed() >= patience).then_some((*number, seed))
+            (since.elapsed() >= limit).then_some((*number, seed))
         })?;
         self.at_work.remove(&number);
         let text = format!(
             "the case has not ended within {} of real time",
-            time_span::display(self.patience)
+            time_span::display(self.time_limit)
         );
         let played = Played::without_end(seed, STUCK, text);
         Some(News::Played(Box::new(played)))
@@ -156,7 +156,7 @@ impl Worker {
     }
 
     fn tell(&self, message: Message) {
-        // Nobody listens once the command ends; then the threads end with it.
+        // The receiver is gone once the command ends; the threads end with it.
         let _ = self.sender.send((self.number, message));
     }
 }
@@ -191,11 +191,11 @@ mod tests {
         }
     }
 
-    /// Everything that a crew tells, in the order of the seeds.
-    fn all(mut crew: Crew, wait: Duration) -> Vec<Played> {
+    /// Everything that a pool tells, in the order of the seeds.
+    fn all(mut pool: WorkerPool, wait: Duration) -> Vec<Played> {
         let mut all = Vec::new();
         loop {
-            match crew.next(wait) {
+            match pool.next(wait) {
                 News::None => {}
                 News::Played(played) => all.push(*played),
                 News::Over => break,
@@ -209,8 +209,8 @@ mod tests {
     fn every_seed_is_played_once_by_any_number_of_threads() {
         for threads in [1, 2, 7] {
             let seeds = Seeds::counted(Some(1), Some(100));
-            let crew = Crew::start(threads, HOUR, seeds, well).unwrap();
-            let played = all(crew, HOUR)
+            let pool = WorkerPool::start(threads, HOUR, seeds, well).unwrap();
+            let played = all(pool, HOUR)
                 .iter()
                 .map(|played| played.seed)
                 .collect::<Vec<_>>();
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_panic_is_the_failure_of_its_seed_alone() {
         let seeds = Seeds::counted(Some(1), Some(100));
-        let played = all(Crew::start(2, HOUR, seeds, fragile).unwrap(), HOUR);
+        let played = all(WorkerPool::start(2, HOUR, seeds, fragile).unwrap(), HOUR);
         assert_eq!(played.len(), 100);
         let failed: Vec<_> = played.iter().filter(|played| played.has_failed()).collect();
         assert_eq!(failed.len(), 10);
@@ -237,18 +237,18 @@ mod tests {
     #[test]
     fn nothing_is_begun_after_the_stop() {
         let seeds = Seeds::counted(Some(1), None);
-        let mut crew = Crew::start(2, HOUR, seeds, well).unwrap();
-        while !matches!(crew.next(HOUR), News::Played(_)) {}
-        crew.stop();
+        let mut pool = WorkerPool::start(2, HOUR, seeds, well).unwrap();
+        while !matches!(pool.next(HOUR), News::Played(_)) {}
+        pool.stop();
         // It would not come back if it went on.
-        all(crew, HOUR);
+        all(pool, HOUR);
     }
 
     #[test]
     fn a_case_without_end_is_given_up() {
         let seeds = Seeds::counted(Some(7), Some(1));
-        let crew = Crew::start(1, Duration::ZERO, seeds, endless).unwrap();
-        let played = all(crew, Duration::from_millis(1));
+        let pool = WorkerPool::start(1, Duration::ZERO, seeds, endless).unwrap();
+        let played = all(pool, Duration::from_millis(1));
         assert_eq!((played.len(), played[0].seed), (1, 7));
         assert_eq!(played[0].findings[0].checker, STUCK);
     }

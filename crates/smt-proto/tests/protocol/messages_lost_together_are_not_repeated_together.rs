@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waits differ between sessions (SPEC §9.3): what fills a short queue at once, and is lost, would else fill it at once again.
+//! Waits differ between sessions (SPEC §9.3): what fills a short queue at once, and is lost, would
+//! else fill it at once again.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,7 +12,8 @@ use super::support::{Verdict, World, body, ms, us};
 
 const CLIENTS: usize = 16;
 
-/// When questions of this type leave in `time` that nobody hears, counted from now: a moment for each session.
+/// When questions of this type leave in `time` that nobody hears, counted from now: a moment for
+/// each session.
 fn moments(world: &mut World, asked: PacketType, time: RangeInclusive<u64>) -> BTreeSet<u64> {
     let now = world.now;
     world.rule = Box::new(|_, _| Verdict::Drop);
@@ -25,7 +27,7 @@ fn moments(world: &mut World, asked: PacketType, time: RangeInclusive<u64>) -> B
 }
 
 #[test]
-fn one_way_messages() {
+fn one_way_messages_lost_together_are_not_repeated_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.rule = Box::new(|_, _| Verdict::Drop);
     for (client, session) in sessions.into_iter().enumerate() {
@@ -36,7 +38,7 @@ fn one_way_messages() {
 }
 
 #[test]
-fn calls_to_hosts_whose_replies_never_take_so_long() {
+fn calls_lost_together_to_fast_hosts_are_not_repeated_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.rule = Box::new(|_, _| Verdict::Drop);
     for (client, session) in sessions.into_iter().enumerate() {
@@ -48,7 +50,7 @@ fn calls_to_hosts_whose_replies_never_take_so_long() {
 
 /// And a server that is to keep many replies asks one session after the other.
 #[test]
-fn replies_that_nobody_acknowledges() {
+fn unacknowledged_replies_are_not_asked_about_together() {
     let (mut world, sessions) = World::star(CLIENTS);
     world.nodes[0].application = replies_of_asked_length();
     for (client, session) in sessions.into_iter().enumerate() {
