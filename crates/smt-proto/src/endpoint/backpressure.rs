@@ -70,18 +70,27 @@ impl Endpoint {
     /// The next event. Requests of a peer that keeps too many replies wait until it has acknowledged some, and later
     /// events overtake them ([`Self::keeps_too_much`]).
     pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(event) = self.shared.events.pop_front() {
-            match &event {
-                Event::Request { rpc, body, .. } if self.must_wait(rpc.session) => {
-                    self.shared.memory.enter_waiting(cost(body.len()));
-                    self.backpressure.push(*rpc, event);
+        // The common case: no peer keeps much.
+        let is_possible = self
+            .shared
+            .memory
+            .may_keep_too_much(self.shared.config.memory_max);
+        if !is_possible && self.backpressure.rpcs.is_empty() {
+            return self.shared.events.pop_front();
+        }
+        loop {
+            match self.shared.events.front() {
+                Some(Event::Request { rpc, .. }) if self.must_wait(rpc.session) => {
+                    self.hold_first_event();
                 }
                 // The application has not been told of the request.
-                Event::Cancelled(rpc) if self.backpressure.rpcs.contains(rpc) => {}
-                _ => return Some(event),
+                Some(Event::Cancelled(rpc)) if self.backpressure.rpcs.contains(rpc) => {
+                    self.shared.events.pop_front();
+                }
+                Some(_) => return self.shared.events.pop_front(),
+                None => return self.next_waiting(),
             }
         }
-        self.next_waiting()
     }
 
     /// Whether [`Self::poll_event`] has something to tell.
@@ -93,6 +102,17 @@ impl Endpoint {
 
     fn must_wait(&self, session: SessionIndex) -> bool {
         self.backpressure.has_session(session) || self.keeps_too_much(session)
+    }
+
+    /// The first event is a request that waits.
+    fn hold_first_event(&mut self) {
+        let Some(request) = self.shared.events.pop_front() else {
+            return;
+        };
+        if let Event::Request { rpc, body, .. } = &request {
+            self.shared.memory.enter_waiting(cost(body.len()));
+            self.backpressure.push(*rpc, request);
+        }
     }
 
     /// The next request that need not wait any more, if its caller has not given up.

@@ -66,16 +66,21 @@ impl Session {
         body: Bytes,
         shared: &mut Shared,
     ) -> Result<(), Refused> {
-        if !self.is_wanted(id) {
-            return Err(Refused::NoRpc);
-        }
-        let padded = self.padded_length(&body, shared).inspect_err(|_| {
-            // Without it the caller would wait for its deadline (SPEC §9.6).
-            self.end_served(now, id, AbortCode::ReplyTooLarge);
-        })?;
+        let padded = self.padded_length(&body, shared);
         let geometry = self.agreement.geometry;
         let is_hurried = self.is_hurried(shared);
         let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
+        if !matches!(served.state, ServerRpcState::Working { .. }) {
+            return Err(Refused::NoRpc);
+        }
+        let padded = match padded {
+            Ok(padded) => padded,
+            Err(refused) => {
+                // Without an answer the caller would wait for its deadline (SPEC §9.6).
+                self.end_served(now, id, AbortCode::ReplyTooLarge);
+                return Err(refused);
+            }
+        };
         let ServerRpcState::Working { right } = served.take_state() else {
             return Err(Refused::NoRpc);
         };
