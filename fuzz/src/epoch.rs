@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use arbitrary::Arbitrary;
 use smt_record::{
-    FrozenMessage, IdAllocator, IdLayout, ImportedIdentity, ImportedKey, IndexBits, KeyLimits,
-    KeyUsedUp, OpenKeys, SealError, SealKeys, Side, Suite,
+    AwsLc, CryptoProvider, FrozenMessage, IdAllocator, IdLayout, ImportedIdentity, ImportedKey,
+    IndexBits, KeyLimits, KeyUsedUp, OpenKeys, SealError, SealKeys, Side, Suite,
 };
 use smt_wire::{Geometry, InnerHeader, Kind};
 
@@ -94,9 +94,9 @@ impl Channel {
             client: b"client",
             server: b"server",
         };
-        let key = ImportedKey::new(suite, b"a secret of both sides", &identity);
-        let secrets = || key.session_secrets(&[7; 32]).client;
-        let watch = Arc::new(NonceWatch::default());
+        let key = ImportedKey::new(&AwsLc, suite, b"a secret of both sides", &identity);
+        let secrets = || key.session_secrets(&AwsLc, &[7; 32]).client;
+        let crypto = CryptoProvider::aws_lc().with_aead(Arc::new(NonceWatch::default()));
         let bits = IndexBits::new(8).expect("8 to 17");
         let layout = IdLayout::new(bits, bits, 0).expect("one stripe");
         let mut ids = IdAllocator::new(layout, Side::Client, 0);
@@ -118,7 +118,7 @@ impl Channel {
         Self {
             limits,
             messages: messages.collect(),
-            seal: SealKeys::with_provider(secrets(), suite, limits, None, watch),
+            seal: SealKeys::with_provider(secrets(), suite, limits, None, crypto),
             open: OpenKeys::new(secrets(), suite, limits, None),
             sealed: BTreeMap::new(),
             sender: Sender::default(),

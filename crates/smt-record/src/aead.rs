@@ -70,8 +70,8 @@ pub trait AeadProvider: Send + Sync {
 #[error("bytes from the network do not authenticate under this key and number: drop them")]
 pub struct OpenFailed;
 
-/// IV XOR number (SPEC §5.1).
-pub(crate) fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
+/// The nonce of a number: IV XOR number (SPEC §5.1). For implementations of [`Aead`].
+pub fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     let mut nonce = *iv;
     for (byte, part) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
         *byte ^= part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The AEADs of aws-lc-rs behind [`Aead`].
+//! The AEADs of aws-lc-rs behind [`Aead`], and its hashes behind [`HashProvider`].
 //!
 //! `LessSafeKey` is used because SMT's numbers are composite and not used in rising order; keys
 //! with a built-in counter refuse that. What makes a number unique is [`crate::OutgoingId`].
@@ -10,13 +10,15 @@ use alloc::boxed::Box;
 use aws_lc_rs::aead::{
     AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
 };
+use aws_lc_rs::{digest, hkdf, hmac};
 use smt_wire::TAG_LEN;
 use zeroize::Zeroizing;
 
 use crate::aead::{Aead, AeadProvider, OpenFailed, nonce};
+use crate::hash::{HashAlgorithm, HashProvider};
 use crate::suite::Suite;
 
-/// The default [`AeadProvider`].
+/// The library aws-lc: the default [`AeadProvider`] and [`HashProvider`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AwsLc;
 
@@ -91,6 +93,44 @@ impl Aead for AwsLcAead {
             .open_in_place(self.nonce(number), Aad::from(aad), ciphertext_and_tag)
             .map(|_| ())
             .map_err(|_| OpenFailed)
+    }
+}
+
+impl HashProvider for AwsLc {
+    fn sha256(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = digest::Context::new(&digest::SHA256);
+        parts.iter().for_each(|part| context.update(part));
+        let hash = context.finish();
+        hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
+    fn hmac(&self, algorithm: HashAlgorithm, key: &[u8], parts: &[&[u8]], out: &mut [u8]) {
+        let algorithm = hkdf_algorithm(algorithm).hmac_algorithm();
+        let mut context = hmac::Context::with_key(&hmac::Key::new(algorithm, key));
+        parts.iter().for_each(|part| context.update(part));
+        out.copy_from_slice(context.sign().as_ref());
+    }
+
+    fn hkdf_expand(&self, algorithm: HashAlgorithm, prk: &[u8], info: &[&[u8]], out: &mut [u8]) {
+        hkdf::Prk::new_less_safe(hkdf_algorithm(algorithm), prk)
+            .expand(info, OutputLength(out.len()))
+            .and_then(|okm| okm.fill(out))
+            .expect("documented under Panics");
+    }
+}
+
+fn hkdf_algorithm(algorithm: HashAlgorithm) -> hkdf::Algorithm {
+    match algorithm {
+        HashAlgorithm::Sha256 => hkdf::HKDF_SHA256,
+        HashAlgorithm::Sha384 => hkdf::HKDF_SHA384,
+    }
+}
+
+struct OutputLength(usize);
+
+impl hkdf::KeyType for OutputLength {
+    fn len(&self) -> usize {
+        self.0
     }
 }
 

@@ -12,10 +12,10 @@
 //! Not here: which sessions cool or rest, and when (`smt-proto`).
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::cell::OnceCell;
 
-use crate::aead::{Aead, AeadProvider};
+use crate::aead::Aead;
+use crate::crypto_provider::CryptoProvider;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::{DerivedKey, DirectionSecrets};
 use crate::plaintext::PlaintextAead;
@@ -63,11 +63,11 @@ impl LazyCipher {
         }
         let DerivedKey { key, iv } = self.key(maker, secret);
         let key = &key[..maker.suite.key_len()];
-        maker.provider.aead(maker.suite, key, **iv)
+        maker.crypto.aead(maker.suite, key, **iv)
     }
 
     fn key(&self, maker: &CipherMaker, secret: &Secret) -> &DerivedKey {
-        let derive = || Box::new(DerivedKey::of(maker.suite, secret));
+        let derive = || Box::new(DerivedKey::of(maker.crypto.hash(), maker.suite, secret));
         self.key.get_or_init(derive)
     }
 }
@@ -75,7 +75,7 @@ impl LazyCipher {
 /// What the ciphers of one direction have in common.
 pub(crate) struct CipherMaker {
     pub(crate) suite: Suite,
-    pub(crate) provider: Arc<dyn AeadProvider>,
+    pub(crate) crypto: CryptoProvider,
     /// Hardly anybody has one: it takes no room in the others' sessions.
     pub(crate) log: Option<Box<KeyLogContext>>,
 }

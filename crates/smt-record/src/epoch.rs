@@ -67,10 +67,8 @@ impl EpochKeys {
 
 #[cfg(test)]
 mod tests {
-    use alloc::sync::Arc;
-
     use super::*;
-    use crate::aws_lc::AwsLc;
+    use crate::crypto_provider::CryptoProvider;
     use crate::key_schedule::Side;
     use crate::suite::Suite;
     use crate::testing::secrets;
@@ -80,7 +78,7 @@ mod tests {
     fn maker() -> CipherMaker {
         CipherMaker {
             suite: SUITE,
-            provider: Arc::new(AwsLc),
+            crypto: CryptoProvider::aws_lc(),
             log: None,
         }
     }

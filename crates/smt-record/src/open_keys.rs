@@ -12,12 +12,11 @@
 //! an epoch becomes current. The 10 minutes of SPEC §7.3 are the caller's to measure.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
 
-use crate::aead::{Aead, AeadProvider};
-use crate::aws_lc::AwsLc;
+use crate::aead::Aead;
 use crate::cipher::CipherMaker;
+use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
 use crate::key_limits::KeyLimits;
 use crate::key_log::KeyLogContext;
@@ -63,27 +62,28 @@ impl Candidate {
 }
 
 impl OpenKeys {
-    /// Keys of epoch 0.
+    /// Keys of epoch 0, with the library aws-lc.
+    #[cfg(feature = "aws-lc")]
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
     ) -> Self {
-        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+        Self::with_provider(secrets, suite, limits, log, CryptoProvider::aws_lc())
     }
 
-    /// As [`Self::new`], with another AEAD library.
+    /// Keys of epoch 0, with the library of `crypto`.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
-        provider: Arc<dyn AeadProvider>,
+        crypto: CryptoProvider,
     ) -> Self {
         let maker = CipherMaker {
             suite,
-            provider,
+            crypto,
             log: log.map(Box::new),
         };
         maker.log(0, &secrets);
@@ -219,8 +219,9 @@ impl OpenKeys {
 
     fn make_next(&mut self, epoch: u32) {
         self.next.get_or_insert_with(|| {
+            let CipherMaker { suite, crypto, .. } = &self.maker;
             Box::new(Next {
-                secrets: self.secrets.next_epoch(self.maker.suite),
+                secrets: self.secrets.next_epoch(crypto.hash(), *suite),
                 candidate: Candidate::new(EpochKeys::new(epoch)),
             })
         });

@@ -15,12 +15,11 @@
 //! Numbers are not kept here: ids and control counters go on over epochs.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
 
-use crate::aead::{Aead, AeadProvider};
-use crate::aws_lc::AwsLc;
+use crate::aead::Aead;
 use crate::cipher::{CipherMaker, LazyCipher};
+use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
 use crate::key_limits::{KeyLimits, KeyUsedUp};
 use crate::key_log::KeyLogContext;
@@ -46,27 +45,28 @@ pub struct SealKeys {
 }
 
 impl SealKeys {
-    /// Keys of epoch 0.
+    /// Keys of epoch 0, with the library aws-lc.
+    #[cfg(feature = "aws-lc")]
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
     ) -> Self {
-        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+        Self::with_provider(secrets, suite, limits, log, CryptoProvider::aws_lc())
     }
 
-    /// As [`Self::new`], with another AEAD library.
+    /// Keys of epoch 0, with the library of `crypto`.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
-        provider: Arc<dyn AeadProvider>,
+        crypto: CryptoProvider,
     ) -> Self {
         let maker = CipherMaker {
             suite,
-            provider,
+            crypto,
             log: log.map(Box::new),
         };
         maker.log(0, &secrets);
@@ -96,7 +96,8 @@ impl SealKeys {
         let next = EpochKeys::new(self.current.epoch + 1);
         let old = core::mem::replace(&mut self.current, next);
         self.previous = Some((old.epoch, old.into_data(&self.maker, &self.secrets)));
-        self.secrets = self.secrets.next_epoch(self.maker.suite);
+        let CipherMaker { suite, crypto, .. } = &self.maker;
+        self.secrets = self.secrets.next_epoch(crypto.hash(), *suite);
         self.maker.log(self.current.epoch, &self.secrets);
         self.records = 0;
         self.controls = 0;

@@ -40,7 +40,8 @@ pub(crate) fn secrets(suite: Suite, side: Side) -> DirectionSecrets {
         client: b"client",
         server: b"server",
     };
-    let session = ImportedKey::new(suite, b"a key for tests", &identity).session_secrets(&[1; 32]);
+    let session = ImportedKey::new(&AwsLc, suite, b"a key for tests", &identity)
+        .session_secrets(&AwsLc, &[1; 32]);
     match side {
         Side::Client => session.client,
         Side::Server => session.server,
@@ -90,6 +91,13 @@ pub(crate) fn message(counter: u64, body: &[u8], padding: u32) -> FrozenMessage 
         index_bits(),
     )
     .unwrap()
+}
+
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap())
+        .collect()
 }
 
 pub(crate) fn body(length: usize) -> Vec<u8> {

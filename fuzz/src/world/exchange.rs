@@ -13,7 +13,7 @@ use smt_proto::key_exchange::{
     Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
     KeyExchangeProvider, MacPurpose, PeerIdentity, Step, TokenMac,
 };
-use smt_record::{ImportedIdentity, ImportedKey, Side, Suite, parameter_hash};
+use smt_record::{AwsLc, ImportedIdentity, ImportedKey, Side, Suite, parameter_hash};
 
 /// Makes the exchanges of one node.
 pub(super) struct Exchanges {
@@ -107,7 +107,7 @@ impl Exchange {
     }
 
     fn agree(&mut self, params: [&[u8]; 2], randoms: [[u8; 32]; 2]) {
-        let params = parameter_hash(params[0], params[1]);
+        let params = parameter_hash(&AwsLc, params[0], params[1]);
         self.transcript = Some(hash(&[SECRET, &params, &randoms.concat()]));
     }
 
@@ -132,9 +132,9 @@ impl Exchange {
             client: b"client",
             server: b"server",
         };
-        let key = ImportedKey::new(Suite::Aes128Gcm, SECRET, &identity);
+        let key = ImportedKey::new(&AwsLc, Suite::Aes128Gcm, SECRET, &identity);
         self.finished = Some(Finished {
-            secrets: key.session_secrets(&transcript),
+            secrets: key.session_secrets(&AwsLc, &transcript),
             peer: PeerIdentity::default(),
             key_exchange: "none",
         });
@@ -204,7 +204,7 @@ pub(super) fn tokens(number: usize) -> Arc<dyn TokenMac> {
 }
 
 fn hash(parts: &[&[u8]]) -> [u8; 32] {
-    parameter_hash(&parts.concat(), b"")
+    parameter_hash(&AwsLc, &parts.concat(), b"")
 }
 
 fn failure(kind: FailureKind) -> HandshakeFailure {

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use serde_json::{Value, json};
 use smt_record::{
-    DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits,
+    AwsLc, DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits,
     OutgoingId, SealKeys, SessionSecrets, Side, Suite, parameter_hash,
 };
 use smt_wire::{
@@ -43,7 +43,7 @@ pub(crate) fn all() -> Value {
         "suite": code(SUITE),
         "client_params": hex(&client),
         "server_params": hex(&server),
-        "parameter_hash": hex(&parameter_hash(&client, &server)),
+        "parameter_hash": hex(&parameter_hash(&AwsLc, &client, &server)),
         "flights": flights.iter().map(Flight::json).collect::<Vec<_>>(),
         "secrets": secrets_json(),
         "reset_tokens": { "client": hex(&token(Side::Client)), "server": hex(&token(Side::Server)) },

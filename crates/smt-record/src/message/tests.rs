@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::crypto_provider::CryptoProvider;
 use crate::key_schedule::Side;
 use crate::numbers::IdAllocator;
 use crate::suite::Suite;
@@ -288,8 +289,8 @@ mod seal {
             let watch = Arc::new(NonceWatch::default());
             let suite = Suite::Aes128Gcm;
             let (secrets, limits) = (secrets(suite, Side::Client), small_limits());
-            let mut keys =
-                SealKeys::with_provider(secrets, suite, limits, None, Arc::clone(&watch) as _);
+            let crypto = CryptoProvider::aws_lc().with_aead(Arc::clone(&watch) as _);
+            let mut keys = SealKeys::with_provider(secrets, suite, limits, None, crypto);
             let mut ids = IdAllocator::new(LAYOUT, Side::Client, 0);
             let mut messages: Vec<_> = (0..5_u8)
                 .map(|i| {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use alloc::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::aead::AeadProvider;
+use crate::aws_lc::AwsLc;
 use crate::key_schedule::Side;
 use crate::testing::{open_keys, secrets, small_limits};
 
@@ -112,10 +115,10 @@ mod data {
             }
         }
         let counting = Arc::new(Counting(AtomicUsize::new(0)));
-        let provider: Arc<dyn AeadProvider> = Arc::clone(&counting) as _;
+        let crypto = CryptoProvider::aws_lc().with_aead(Arc::clone(&counting) as _);
         let suite = Suite::Aes128Gcm;
         let secrets = secrets(suite, Side::Client);
-        let mut keys = OpenKeys::with_provider(secrets, suite, small_limits(), None, provider);
+        let mut keys = OpenKeys::with_provider(secrets, suite, small_limits(), None, crypto);
         for byte in (0..=255).cycle().take(5_000) {
             let _ = epoch_of(&mut keys, byte);
             let _ = keys.control(byte);

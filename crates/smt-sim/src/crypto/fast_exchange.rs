@@ -6,7 +6,7 @@ use smt_proto::key_exchange::{
     Attempt, Failed, Finished, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider,
     PeerIdentity, Step,
 };
-use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
+use smt_record::{AwsLc, SessionSecrets, Side, Suite, parameter_hash};
 
 /// Makes key exchanges that prove nothing.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,8 @@ impl KeyExchange for Exchange {
 impl Exchange {
     fn finished(&self) -> Finished {
         let hash = match self.side {
-            Side::Client => parameter_hash(&self.own, &self.peer),
-            Side::Server => parameter_hash(&self.peer, &self.own),
+            Side::Client => parameter_hash(&AwsLc, &self.own, &self.peer),
+            Side::Server => parameter_hash(&AwsLc, &self.peer, &self.own),
         };
         let export = |out: &mut [u8], label: &str, _: &[u8]| {
             for (at, byte) in out.iter_mut().enumerate() {

@@ -13,7 +13,9 @@ use smt_proto::key_exchange::{
     Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
     KeyExchangeProvider, MacPurpose, PeerIdentity, Step, TokenMac,
 };
-use smt_record::{ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash};
+use smt_record::{
+    AwsLc, ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash,
+};
 
 /// Makes exchanges; both sides need the same secret.
 pub struct Exchanges {
@@ -81,7 +83,7 @@ pub fn secrets(transcript: &[u8], hash: &[u8; 32]) -> SessionSecrets {
         client: b"client",
         server: b"server",
     };
-    ImportedKey::new(Suite::Aes128Gcm, transcript, &identity).session_secrets(hash)
+    ImportedKey::new(&AwsLc, Suite::Aes128Gcm, transcript, &identity).session_secrets(&AwsLc, hash)
 }
 
 struct Exchange {
@@ -110,7 +112,7 @@ impl Exchange {
                 [peer_random, &self.random],
             ),
         };
-        let hash = parameter_hash(params.0, params.1);
+        let hash = parameter_hash(&AwsLc, params.0, params.1);
         self.transcript = Some([&self.secret, &hash[..], &randoms.concat()].concat());
     }
 
@@ -124,7 +126,7 @@ impl Exchange {
 
     fn finish(&mut self) {
         let transcript = self.transcript.as_deref().unwrap();
-        let hash = parameter_hash(transcript, b"");
+        let hash = parameter_hash(&AwsLc, transcript, b"");
         super::rogue::learn(transcript, hash);
         self.finished = Some(Finished {
             secrets: secrets(transcript, &hash),
