@@ -45,7 +45,11 @@ impl CryptoProvider {
         &*self.0.hash
     }
 
-    pub(crate) fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+    /// The AEAD of `suite` under `key` and `iv`.
+    ///
+    /// # Panics
+    /// If `key` is not [`Suite::key_len`] bytes long.
+    pub fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
         self.0.aead.aead(suite, key, iv)
     }
 }
