@@ -225,8 +225,8 @@ impl Channel {
             .flatten()
             .find(|epoch| *epoch as u8 == byte);
         let candidate = self.open.data(byte);
-        assert_eq!(candidate.as_ref().map(|(epoch, _)| *epoch), meant);
-        let Some((epoch, aead)) = candidate else {
+        assert_eq!(candidate.as_ref().ok().map(|(epoch, _)| *epoch), meant);
+        let Ok((epoch, aead)) = candidate else {
             return;
         };
         let (ciphertext, tag) = record[5..].split_last_chunk().expect("a record has a tag");

@@ -94,7 +94,7 @@ fn entry(words: &[&str]) -> Option<(SessionIndex, Key)> {
     let key = Key {
         purpose,
         epoch: epoch.parse().ok()?,
-        aead: AwsLc.aead(suite, key, iv),
+        aead: AwsLc.aead(suite, key, iv).ok()?,
     };
     Some((SessionIndex(u64::from_str_radix(index, 16).ok()?), key))
 }

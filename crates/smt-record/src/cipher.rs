@@ -14,7 +14,7 @@
 use alloc::boxed::Box;
 use core::cell::OnceCell;
 
-use crate::aead::Aead;
+use crate::aead::{Aead, Unavailable};
 use crate::crypto_provider::CryptoProvider;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::{DerivedKey, DirectionSecrets};
@@ -31,8 +31,19 @@ pub(crate) struct LazyCipher {
 
 impl LazyCipher {
     /// The cipher of `secret`, which is not needed once the key was derived.
-    pub(crate) fn aead(&self, maker: &CipherMaker, secret: &Secret) -> &dyn Aead {
-        &**self.aead.get_or_init(|| self.make(maker, secret))
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the library could not make it. It is made when it is asked for again.
+    pub(crate) fn aead(
+        &self,
+        maker: &CipherMaker,
+        secret: &Secret,
+    ) -> Result<&dyn Aead, Unavailable> {
+        if let Some(aead) = self.aead.get() {
+            return Ok(&**aead);
+        }
+        let aead = self.make(maker, secret)?;
+        Ok(&**self.aead.get_or_init(|| aead))
     }
 
     /// Makes the key: from here on the secret is not needed. A plaintext one has no key.
@@ -57,9 +68,9 @@ impl LazyCipher {
         self.key.take();
     }
 
-    fn make(&self, maker: &CipherMaker, secret: &Secret) -> Box<dyn Aead> {
+    fn make(&self, maker: &CipherMaker, secret: &Secret) -> Result<Box<dyn Aead>, Unavailable> {
         if secret.is_plaintext() {
-            return Box::new(PlaintextAead);
+            return Ok(Box::new(PlaintextAead));
         }
         let DerivedKey { key, iv } = self.key(maker, secret);
         let key = &key[..maker.suite.key_len()];

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use crate::aead::{Aead, AeadProvider};
+use crate::aead::{Aead, AeadProvider, Unavailable};
 use crate::hash::HashProvider;
 use crate::suite::Suite;
 
@@ -47,9 +47,17 @@ impl CryptoProvider {
 
     /// The AEAD of `suite` under `key` and `iv`.
     ///
+    /// # Errors
+    /// [`Unavailable`], if the library says so.
+    ///
     /// # Panics
     /// If `key` is not [`Suite::key_len`] bytes long.
-    pub fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+    pub fn aead(
+        &self,
+        suite: Suite,
+        key: &[u8],
+        iv: [u8; 12],
+    ) -> Result<Box<dyn Aead>, Unavailable> {
         self.0.aead.aead(suite, key, iv)
     }
 }

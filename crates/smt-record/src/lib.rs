@@ -47,7 +47,7 @@ mod suite;
 mod testing;
 mod window;
 
-pub use aead::{Aead, AeadProvider, OpenFailed, nonce};
+pub use aead::{Aead, AeadProvider, NoKey, OpenFailed, Unavailable, nonce};
 #[cfg(feature = "aws-lc")]
 pub use aws_lc::AwsLc;
 pub use crypto_provider::CryptoProvider;

@@ -14,7 +14,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::aead::Aead;
+use crate::aead::{Aead, NoKey};
 use crate::cipher::CipherMaker;
 use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
@@ -100,17 +100,25 @@ impl OpenKeys {
         }
     }
 
-    /// Epoch and data key that an epoch byte can mean. `None` if it is neither the current, the
-    /// previous nor the next epoch, or if that key has reached its integrity limit.
-    pub fn data(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
-        Some((keys.epoch, keys.data(maker, secrets)))
+    /// Epoch and data key that an epoch byte can mean.
+    ///
+    /// # Errors
+    /// [`NoKey::NoSuchEpoch`] if the byte is neither the current, the previous nor the next epoch's,
+    /// or if that key has reached its integrity limit; [`NoKey::Unavailable`].
+    pub fn data(&mut self, epoch_byte: u8) -> Result<(u32, &dyn Aead), NoKey> {
+        let candidate = self.candidate(epoch_byte);
+        let (keys, maker, secrets) = candidate.ok_or(NoKey::NoSuchEpoch)?;
+        Ok((keys.epoch, keys.data(maker, secrets)?))
     }
 
     /// As [`Self::data`], for control packets.
-    pub fn control(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
-        Some((keys.epoch, keys.control(maker, secrets)))
+    ///
+    /// # Errors
+    /// As for [`Self::data`].
+    pub fn control(&mut self, epoch_byte: u8) -> Result<(u32, &dyn Aead), NoKey> {
+        let candidate = self.candidate(epoch_byte);
+        let (keys, maker, secrets) = candidate.ok_or(NoKey::NoSuchEpoch)?;
+        Ok((keys.epoch, keys.control(maker, secrets)?))
     }
 
     /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
@@ -131,7 +139,8 @@ impl OpenKeys {
         true
     }
 
-    /// Something did not open under the key that was handed out last.
+    /// Something was forged under the key that was handed out last. What could not be tried is
+    /// not told here.
     pub fn failed(&mut self) {
         let tried = self.tried;
         for candidate in self.candidates_mut() {

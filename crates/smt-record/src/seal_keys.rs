@@ -17,7 +17,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::aead::Aead;
+use crate::aead::{Aead, NoKey, Unavailable};
 use crate::cipher::{CipherMaker, LazyCipher};
 use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
@@ -119,7 +119,14 @@ impl SealKeys {
     /// # Errors
     /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
     pub fn count_record(&mut self) -> Result<(), KeyUsedUp> {
-        count(&mut self.records, self.limits.records, self.current.epoch)
+        self.check_record()?;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Whether one more record may be sealed under the current data key, without counting it.
+    pub(crate) fn check_record(&self) -> Result<(), KeyUsedUp> {
+        check(self.records, self.limits.records, self.current.epoch)
     }
 
     /// Counts one control packet against the current control key.
@@ -127,7 +134,9 @@ impl SealKeys {
     /// # Errors
     /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
     pub fn count_control(&mut self) -> Result<(), KeyUsedUp> {
-        count(&mut self.controls, self.limits.records, self.current.epoch)
+        check(self.controls, self.limits.records, self.current.epoch)?;
+        self.controls += 1;
+        Ok(())
     }
 
     /// The current epoch.
@@ -156,18 +165,26 @@ impl SealKeys {
     }
 
     /// The data key of an epoch: the current, or the previous until it is finished.
-    pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
+    ///
+    /// # Errors
+    /// [`NoKey`].
+    pub fn data(&self, epoch: u32) -> Result<&dyn Aead, NoKey> {
         if epoch == self.current.epoch {
-            return Some(self.current.data(&self.maker, &self.secrets));
+            return Ok(self.current.data(&self.maker, &self.secrets)?);
         }
-        self.previous
-            .as_ref()
-            .filter(|(previous, _)| *previous == epoch)
-            .map(|(_, cipher)| cipher.aead(&self.maker, &self.secrets.data))
+        match &self.previous {
+            Some((previous, cipher)) if *previous == epoch => {
+                Ok(cipher.aead(&self.maker, &self.secrets.data)?)
+            }
+            _ => Err(NoKey::NoSuchEpoch),
+        }
     }
 
     /// The current control key.
-    pub fn control(&self) -> &dyn Aead {
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the library could not make its cipher.
+    pub fn control(&self) -> Result<&dyn Aead, Unavailable> {
         self.current.control(&self.maker, &self.secrets)
     }
 
@@ -205,14 +222,10 @@ impl fmt::Debug for SealKeys {
     }
 }
 
-fn count(sealed: &mut u64, limit: u64, epoch: u32) -> Result<(), KeyUsedUp> {
-    if *sealed >= limit {
-        return Err(KeyUsedUp {
-            epoch,
-            sealed: *sealed,
-        });
+fn check(sealed: u64, limit: u64, epoch: u32) -> Result<(), KeyUsedUp> {
+    if sealed >= limit {
+        return Err(KeyUsedUp { epoch, sealed });
     }
-    *sealed += 1;
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite, Unavailable};
 use smt_wire::TAG_LEN;
 
 /// What was sealed, by key and number.
@@ -17,12 +17,12 @@ pub(super) struct NonceWatch {
 }
 
 impl AeadProvider for NonceWatch {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        Box::new(Watched {
-            inner: AwsLc.aead(suite, key, iv),
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        Ok(Box::new(Watched {
+            inner: AwsLc.aead(suite, key, iv)?,
             name: [key, &iv].concat(),
             sealed: Arc::clone(&self.sealed),
-        })
+        }))
     }
 }
 
@@ -44,14 +44,26 @@ impl Watched {
 }
 
 impl Aead for Watched {
-    fn seal(&self, number: u64, aad: &[u8], plaintext: &mut [u8]) -> [u8; TAG_LEN] {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
         self.note(number, aad, plaintext);
         self.inner.seal(number, aad, plaintext)
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         self.note(number, aad, &[body, tail].concat());
-        self.inner.seal_scatter(number, aad, body, tail, out);
+        self.inner.seal_scatter(number, aad, body, tail, out)
     }
 
     fn open(

@@ -34,7 +34,7 @@ pub(super) fn aead_of(suite: Suite, secret: u8) -> Box<dyn Aead> {
     let prk = Prk::new(&AwsLc, suite, secret);
     prk.expand_label("key", b"", key);
     prk.expand_label("iv", b"", &mut iv);
-    AwsLc.aead(suite, key, iv)
+    AwsLc.aead(suite, key, iv).expect("aws-lc can always try")
 }
 
 /// A record of this plaintext, whatever that is.
@@ -45,6 +45,7 @@ pub(super) fn seal(aead: &dyn Aead, sequence: u64, plaintext: &[u8]) -> Vec<u8> 
     let aad: [u8; 5] = record[..].try_into().expect("5 bytes");
     record.extend_from_slice(plaintext);
     let tag = aead.seal(sequence, &aad, &mut record[5..]);
+    let tag = tag.expect("aws-lc can always try");
     record.extend_from_slice(&tag);
     record
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smt_proto::CloseCode;
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite, Unavailable};
 use smt_wire::SessionIndex;
 
 use super::support::configs::ethernet;
@@ -19,10 +19,10 @@ struct Counted {
 }
 
 impl AeadProvider for Counted {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
         self.made.fetch_add(1, Ordering::Relaxed);
         self.held.fetch_add(1, Ordering::Relaxed);
-        Box::new(Cipher(AwsLc.aead(suite, key, iv), self.clone()))
+        Ok(Box::new(Cipher(AwsLc.aead(suite, key, iv)?, self.clone())))
     }
 }
 
@@ -35,12 +35,19 @@ impl Drop for Cipher {
 }
 
 impl Aead for Cipher {
-    fn seal(&self, number: u64, aad: &[u8], plaintext: &mut [u8]) -> [u8; 16] {
+    fn seal(&self, number: u64, aad: &[u8], plaintext: &mut [u8]) -> Result<[u8; 16], Unavailable> {
         self.0.seal(number, aad, plaintext)
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
-        self.0.seal_scatter(number, aad, body, tail, out);
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
+        self.0.seal_scatter(number, aad, body, tail, out)
     }
 
     fn open(

@@ -82,3 +82,6 @@ pub(crate) fn from_hex(text: &str) -> Vec<u8> {
         .map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("written by this program"))
         .collect()
 }
+
+/// Of the library that makes the vectors.
+pub(crate) const ALWAYS: &str = "aws-lc can always try";

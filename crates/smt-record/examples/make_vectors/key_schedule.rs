@@ -15,7 +15,7 @@ use smt_wire::{
     VERSION,
 };
 
-use crate::inputs::{Lines, array, bytes, code, from_hex, hex, key_and_iv};
+use crate::inputs::{ALWAYS, Lines, array, bytes, code, from_hex, hex, key_and_iv};
 
 pub(crate) fn all() -> Value {
     json!({
@@ -146,7 +146,7 @@ fn logged(suite: Suite, side: Side, direction: DirectionSecrets) -> Arc<Lines> {
 fn control_packets(suite: Suite) -> Vec<Value> {
     let secret = bytes(&format!("control secret {suite}"), suite.hash_len());
     let (key, iv) = key_and_iv(suite, &secret);
-    let aead = AwsLc.aead(suite, &key, iv);
+    let aead = AwsLc.aead(suite, &key, iv).expect(ALWAYS);
     let token = bytes("reset token", 16);
     let grants = [
         Grant {
@@ -224,6 +224,7 @@ fn seal(
         Vec::new()
     };
     let tag = aead.seal(header.number.to_u64(), &packet, &mut sealed);
+    let tag = tag.expect(ALWAYS);
     sealed.extend_from_slice(&tag);
     (packet, sealed)
 }

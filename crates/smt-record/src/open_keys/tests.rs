@@ -3,13 +3,13 @@ use alloc::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::aead::AeadProvider;
+use crate::aead::{AeadProvider, Unavailable};
 use crate::aws_lc::AwsLc;
 use crate::key_schedule::Side;
 use crate::testing::{open_keys, secrets, small_limits};
 
 fn epoch_of(keys: &mut OpenKeys, byte: u8) -> Option<u32> {
-    keys.data(byte).map(|(epoch, _)| epoch)
+    keys.data(byte).ok().map(|(epoch, _)| epoch)
 }
 
 /// At epoch `epoch`, everything before it finished.
@@ -25,8 +25,9 @@ fn keys_at(epoch: u32) -> OpenKeys {
 
 /// Tags of nothing: they tell keys apart.
 fn tags(keys: &mut OpenKeys, byte: u8) -> [[u8; 16]; 2] {
-    let data = keys.data(byte).unwrap().1.seal(1, b"", &mut []);
-    [data, keys.control(byte).unwrap().1.seal(1, b"", &mut [])]
+    let data = keys.data(byte).unwrap().1.seal(1, b"", &mut []).unwrap();
+    let control = keys.control(byte).unwrap().1.seal(1, b"", &mut []).unwrap();
+    [data, control]
 }
 
 mod hibernate {
@@ -109,7 +110,12 @@ mod data {
     fn claims_derive_the_next_keys_once() {
         struct Counting(AtomicUsize);
         impl AeadProvider for Counting {
-            fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+            fn aead(
+                &self,
+                suite: Suite,
+                key: &[u8],
+                iv: [u8; 12],
+            ) -> Result<Box<dyn Aead>, Unavailable> {
                 self.0.fetch_add(1, Ordering::Relaxed);
                 AwsLc.aead(suite, key, iv)
             }
@@ -206,7 +212,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
         fail(&mut keys, 0, 1);
         assert_eq!(epoch_of(&mut keys, 0), None);
-        assert!(keys.control(0).is_none());
+        assert!(keys.control(0).is_err());
         assert_eq!(
             epoch_of(&mut keys, 1),
             Some(1),
@@ -222,7 +228,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 1), Some(1));
         fail(&mut keys, 1, 1);
         assert_eq!(epoch_of(&mut keys, 1), None, "the next epoch's");
-        assert!(keys.control(1).is_none());
+        assert!(keys.control(1).is_err());
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
 
         let mut keys = open_keys(Suite::ChaCha20Poly1305);
@@ -233,7 +239,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
         fail(&mut keys, 0, 1);
         assert_eq!(epoch_of(&mut keys, 0), None, "the previous epoch's");
-        assert!(keys.control(0).is_none());
+        assert!(keys.control(0).is_err());
         assert_eq!(epoch_of(&mut keys, 1), Some(1));
     }
 }

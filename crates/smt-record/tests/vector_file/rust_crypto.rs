@@ -9,7 +9,8 @@ use chacha20poly1305::ChaCha20Poly1305;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256, Sha384};
 use smt_record::{
-    Aead, AeadProvider, CryptoProvider, HashAlgorithm, HashProvider, OpenFailed, Suite, nonce,
+    Aead, AeadProvider, CryptoProvider, HashAlgorithm, HashProvider, OpenFailed, Suite,
+    Unavailable, nonce,
 };
 
 /// Ciphers and hashes of RustCrypto; HKDF is the crate's own.
@@ -43,12 +44,12 @@ fn tag<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]], out: &mut [u8]) {
 }
 
 impl AeadProvider for SoftCrypto {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        match suite {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        Ok(match suite {
             Suite::Aes128Gcm => SoftAead::<Aes128Gcm>::boxed(key, iv),
             Suite::Aes256Gcm => SoftAead::<Aes256Gcm>::boxed(key, iv),
             Suite::ChaCha20Poly1305 => SoftAead::<ChaCha20Poly1305>::boxed(key, iv),
-        }
+        })
     }
 }
 
@@ -69,19 +70,32 @@ impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> SoftAead<C> {
 }
 
 impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
-    fn seal(&self, number: u64, aad: &[u8], plaintext_in_place: &mut [u8]) -> [u8; 16] {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext_in_place: &mut [u8],
+    ) -> Result<[u8; 16], Unavailable> {
         let nonce = self.nonce(number);
         let tag = self
             .cipher
             .encrypt_in_place_detached(&nonce, aad, plaintext_in_place);
-        tag.unwrap()[..].try_into().unwrap()
+        Ok(tag.unwrap()[..].try_into().unwrap())
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         let (text, tag) = out.split_at_mut(body.len() + tail.len());
         text[..body.len()].copy_from_slice(body);
         text[body.len()..].copy_from_slice(tail);
-        tag.copy_from_slice(&self.seal(number, aad, text));
+        tag.copy_from_slice(&self.seal(number, aad, text)?);
+        Ok(())
     }
 
     fn open(
@@ -99,12 +113,12 @@ impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
             .decrypt_in_place_detached(&nonce, aad, out, &tag)
             .map_err(|_| {
                 out.fill(0);
-                OpenFailed
+                OpenFailed::Forged
             })
     }
 
     fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
-        let (text, tag) = sealed.split_last_chunk_mut().ok_or(OpenFailed)?;
+        let (text, tag) = sealed.split_last_chunk_mut().ok_or(OpenFailed::Forged)?;
         let (ciphertext, tag) = (text.to_vec(), *tag);
         self.open(number, aad, &ciphertext, &tag, text)
     }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite, Unavailable};
 use smt_wire::TAG_LEN;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -95,15 +95,15 @@ struct Key {
 }
 
 impl AeadProvider for CheckedCipher {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        Box::new(CheckedAead {
-            aead: AwsLc.aead(suite, key, iv),
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        Ok(Box::new(CheckedAead {
+            aead: AwsLc.aead(suite, key, iv)?,
             key: Key {
                 name: digest(&[key, &iv]),
                 numbers_max: self.numbers_max,
             },
             book: Arc::clone(&self.book),
-        })
+        }))
     }
 }
 
@@ -125,14 +125,26 @@ impl CheckedAead {
 }
 
 impl Aead for CheckedAead {
-    fn seal(&self, number: u64, aad: &[u8], plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext_in_place: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
         self.note(number, aad, &[plaintext_in_place]);
         self.aead.seal(number, aad, plaintext_in_place)
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         self.note(number, aad, &[body, tail]);
-        self.aead.seal_scatter(number, aad, body, tail, out);
+        self.aead.seal_scatter(number, aad, body, tail, out)
     }
 
     fn open(
@@ -182,8 +194,8 @@ mod tests {
         let book = Arc::new(Mutex::new(SealBook::default()));
         let cipher = CheckedCipher::new(Arc::clone(&book), 100);
         for (key, text) in keys.iter().zip(texts) {
-            let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]);
-            aead.seal(7, aad, &mut text.to_vec());
+            let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]).unwrap();
+            aead.seal(7, aad, &mut text.to_vec()).unwrap();
         }
         let book = book.lock().unwrap();
         book.failures().len()
@@ -206,10 +218,10 @@ mod tests {
     fn a_key_is_used_up_to_its_limit() {
         let book = Arc::new(Mutex::new(SealBook::default()));
         let cipher = CheckedCipher::new(Arc::clone(&book), 3);
-        let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
+        let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]).unwrap();
         let failures_after = |numbers: &[u64]| {
             for number in numbers {
-                aead.seal(*number, &RECORD, &mut []);
+                aead.seal(*number, &RECORD, &mut []).unwrap();
             }
             book.lock().unwrap().failures().len()
         };
@@ -223,8 +235,8 @@ mod tests {
         for (aad, expected) in [(&CONTROL[..], 1), (&RECORD, 0)] {
             let book = Arc::new(Mutex::new(SealBook::default()));
             let cipher = CheckedCipher::new(Arc::clone(&book), 100);
-            let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
-            let tag = aead.seal(7, aad, &mut []);
+            let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]).unwrap();
+            let tag = aead.seal(7, aad, &mut []).unwrap();
             let forged = [0; TAG_LEN];
             assert!(aead.open_in_place(7, aad, &mut forged.clone()).is_err());
             for _ in 0..2 {
