@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use smt_record::{Aead, AeadProvider, AwsLc, Purpose, Suite, expand_label};
+use smt_record::{Aead, AeadProvider, AwsLc, Prk, Purpose, Suite};
 use smt_wire::SessionIndex;
 use zeroize::Zeroizing;
 
@@ -84,8 +84,9 @@ fn entry(words: &[&str]) -> Option<(SessionIndex, Key)> {
     let mut key = Zeroizing::new([0; 32]);
     let key = &mut key[..suite.key_len()];
     let mut iv = [0; 12];
-    expand_label(suite, &secret, "key", b"", key);
-    expand_label(suite, &secret, "iv", b"", &mut iv);
+    let prk = Prk::new(&AwsLc, suite, &secret);
+    prk.expand_label("key", b"", key);
+    prk.expand_label("iv", b"", &mut iv);
     let purpose = match purpose {
         "data" => Purpose::Data,
         "control" => Purpose::Control,
@@ -94,7 +95,7 @@ fn entry(words: &[&str]) -> Option<(SessionIndex, Key)> {
     let key = Key {
         purpose,
         epoch: epoch.parse().ok()?,
-        aead: AwsLc.aead(suite, key, iv),
+        aead: AwsLc.aead(suite, key, iv).ok()?,
     };
     Some((SessionIndex(u64::from_str_radix(index, 16).ok()?), key))
 }

@@ -164,7 +164,7 @@ impl Sealer<'_> {
         self,
         mut attempt: impl FnMut(&dyn smt_record::Aead) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
-        let mut outcome = Err(OpenError::Failed(smt_record::OpenFailed));
+        let mut outcome = Err(OpenError::Failed(smt_record::OpenFailed::Forged));
         for aead in self.keys.candidates(self.to.1, Purpose::Data, self.epoch) {
             outcome = attempt(aead);
             if outcome.is_ok() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
 };
-use smt_record::{SessionSecrets, Side, parameter_hash};
+use smt_record::{AwsLc, SessionSecrets, Side, parameter_hash};
 use smt_wire::Params;
 
 use crate::external_psk::key::RegisteredKey;
@@ -65,7 +65,7 @@ impl SecretSource {
     fn finished(&self, side: Side, parameter_hash: &[u8; 32]) -> Finished {
         match self {
             Self::Registered(key) => Finished {
-                secrets: key.imported(side).session_secrets(parameter_hash),
+                secrets: key.imported(side).session_secrets(&AwsLc, parameter_hash),
                 peer: PeerIdentity {
                     certificates: Vec::new(),
                     key_name: Some(key.name().to_vec()),
@@ -148,8 +148,8 @@ impl ParamsExchange {
             ));
         };
         let hash = match self.side {
-            Side::Client => parameter_hash(own, peer),
-            Side::Server => parameter_hash(peer, own),
+            Side::Client => parameter_hash(&AwsLc, own, peer),
+            Side::Server => parameter_hash(&AwsLc, peer, own),
         };
         Ok(self.source.finished(self.side, &hash))
     }

@@ -4,7 +4,7 @@
 //! Handshakes confirm with them before there is a session, and sessions send them afterwards. Not here: which numbers
 //! have been used, and what a packet means.
 
-use smt_record::{OpenKeys, SealKeys};
+use smt_record::{NoKey, OpenFailed, OpenKeys, SealKeys, Unavailable};
 use smt_wire::{Body, Control, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};
 
 use crate::send::buffer::TransmitBuffer;
@@ -19,7 +19,8 @@ pub(crate) struct ControlRoute {
 }
 
 /// Appends a sealed control packet; CONFIRM carries `own_token`, encrypted. The caller has counted it
-/// ([`SealKeys::count_control`]).
+/// ([`SealKeys::count_control`]). What could not be sealed is not appended, as if the network had lost it: what it says
+/// is said again.
 pub(crate) fn seal(
     keys: &mut SealKeys,
     route: ControlRoute,
@@ -32,6 +33,7 @@ pub(crate) fn seal(
         session: route.session,
         number: route.number,
     };
+    let start = out.len();
     let packet = out.grow_zeroed(ControlHeader::packet_len(body));
     let length = header.emit(route.version, body, packet);
     let (aad, sealed) = packet.split_at_mut(length);
@@ -39,8 +41,11 @@ pub(crate) fn seal(
     if *body == Body::Confirm {
         plaintext.copy_from_slice(own_token);
     }
-    let computed = keys.control().seal(route.number.to_u64(), aad, plaintext);
-    tag.copy_from_slice(&computed);
+    let cipher = keys.control();
+    match cipher.and_then(|cipher| cipher.seal(route.number.to_u64(), aad, plaintext)) {
+        Ok(computed) => tag.copy_from_slice(&computed),
+        Err(Unavailable) => out.truncate(start),
+    }
 }
 
 /// A control packet that has opened.
@@ -50,20 +55,26 @@ pub(crate) struct Opened {
     pub(crate) token: Option<[u8; TAG_LEN]>,
 }
 
-/// Opens a control packet. A failure counts towards the cipher's integrity limit.
-pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Option<Opened> {
-    let (epoch, aead) = keys.control(control.header.epoch)?;
+/// Opens a control packet. One that is forged counts towards the cipher's integrity limit.
+pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Result<Opened, OpenFailed> {
+    let key = keys.control(control.header.epoch);
+    let (epoch, aead) = key.map_err(|error| match error {
+        NoKey::NoSuchEpoch => OpenFailed::Forged,
+        NoKey::Unavailable(unavailable) => unavailable.into(),
+    })?;
     let mut sealed = [0; 2 * TAG_LEN];
     let sealed = &mut sealed[..control.sealed.len()];
     sealed.copy_from_slice(control.sealed);
     let number = control.header.number.to_u64();
-    if aead.open_in_place(number, control.aad, sealed).is_err() {
-        keys.failed();
-        return None;
+    if let Err(failure) = aead.open_in_place(number, control.aad, sealed) {
+        if failure == OpenFailed::Forged {
+            keys.failed();
+        }
+        return Err(failure);
     }
     keys.opened(epoch);
     let is_confirm = control.body == Body::Confirm;
-    Some(Opened {
+    Ok(Opened {
         token: sealed[..TAG_LEN].try_into().ok().filter(|_| is_confirm),
     })
 }

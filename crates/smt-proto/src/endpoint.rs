@@ -20,7 +20,7 @@ use core::net::SocketAddr;
 
 use backpressure::Backpressure;
 use smt_carrier::Path;
-use smt_record::{AeadProvider, KeyLog};
+use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
 
 use crate::collections::id_map::IdMap;
@@ -107,15 +107,30 @@ pub enum TimerReason {
 }
 
 impl Endpoint {
-    /// An endpoint without sessions.
+    /// An endpoint without sessions, with the ciphers and hashes of aws-lc.
     ///
     /// # Panics
     /// If the configuration is out of the ranges that its fields state.
+    #[cfg(feature = "aws-lc")]
     #[must_use]
     pub fn new(
         config: Config,
         provider: Arc<dyn KeyExchangeProvider>,
         mac: Arc<dyn TokenMac>,
+    ) -> Self {
+        Self::with_crypto(config, provider, mac, CryptoProvider::aws_lc())
+    }
+
+    /// An endpoint without sessions, with ciphers and hashes of its owner's choice: those of a kernel, for example.
+    ///
+    /// # Panics
+    /// If the configuration is out of the ranges that its fields state.
+    #[must_use]
+    pub fn with_crypto(
+        config: Config,
+        provider: Arc<dyn KeyExchangeProvider>,
+        mac: Arc<dyn TokenMac>,
+        crypto: CryptoProvider,
     ) -> Self {
         config.assert_valid();
         let stateless = Stateless::new((config.version, config.boot), mac);
@@ -142,7 +157,7 @@ impl Endpoint {
             is_draining: false,
         };
         Self {
-            setup: CryptoContext::new(provider, salt),
+            setup: CryptoContext::new(provider, crypto, salt),
             policy: Box::new(ShortestRemainingFirst::default()),
             shared,
             backpressure: Backpressure::default(),
@@ -190,9 +205,9 @@ impl Endpoint {
         self.setup.wall = Some(WallClock { at: now, wall });
     }
 
-    /// Takes the cipher library of sessions that begin from now on; by default aws-lc. For simulators and hardware.
+    /// Takes other ciphers for sessions that begin from now on. For simulators and hardware.
     pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
-        self.setup.aead = aead;
+        self.setup.crypto = self.setup.crypto.with_aead(aead);
     }
 
     /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before, and what for.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an endpoint has counted since it began. Copy it whenever you like; nothing is reset.
 
+use smt_record::OpenFailed;
+
 /// Counters of an endpoint.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -17,6 +19,8 @@ pub struct Statistics {
     pub packets_duplicate: u64,
     /// Records that did not open: forged, damaged, or of a key that is gone.
     pub records_failed: u64,
+    /// Records and packets that the cryptographic library could not try to seal or open: as good as lost.
+    pub crypto_unavailable: u64,
     /// Control packets that did not open.
     pub controls_forged: u64,
     /// Control packets that came again.
@@ -55,4 +59,14 @@ pub struct Statistics {
     pub key_updates: u64,
     /// Messages that waited for lack of memory.
     pub memory_refusals: u64,
+}
+
+impl Statistics {
+    /// Counts a control packet that did not open: as forged, unless it could not be tried.
+    pub(crate) fn control_not_opened(&mut self, failure: OpenFailed) {
+        match failure {
+            OpenFailed::Forged => self.controls_forged += 1,
+            OpenFailed::Unavailable(_) => self.crypto_unavailable += 1,
+        }
+    }
 }

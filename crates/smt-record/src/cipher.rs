@@ -13,10 +13,10 @@
 //! Not here: which sessions cool or rest, and when (`smt-proto`).
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::cell::OnceCell;
 
-use crate::aead::{Aead, AeadProvider};
+use crate::aead::{Aead, Unavailable};
+use crate::crypto_provider::CryptoProvider;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::{DerivedKey, DirectionSecrets};
 use crate::plaintext::PlaintextAead;
@@ -32,8 +32,19 @@ pub(crate) struct LazyCipher {
 
 impl LazyCipher {
     /// The cipher of `secret`, which is not needed once the key was derived.
-    pub(crate) fn aead(&self, maker: &CipherMaker, secret: &Secret) -> &dyn Aead {
-        &**self.aead.get_or_init(|| self.make(maker, secret))
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the library could not make it. It is made when it is asked for again.
+    pub(crate) fn aead(
+        &self,
+        maker: &CipherMaker,
+        secret: &Secret,
+    ) -> Result<&dyn Aead, Unavailable> {
+        if let Some(aead) = self.aead.get() {
+            return Ok(&**aead);
+        }
+        let aead = self.make(maker, secret)?;
+        Ok(&**self.aead.get_or_init(|| aead))
     }
 
     /// Makes the key: from here on the secret is not needed. A plaintext one has no key.
@@ -58,17 +69,17 @@ impl LazyCipher {
         self.key.take();
     }
 
-    fn make(&self, maker: &CipherMaker, secret: &Secret) -> Box<dyn Aead> {
+    fn make(&self, maker: &CipherMaker, secret: &Secret) -> Result<Box<dyn Aead>, Unavailable> {
         if secret.is_plaintext() {
-            return Box::new(PlaintextAead);
+            return Ok(Box::new(PlaintextAead));
         }
         let DerivedKey { key, iv } = self.key(maker, secret);
         let key = &key[..maker.suite.key_len()];
-        maker.provider.aead(maker.suite, key, **iv)
+        maker.crypto.aead(maker.suite, key, **iv)
     }
 
     fn key(&self, maker: &CipherMaker, secret: &Secret) -> &DerivedKey {
-        let derive = || Box::new(DerivedKey::of(maker.suite, secret));
+        let derive = || Box::new(DerivedKey::of(maker.crypto.hash(), maker.suite, secret));
         self.key.get_or_init(derive)
     }
 }
@@ -76,7 +87,7 @@ impl LazyCipher {
 /// The parameters that the ciphers of one direction share.
 pub(crate) struct CipherMaker {
     pub(crate) suite: Suite,
-    pub(crate) provider: Arc<dyn AeadProvider>,
+    pub(crate) crypto: CryptoProvider,
     /// Few users have one: it takes no room in the others' sessions.
     pub(crate) log: Option<Box<KeyLogContext>>,
 }

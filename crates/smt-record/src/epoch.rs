@@ -4,7 +4,7 @@
 //! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a
 //! cipher comes from its secret, and when, by [`crate::cipher`].
 
-use crate::aead::Aead;
+use crate::aead::{Aead, Unavailable};
 use crate::cipher::{CipherMaker, LazyCipher};
 use crate::key_schedule::DirectionSecrets;
 
@@ -26,12 +26,20 @@ impl EpochKeys {
     }
 
     /// The data key; `secrets` are this epoch's, unless it has been [`Self::complete`]d.
-    pub(crate) fn data(&self, maker: &CipherMaker, secrets: &DirectionSecrets) -> &dyn Aead {
+    pub(crate) fn data(
+        &self,
+        maker: &CipherMaker,
+        secrets: &DirectionSecrets,
+    ) -> Result<&dyn Aead, Unavailable> {
         self.data.aead(maker, &secrets.data)
     }
 
     /// The control key, in the same way.
-    pub(crate) fn control(&self, maker: &CipherMaker, secrets: &DirectionSecrets) -> &dyn Aead {
+    pub(crate) fn control(
+        &self,
+        maker: &CipherMaker,
+        secrets: &DirectionSecrets,
+    ) -> Result<&dyn Aead, Unavailable> {
         self.control.aead(maker, &secrets.control)
     }
 
@@ -67,10 +75,8 @@ impl EpochKeys {
 
 #[cfg(test)]
 mod tests {
-    use alloc::sync::Arc;
-
     use super::*;
-    use crate::aws_lc::AwsLc;
+    use crate::crypto_provider::CryptoProvider;
     use crate::key_schedule::Side;
     use crate::suite::Suite;
     use crate::testing::secrets;
@@ -80,7 +86,7 @@ mod tests {
     fn maker() -> CipherMaker {
         CipherMaker {
             suite: SUITE,
-            provider: Arc::new(AwsLc),
+            crypto: CryptoProvider::aws_lc(),
             log: None,
         }
     }
@@ -88,18 +94,18 @@ mod tests {
     /// Tags of nothing: they tell keys apart.
     fn tags(keys: &EpochKeys, secrets: &DirectionSecrets) -> [[u8; 16]; 2] {
         let (data, control) = (
-            keys.data(&maker(), secrets),
-            keys.control(&maker(), secrets),
+            keys.data(&maker(), secrets).unwrap(),
+            keys.control(&maker(), secrets).unwrap(),
         );
-        [data, control].map(|aead| aead.seal(1, b"", &mut []))
+        [data, control].map(|aead| aead.seal(1, b"", &mut []).unwrap())
     }
 
     #[test]
     fn an_epoch_with_one_cipher_has_ciphers() {
         let secrets = secrets(SUITE, Side::Client);
         let [mut data, mut control] = [0; 2].map(EpochKeys::new);
-        data.data(&maker(), &secrets);
-        control.control(&maker(), &secrets);
+        assert!(data.data(&maker(), &secrets).is_ok());
+        assert!(control.control(&maker(), &secrets).is_ok());
         for keys in [&mut data, &mut control] {
             assert!(keys.has_ciphers());
             keys.drop_ciphers();

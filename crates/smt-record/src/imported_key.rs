@@ -13,9 +13,8 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
 
-use aws_lc_rs::{digest, hkdf};
-
-use crate::key_schedule::{SessionSecrets, expand_label_with, hkdf_algorithm};
+use crate::hash::{Extracted, HashAlgorithm, HashProvider};
+use crate::key_schedule::SessionSecrets;
 use crate::secret::Secret;
 use crate::suite::Suite;
 
@@ -43,13 +42,19 @@ impl ImportedKey {
     ///
     /// # Panics
     /// If a part of `identity` is longer than it may be.
-    pub fn new(suite: Suite, secret: &[u8], identity: &ImportedIdentity<'_>) -> Self {
-        let imported_for = digest::digest(&digest::SHA256, &identity.encode(suite));
+    pub fn new(
+        hash: &dyn HashProvider,
+        suite: Suite,
+        secret: &[u8],
+        identity: &ImportedIdentity<'_>,
+    ) -> Self {
+        let imported_for = hash.sha256(&[&identity.encode(suite)]);
         // SHA-256 whatever the suite's hash is: a secret is used with one hash alone (RFC 9258
         // §5.1).
-        let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret);
+        let extracted = Extracted::new(hash, HashAlgorithm::Sha256, &[], secret);
         let key = Secret::fill(suite, |out| {
-            expand_label_with(&extracted, "derived psk", imported_for.as_ref(), out);
+            let prk = extracted.prk();
+            prk.expand_label("derived psk", &imported_for, out);
             Ok::<(), Infallible>(())
         });
         match key {
@@ -65,11 +70,15 @@ impl ImportedKey {
 
     /// The secrets of one session. The parameter hash holds both fresh randoms, so that no two
     /// sessions share any.
-    pub fn session_secrets(&self, parameter_hash: &[u8; 32]) -> SessionSecrets {
-        let salt = hkdf::Salt::new(hkdf_algorithm(self.suite), parameter_hash);
-        let prk = salt.extract(self.key.as_bytes());
+    pub fn session_secrets(
+        &self,
+        hash: &dyn HashProvider,
+        parameter_hash: &[u8; 32],
+    ) -> SessionSecrets {
+        let key = self.key.as_bytes();
+        let extracted = Extracted::new(hash, self.suite.hash(), parameter_hash, key);
         let secrets = SessionSecrets::from_labels(self.suite, LABELS, |out, label| {
-            expand_label_with(&prk, label, parameter_hash, out);
+            extracted.prk().expand_label(label, parameter_hash, out);
             Ok::<(), Infallible>(())
         });
         match secrets {
@@ -111,9 +120,9 @@ impl ImportedIdentity<'_> {
 
 /// The numbers of IANA's registry "TLS KDF Identifiers".
 fn target_kdf(suite: Suite) -> u16 {
-    match suite {
-        Suite::Aes128Gcm | Suite::ChaCha20Poly1305 => 1,
-        Suite::Aes256Gcm => 2,
+    match suite.hash() {
+        HashAlgorithm::Sha256 => 1,
+        HashAlgorithm::Sha384 => 2,
     }
 }
 

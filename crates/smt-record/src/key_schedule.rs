@@ -10,9 +10,9 @@
 
 use core::fmt;
 
-use aws_lc_rs::{digest, hkdf};
 use zeroize::Zeroizing;
 
+use crate::hash::{HashProvider, Prk};
 use crate::secret::Secret;
 use crate::suite::Suite;
 
@@ -150,10 +150,10 @@ impl SessionSecrets {
 
 impl DirectionSecrets {
     /// The secrets of the next epoch (SPEC §7.3).
-    pub(crate) fn next_epoch(&self, suite: Suite) -> Self {
+    pub(crate) fn next_epoch(&self, hash: &dyn HashProvider, suite: Suite) -> Self {
         Self {
-            data: next_epoch(suite, &self.data),
-            control: next_epoch(suite, &self.control),
+            data: next_epoch(hash, suite, &self.data),
+            control: next_epoch(hash, suite, &self.control),
         }
     }
 }
@@ -162,27 +162,12 @@ impl DirectionSecrets {
 ///
 /// # Panics
 /// If either is 2^32 bytes long or longer; a flight is at most 65,536.
-pub fn parameter_hash(client: &[u8], server: &[u8]) -> [u8; 32] {
-    let mut hash = digest::Context::new(&digest::SHA256);
-    for params in [client, server] {
+pub fn parameter_hash(hash: &dyn HashProvider, client: &[u8], server: &[u8]) -> [u8; 32] {
+    let [client_length, server_length] = [client, server].map(|params| {
         let length = u32::try_from(params.len()).expect("params are a part of a flight");
-        hash.update(&length.to_be_bytes());
-        hash.update(params);
-    }
-    hash.finish()
-        .as_ref()
-        .try_into()
-        .expect("SHA-256 has 32 bytes")
-}
-
-/// HKDF-Expand-Label of RFC 8446 §7.1 with the suite's hash; fills `out`.
-///
-/// # Panics
-/// If `secret` is longer than 64 bytes, `label` longer than 249, `context` longer than 255, or
-/// `out` longer than 255 hashes: all of them are constants of the specification.
-pub fn expand_label(suite: Suite, secret: &[u8], label: &str, context: &[u8], out: &mut [u8]) {
-    let prk = hkdf::Prk::new_less_safe(hkdf_algorithm(suite), secret);
-    expand_label_with(&prk, label, context, out);
+        length.to_be_bytes()
+    });
+    hash.sha256(&[&client_length, client, &server_length, server])
 }
 
 /// The key and IV from which a cipher is made (RFC 8446 §7.3).
@@ -194,22 +179,22 @@ pub(crate) struct DerivedKey {
 
 impl DerivedKey {
     /// Key and IV of a traffic secret.
-    pub(crate) fn of(suite: Suite, secret: &Secret) -> Self {
+    pub(crate) fn of(hash: &dyn HashProvider, suite: Suite, secret: &Secret) -> Self {
         let mut key = Zeroizing::new([0; 32]);
         let mut iv = Zeroizing::new([0; 12]);
-        let secret = secret.as_bytes();
-        expand_label(suite, secret, "key", b"", &mut key[..suite.key_len()]);
-        expand_label(suite, secret, "iv", b"", &mut iv[..]);
+        let prk = Prk::new(hash, suite, secret.as_bytes());
+        prk.expand_label("key", b"", &mut key[..suite.key_len()]);
+        prk.expand_label("iv", b"", &mut iv[..]);
         Self { key, iv }
     }
 }
 
-fn next_epoch(suite: Suite, secret: &Secret) -> Secret {
+fn next_epoch(hash: &dyn HashProvider, suite: Suite, secret: &Secret) -> Secret {
     if secret.is_plaintext() {
         return Secret::plaintext();
     }
     let next = Secret::fill(suite, |out| {
-        expand_label(suite, secret.as_bytes(), "traffic upd", b"", out);
+        Prk::new(hash, suite, secret.as_bytes()).expand_label("traffic upd", b"", out);
         Ok::<(), core::convert::Infallible>(())
     });
     match next {
@@ -217,40 +202,6 @@ fn next_epoch(suite: Suite, secret: &Secret) -> Secret {
         Err(never) => match never {},
     }
 }
-
-pub(crate) fn expand_label_with(prk: &hkdf::Prk, label: &str, context: &[u8], out: &mut [u8]) {
-    let out_length = u16::try_from(out.len()).expect("documented under Panics");
-    let label_length = u8::try_from(PREFIX.len() + label.len()).expect("documented under Panics");
-    let context_length = u8::try_from(context.len()).expect("documented under Panics");
-    let info = [
-        &out_length.to_be_bytes()[..],
-        &[label_length],
-        PREFIX,
-        label.as_bytes(),
-        &[context_length],
-        context,
-    ];
-    prk.expand(&info, OutputLength(out.len()))
-        .and_then(|okm| okm.fill(out))
-        .expect("documented under Panics");
-}
-
-pub(crate) fn hkdf_algorithm(suite: Suite) -> hkdf::Algorithm {
-    match suite {
-        Suite::Aes128Gcm | Suite::ChaCha20Poly1305 => hkdf::HKDF_SHA256,
-        Suite::Aes256Gcm => hkdf::HKDF_SHA384,
-    }
-}
-
-struct OutputLength(usize);
-
-impl hkdf::KeyType for OutputLength {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
-const PREFIX: &[u8] = b"tls13 ";
 
 #[cfg(test)]
 mod tests;

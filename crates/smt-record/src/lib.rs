@@ -9,6 +9,9 @@
 //! 4. The receiver picks a key from [`OpenKeys`], opens with [`open_first`] and [`open_rest`], and
 //!    only then marks the id in its [`IdWindow`].
 //!
+//! Ciphers and hashes come from the caller, in a [`CryptoProvider`]. The default feature `aws-lc`
+//! brings those of aws-lc; without it the crate needs `core` and `alloc` only.
+//!
 //! This crate has no clock, no randomness and no I/O. It does not schedule, reassemble or
 //! retransmit, and it does not know packets; `smt-proto` does that.
 #![no_std]
@@ -19,9 +22,12 @@ extern crate alloc;
 extern crate std;
 
 mod aead;
+#[cfg(feature = "aws-lc")]
 mod aws_lc;
 mod cipher;
+mod crypto_provider;
 mod epoch;
+mod hash;
 mod imported_key;
 mod key_limits;
 mod key_log;
@@ -41,14 +47,15 @@ mod suite;
 mod testing;
 mod window;
 
-pub use aead::{Aead, AeadProvider, OpenFailed};
+pub use aead::{Aead, AeadProvider, NoKey, OpenFailed, Unavailable, nonce};
+#[cfg(feature = "aws-lc")]
 pub use aws_lc::AwsLc;
+pub use crypto_provider::CryptoProvider;
+pub use hash::{HashAlgorithm, HashProvider, Prk};
 pub use imported_key::{ImportedIdentity, ImportedKey};
 pub use key_limits::{KeyLimits, KeyLimitsError, KeyUsedUp};
 pub use key_log::{KeyLog, KeyLogContext, KeyLogEntry};
-pub use key_schedule::{
-    DirectionSecrets, Purpose, SessionSecrets, Side, expand_label, parameter_hash,
-};
+pub use key_schedule::{DirectionSecrets, Purpose, SessionSecrets, Side, parameter_hash};
 pub use message::{FrozenMessage, SealError};
 pub use numbers::{
     AllocationError, IdAllocator, IdLayout, IdParts, IndexBits, NumberError, OutgoingId,

@@ -19,7 +19,7 @@ use core::fmt;
 use bytes::Bytes;
 use smt_wire::{Geometry, InnerHeader, MessageId, RECORD_OVERHEAD, Record, TAG_LEN};
 
-use crate::aead::Aead;
+use crate::aead::{Aead, NoKey, Unavailable};
 use crate::key_limits::KeyUsedUp;
 use crate::numbers::{IndexBits, NumberError, OutgoingId};
 use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
@@ -78,7 +78,7 @@ impl FrozenMessage {
     ///
     /// # Errors
     /// [`SealError`]; nothing was sealed or counted, and `out` is unchanged. After
-    /// [`SealError::BodyChanged`] it is all zeros.
+    /// [`SealError::BodyChanged`] and [`SealError::Unavailable`] it is all zeros.
     pub fn seal(
         &mut self,
         index: u32,
@@ -103,14 +103,27 @@ impl FrozenMessage {
             .get_mut(..needed)
             .ok_or(SealError::OutTooShort { needed, available })?;
         let sequence = self.index_bits.sequence(id, index)?;
-        if index == self.sealed {
+        let is_first = index == self.sealed;
+        let epoch = if is_first {
+            keys.check_record()?;
+            Some(keys.epoch())
+        } else {
+            self.epochs.of(index)
+        };
+        let aead = epoch
+            .ok_or(NoKey::NoSuchEpoch)
+            .and_then(|epoch| keys.data(epoch));
+        let aead = aead.map_err(|error| match error {
+            NoKey::NoSuchEpoch => SealError::EpochFinished { id, index },
+            NoKey::Unavailable(unavailable) => unavailable.into(),
+        });
+        let sealing = self.seal_at(&place, sequence, aead?, out);
+        let tag = sealing.inspect_err(|Unavailable| out.fill(0))?;
+        if is_first {
             keys.count_record()?;
             self.epochs.first_sealed(index, keys.epoch());
             self.sealed += 1;
         }
-        let aead = self.epoch_of(index).and_then(|epoch| keys.data(epoch));
-        let aead = aead.ok_or(SealError::EpochFinished { id, index })?;
-        let tag = self.seal_at(&place, sequence, aead, out);
         if !self.tags.is_as_before(index, tag) {
             out.fill(0);
             return Err(SealError::BodyChanged { id, index });
@@ -163,7 +176,13 @@ impl FrozenMessage {
     }
 
     /// Returns the record's tag.
-    fn seal_at(&self, place: &Record, sequence: u64, aead: &dyn Aead, out: &mut [u8]) -> Tag {
+    fn seal_at(
+        &self,
+        place: &Record,
+        sequence: u64,
+        aead: &dyn Aead,
+        out: &mut [u8],
+    ) -> Result<Tag, Unavailable> {
         let aad = record_header(place.extent);
         let (header_out, out) = out.split_at_mut(RECORD_HEADER_LEN);
         header_out.copy_from_slice(&aad);
@@ -172,14 +191,14 @@ impl FrozenMessage {
         if from >= InnerHeader::LEN && content == usize::from(place.extent) {
             let from = from - InnerHeader::LEN;
             let body = &self.body[from..from + content];
-            aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out);
-            return *out.last_chunk().expect("a record ends in its tag");
+            aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out)?;
+            return Ok(*out.last_chunk().expect("a record ends in its tag"));
         }
         let (plaintext, tag_out) = out.split_at_mut(out.len() - TAG_LEN);
         self.compose(from, content, plaintext);
-        let tag = aead.seal(sequence, &aad, plaintext);
+        let tag = aead.seal(sequence, &aad, plaintext)?;
         tag_out.copy_from_slice(&tag);
-        tag
+        Ok(tag)
     }
 
     /// Writes `content` bytes of the inner stream from `from` on, and the content type and zeros
@@ -335,6 +354,9 @@ pub enum SealError {
         /// The record asked for.
         index: u32,
     },
+    /// The cryptographic library could not try: seal the record again, later.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
     /// Update the key, then seal again.
     #[error(transparent)]
     KeyUsedUp(#[from] KeyUsedUp),

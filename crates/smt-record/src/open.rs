@@ -189,7 +189,8 @@ pub enum OpenError {
     /// Not a record of this place: wrong length or clear header. Nothing was decrypted.
     #[error("bytes from the network are not a record of this place: drop them")]
     Form,
-    /// Counts towards the key's integrity limit.
+    /// [`OpenFailed::Forged`] counts towards the key's integrity limit. After
+    /// [`OpenFailed::Unavailable`] the record is as good as lost.
     #[error(transparent)]
     Failed(#[from] OpenFailed),
     /// Record 0 is authentic, but the DATA header that brought it claimed another length.
@@ -209,6 +210,11 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Whether the record's tag was not even looked at: the library could not try.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Failed(OpenFailed::Unavailable(_)))
+    }
+
     /// Whether the record's tag was right: then the peer sealed it, and (but for
     /// [`Self::PaddedLength`], which any attacker on the path can cause) it broke a rule. Else any
     /// host may have sent it.

@@ -12,12 +12,11 @@
 //! an epoch becomes current. The 10 minutes of SPEC §7.3 are the caller's to measure.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
 
-use crate::aead::{Aead, AeadProvider};
-use crate::aws_lc::AwsLc;
+use crate::aead::{Aead, NoKey};
 use crate::cipher::CipherMaker;
+use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
 use crate::key_limits::KeyLimits;
 use crate::key_log::KeyLogContext;
@@ -63,27 +62,28 @@ impl Candidate {
 }
 
 impl OpenKeys {
-    /// Keys of epoch 0.
+    /// Keys of epoch 0, with the library aws-lc.
+    #[cfg(feature = "aws-lc")]
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
     ) -> Self {
-        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+        Self::with_provider(secrets, suite, limits, log, CryptoProvider::aws_lc())
     }
 
-    /// As [`Self::new`], with another AEAD library.
+    /// Keys of epoch 0, with the library of `crypto`.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
-        provider: Arc<dyn AeadProvider>,
+        crypto: CryptoProvider,
     ) -> Self {
         let maker = CipherMaker {
             suite,
-            provider,
+            crypto,
             log: log.map(Box::new),
         };
         maker.log(0, &secrets);
@@ -100,17 +100,25 @@ impl OpenKeys {
         }
     }
 
-    /// Epoch and data key that an epoch byte can mean. `None` if it is neither the current, the
-    /// previous nor the next epoch, or if that key has reached its integrity limit.
-    pub fn data(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
-        Some((keys.epoch, keys.data(maker, secrets)))
+    /// Epoch and data key that an epoch byte can mean.
+    ///
+    /// # Errors
+    /// [`NoKey::NoSuchEpoch`] if the byte is neither the current, the previous nor the next epoch's,
+    /// or if that key has reached its integrity limit; [`NoKey::Unavailable`].
+    pub fn data(&mut self, epoch_byte: u8) -> Result<(u32, &dyn Aead), NoKey> {
+        let candidate = self.candidate(epoch_byte);
+        let (keys, maker, secrets) = candidate.ok_or(NoKey::NoSuchEpoch)?;
+        Ok((keys.epoch, keys.data(maker, secrets)?))
     }
 
     /// As [`Self::data`], for control packets.
-    pub fn control(&mut self, epoch_byte: u8) -> Option<(u32, &dyn Aead)> {
-        let (keys, maker, secrets) = self.candidate(epoch_byte)?;
-        Some((keys.epoch, keys.control(maker, secrets)))
+    ///
+    /// # Errors
+    /// As for [`Self::data`].
+    pub fn control(&mut self, epoch_byte: u8) -> Result<(u32, &dyn Aead), NoKey> {
+        let candidate = self.candidate(epoch_byte);
+        let (keys, maker, secrets) = candidate.ok_or(NoKey::NoSuchEpoch)?;
+        Ok((keys.epoch, keys.control(maker, secrets)?))
     }
 
     /// Something of `epoch` has opened. If that was the next epoch it is now the current one,
@@ -132,7 +140,8 @@ impl OpenKeys {
         true
     }
 
-    /// Something did not open under the key that was handed out last.
+    /// Something was forged under the key that was handed out last. What could not be tried is
+    /// not told here.
     pub fn failed(&mut self) {
         let tried = self.tried;
         for candidate in self.candidates_mut() {
@@ -222,8 +231,9 @@ impl OpenKeys {
 
     fn make_next(&mut self, epoch: u32) {
         self.next.get_or_insert_with(|| {
+            let CipherMaker { suite, crypto, .. } = &self.maker;
             Box::new(Next {
-                secrets: self.secrets.next_epoch(self.maker.suite),
+                secrets: self.secrets.next_epoch(crypto.hash(), *suite),
                 candidate: Candidate::new(EpochKeys::new(epoch)),
             })
         });

@@ -7,22 +7,35 @@
 
 use smt_wire::TAG_LEN;
 
-use crate::aead::{Aead, OpenFailed};
+use crate::aead::{Aead, OpenFailed, Unavailable};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaintextAead;
 
 impl Aead for PlaintextAead {
-    fn seal(&self, _number: u64, _aad: &[u8], _plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
-        [0; TAG_LEN]
+    fn seal(
+        &self,
+        _number: u64,
+        _aad: &[u8],
+        _plaintext_in_place: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
+        Ok([0; TAG_LEN])
     }
 
-    fn seal_scatter(&self, _number: u64, _aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        _number: u64,
+        _aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         let (body_out, rest) = out.split_at_mut(body.len());
         let (tail_out, tag_out) = rest.split_at_mut(tail.len());
         body_out.copy_from_slice(body);
         tail_out.copy_from_slice(tail);
         tag_out.copy_from_slice(&[0; TAG_LEN]);
+        Ok(())
     }
 
     fn open(
@@ -34,7 +47,7 @@ impl Aead for PlaintextAead {
         out: &mut [u8],
     ) -> Result<(), OpenFailed> {
         if *tag != [0; TAG_LEN] {
-            return Err(OpenFailed);
+            return Err(OpenFailed::Forged);
         }
         out.copy_from_slice(ciphertext);
         Ok(())
@@ -48,7 +61,7 @@ impl Aead for PlaintextAead {
     ) -> Result<(), OpenFailed> {
         match ciphertext_and_tag.last_chunk::<TAG_LEN>() {
             Some([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]) => Ok(()),
-            _ => Err(OpenFailed),
+            _ => Err(OpenFailed::Forged),
         }
     }
 }
@@ -69,15 +82,15 @@ mod tests {
             tag[15] = 1;
             assert_eq!(
                 PlaintextAead.open(1, b"", b"abc", &tag, &mut out),
-                Err(OpenFailed)
+                Err(OpenFailed::Forged)
             );
             assert_eq!(
                 PlaintextAead.open_in_place(1, b"", &mut [0; 15]),
-                Err(OpenFailed)
+                Err(OpenFailed::Forged)
             );
             assert_eq!(
                 PlaintextAead.open_in_place(1, b"", &mut tag),
-                Err(OpenFailed)
+                Err(OpenFailed::Forged)
             );
         }
     }
@@ -88,10 +101,11 @@ mod tests {
         #[test]
         fn opens_again() {
             let mut out = [9; 5 + TAG_LEN];
-            PlaintextAead.seal_scatter(7, b"", b"abc", b"de", &mut out);
+            let sealing = PlaintextAead.seal_scatter(7, b"", b"abc", b"de", &mut out);
+            assert_eq!(sealing, Ok(()));
             assert_eq!(PlaintextAead.open_in_place(7, b"", &mut out), Ok(()));
             assert_eq!(&out[..5], b"abcde");
-            assert_eq!(PlaintextAead.seal(7, b"", &mut [1, 2]), [0; TAG_LEN]);
+            assert_eq!(PlaintextAead.seal(7, b"", &mut [1, 2]), Ok([0; TAG_LEN]));
         }
     }
 }

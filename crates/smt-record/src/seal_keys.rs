@@ -15,12 +15,11 @@
 //! Numbers are not kept here: ids and control counters go on over epochs.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::fmt;
 
-use crate::aead::{Aead, AeadProvider};
-use crate::aws_lc::AwsLc;
+use crate::aead::{Aead, NoKey, Unavailable};
 use crate::cipher::{CipherMaker, LazyCipher};
+use crate::crypto_provider::CryptoProvider;
 use crate::epoch::EpochKeys;
 use crate::key_limits::{KeyLimits, KeyUsedUp};
 use crate::key_log::KeyLogContext;
@@ -46,27 +45,28 @@ pub struct SealKeys {
 }
 
 impl SealKeys {
-    /// Keys of epoch 0.
+    /// Keys of epoch 0, with the library aws-lc.
+    #[cfg(feature = "aws-lc")]
     pub fn new(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
     ) -> Self {
-        Self::with_provider(secrets, suite, limits, log, Arc::new(AwsLc))
+        Self::with_provider(secrets, suite, limits, log, CryptoProvider::aws_lc())
     }
 
-    /// As [`Self::new`], with another AEAD library.
+    /// Keys of epoch 0, with the library of `crypto`.
     pub fn with_provider(
         secrets: DirectionSecrets,
         suite: Suite,
         limits: KeyLimits,
         log: Option<KeyLogContext>,
-        provider: Arc<dyn AeadProvider>,
+        crypto: CryptoProvider,
     ) -> Self {
         let maker = CipherMaker {
             suite,
-            provider,
+            crypto,
             log: log.map(Box::new),
         };
         maker.log(0, &secrets);
@@ -96,7 +96,8 @@ impl SealKeys {
         let next = EpochKeys::new(self.current.epoch + 1);
         let old = core::mem::replace(&mut self.current, next);
         self.previous = Some((old.epoch, old.into_data(&self.maker, &self.secrets)));
-        self.secrets = self.secrets.next_epoch(self.maker.suite);
+        let CipherMaker { suite, crypto, .. } = &self.maker;
+        self.secrets = self.secrets.next_epoch(crypto.hash(), *suite);
         self.maker.log(self.current.epoch, &self.secrets);
         self.records = 0;
         self.controls = 0;
@@ -118,7 +119,14 @@ impl SealKeys {
     /// # Errors
     /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
     pub fn count_record(&mut self) -> Result<(), KeyUsedUp> {
-        count(&mut self.records, self.limits.records, self.current.epoch)
+        self.check_record()?;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Whether one more record may be sealed under the current data key, without counting it.
+    pub(crate) fn check_record(&self) -> Result<(), KeyUsedUp> {
+        check(self.records, self.limits.records, self.current.epoch)
     }
 
     /// Counts one control packet against the current control key.
@@ -126,7 +134,9 @@ impl SealKeys {
     /// # Errors
     /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
     pub fn count_control(&mut self) -> Result<(), KeyUsedUp> {
-        count(&mut self.controls, self.limits.records, self.current.epoch)
+        check(self.controls, self.limits.records, self.current.epoch)?;
+        self.controls += 1;
+        Ok(())
     }
 
     /// The current epoch.
@@ -155,18 +165,26 @@ impl SealKeys {
     }
 
     /// The data key of an epoch: the current, or the previous until it is finished.
-    pub fn data(&self, epoch: u32) -> Option<&dyn Aead> {
+    ///
+    /// # Errors
+    /// [`NoKey`].
+    pub fn data(&self, epoch: u32) -> Result<&dyn Aead, NoKey> {
         if epoch == self.current.epoch {
-            return Some(self.current.data(&self.maker, &self.secrets));
+            return Ok(self.current.data(&self.maker, &self.secrets)?);
         }
-        self.previous
-            .as_ref()
-            .filter(|(previous, _)| *previous == epoch)
-            .map(|(_, cipher)| cipher.aead(&self.maker, &self.secrets.data))
+        match &self.previous {
+            Some((previous, cipher)) if *previous == epoch => {
+                Ok(cipher.aead(&self.maker, &self.secrets.data)?)
+            }
+            _ => Err(NoKey::NoSuchEpoch),
+        }
     }
 
     /// The current control key.
-    pub fn control(&self) -> &dyn Aead {
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the library could not make its cipher.
+    pub fn control(&self) -> Result<&dyn Aead, Unavailable> {
         self.current.control(&self.maker, &self.secrets)
     }
 
@@ -206,14 +224,10 @@ impl fmt::Debug for SealKeys {
     }
 }
 
-fn count(sealed: &mut u64, limit: u64, epoch: u32) -> Result<(), KeyUsedUp> {
-    if *sealed >= limit {
-        return Err(KeyUsedUp {
-            epoch,
-            sealed: *sealed,
-        });
+fn check(sealed: u64, limit: u64, epoch: u32) -> Result<(), KeyUsedUp> {
+    if sealed >= limit {
+        return Err(KeyUsedUp { epoch, sealed });
     }
-    *sealed += 1;
     Ok(())
 }
 

@@ -3,8 +3,9 @@
 //!
 //! A secret of the plaintext version has no bytes. Nothing outside this crate can make one.
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use core::fmt;
+
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::suite::Suite;
@@ -48,7 +49,7 @@ impl Secret {
 /// In constant time.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
-        verify_slices_are_equal(self.as_bytes(), other.as_bytes()).is_ok()
+        self.as_bytes().ct_eq(other.as_bytes()).into()
     }
 }
 

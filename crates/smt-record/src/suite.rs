@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The cipher suites of SMT: the three of TLS 1.3 that SPEC §5.1 names.
 //!
-//! When you add a suite, also change `aws_lc.rs` (the AEAD), `key_schedule.rs` (the hash), SPEC
+//! When you add a suite, also change `aws_lc.rs` (the AEAD), `hash.rs` (the hash), SPEC
 //! §5.1 and §7.3 (integrity limit), and the generator of `vectors/`.
 
 use core::fmt;
+
+use crate::hash::HashAlgorithm;
 
 /// An AEAD with its hash, by the name and number that TLS 1.3 gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,12 +45,17 @@ impl Suite {
         }
     }
 
+    /// The hash that its secrets are derived by.
+    pub const fn hash(self) -> HashAlgorithm {
+        match self {
+            Self::Aes128Gcm | Self::ChaCha20Poly1305 => HashAlgorithm::Sha256,
+            Self::Aes256Gcm => HashAlgorithm::Sha384,
+        }
+    }
+
     /// Bytes of the hash's output, which is the length of every secret.
     pub const fn hash_len(self) -> usize {
-        match self {
-            Self::Aes128Gcm | Self::ChaCha20Poly1305 => 32,
-            Self::Aes256Gcm => 48,
-        }
+        self.hash().output_len()
     }
 
     /// Failed openings after which a key must not open anything more (SPEC §7.3).

@@ -8,11 +8,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use smt_wire::{Geometry, InnerHeader, Kind, TAG_LEN};
 
-use crate::aead::{Aead, AeadProvider, OpenFailed};
+use crate::aead::{Aead, AeadProvider, OpenFailed, Unavailable};
 use crate::aws_lc::AwsLc;
 use crate::imported_key::{ImportedIdentity, ImportedKey};
 use crate::key_limits::KeyLimits;
@@ -40,7 +41,8 @@ pub(crate) fn secrets(suite: Suite, side: Side) -> DirectionSecrets {
         client: b"client",
         server: b"server",
     };
-    let session = ImportedKey::new(suite, b"a key for tests", &identity).session_secrets(&[1; 32]);
+    let session = ImportedKey::new(&AwsLc, suite, b"a key for tests", &identity)
+        .session_secrets(&AwsLc, &[1; 32]);
     match side {
         Side::Client => session.client,
         Side::Server => session.server,
@@ -92,6 +94,13 @@ pub(crate) fn message(counter: u64, body: &[u8], padding: u32) -> FrozenMessage 
     .unwrap()
 }
 
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap())
+        .collect()
+}
+
 pub(crate) fn body(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i % 251) as u8).collect()
 }
@@ -128,13 +137,13 @@ impl NonceWatch {
 }
 
 impl AeadProvider for NonceWatch {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        let inner = AwsLc.aead(suite, key, iv);
-        Box::new(Watched {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        let inner = AwsLc.aead(suite, key, iv)?;
+        Ok(Box::new(Watched {
             inner,
             key: key.to_vec(),
             seen: Arc::clone(&self.seen),
-        })
+        }))
     }
 }
 
@@ -159,14 +168,26 @@ impl Watched {
 }
 
 impl Aead for Watched {
-    fn seal(&self, number: u64, aad: &[u8], plaintext: &mut [u8]) -> [u8; TAG_LEN] {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
         self.note(number, aad, plaintext);
         self.inner.seal(number, aad, plaintext)
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         self.note(number, aad, &[body, tail].concat());
-        self.inner.seal_scatter(number, aad, body, tail, out);
+        self.inner.seal_scatter(number, aad, body, tail, out)
     }
 
     fn open(
@@ -181,6 +202,76 @@ impl Aead for Watched {
     }
 
     fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
+        self.inner.open_in_place(number, aad, sealed)
+    }
+}
+
+/// Ciphers of aws-lc that can be tried while `can_try` says so.
+#[derive(Default)]
+pub(crate) struct Unsteady {
+    pub(crate) can_try: Arc<AtomicBool>,
+}
+
+impl Unsteady {
+    fn attempt(&self) -> Result<(), Unavailable> {
+        let can_try = self.can_try.load(Ordering::Relaxed);
+        can_try.then_some(()).ok_or(Unavailable)
+    }
+}
+
+impl AeadProvider for Unsteady {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        self.attempt()?;
+        let can_try = Arc::clone(&self.can_try);
+        Ok(Box::new(UnsteadyAead {
+            inner: AwsLc.aead(suite, key, iv)?,
+            library: Self { can_try },
+        }))
+    }
+}
+
+struct UnsteadyAead {
+    inner: Box<dyn Aead>,
+    library: Unsteady,
+}
+
+impl Aead for UnsteadyAead {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
+        self.library.attempt()?;
+        self.inner.seal(number, aad, plaintext)
+    }
+
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
+        self.library.attempt()?;
+        self.inner.seal_scatter(number, aad, body, tail, out)
+    }
+
+    fn open(
+        &self,
+        number: u64,
+        aad: &[u8],
+        ciphertext: &[u8],
+        tag: &[u8; TAG_LEN],
+        out: &mut [u8],
+    ) -> Result<(), OpenFailed> {
+        self.library.attempt()?;
+        self.inner.open(number, aad, ciphertext, tag, out)
+    }
+
+    fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
+        self.library.attempt()?;
         self.inner.open_in_place(number, aad, sealed)
     }
 }

@@ -13,7 +13,9 @@ use smt_proto::key_exchange::{
     Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
     KeyExchangeProvider, PeerIdentity, Step,
 };
-use smt_record::{ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash};
+use smt_record::{
+    AwsLc, ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash,
+};
 
 use crate::hash;
 
@@ -53,7 +55,8 @@ impl Transcript {
             client: b"client",
             server: b"server",
         };
-        ImportedKey::new(Suite::Aes128Gcm, &self.0, &identity).session_secrets(&self.0)
+        let key = ImportedKey::new(&AwsLc, Suite::Aes128Gcm, &self.0, &identity);
+        key.session_secrets(&AwsLc, &self.0)
     }
 }
 
@@ -118,7 +121,7 @@ impl ExchangeSettings {
 
     /// The transcript of these parameters of client and server, and of what both said first.
     fn agreed(&self, client: &[u8], server: &[u8], hellos: [&[u8]; 2]) -> Transcript {
-        let params = parameter_hash(client, server);
+        let params = parameter_hash(&AwsLc, client, server);
         Transcript(match self.is_proven {
             true => hash(&[&self.secret, &params, hellos[0], hellos[1]]),
             false => params,

@@ -25,5 +25,5 @@ pub use watched_cipher::{CipherWatch, KeyWatch, WatchedCipher};
 
 /// SHA-256 over all parts, one after the other.
 fn hash(parts: &[&[u8]]) -> [u8; 32] {
-    smt_record::parameter_hash(&parts.concat(), b"")
+    smt_record::parameter_hash(&smt_record::AwsLc, &parts.concat(), b"")
 }

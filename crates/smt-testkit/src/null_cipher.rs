@@ -4,7 +4,7 @@
 //!
 //! It has no suite number. An endpoint gets it from [`smt_proto::Endpoint::set_aead_provider`].
 
-use smt_record::{Aead, AeadProvider, OpenFailed, Suite};
+use smt_record::{Aead, AeadProvider, OpenFailed, Suite, Unavailable};
 use smt_wire::TAG_LEN;
 
 /// Makes keys that protect nothing.
@@ -12,11 +12,11 @@ use smt_wire::TAG_LEN;
 pub struct NullCipher;
 
 impl AeadProvider for NullCipher {
-    fn aead(&self, _suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+    fn aead(&self, _suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
         let name = key.iter().chain(&iv).fold(0, |name, byte| {
             mix(name ^ u64::from(*byte)).wrapping_add(u64::from(*byte) + 1)
         });
-        Box::new(NullAead { name })
+        Ok(Box::new(NullAead { name }))
     }
 }
 
@@ -42,16 +42,29 @@ impl NullAead {
 }
 
 impl Aead for NullAead {
-    fn seal(&self, number: u64, _aad: &[u8], _plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
-        self.tag(number)
+    fn seal(
+        &self,
+        number: u64,
+        _aad: &[u8],
+        _plaintext_in_place: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
+        Ok(self.tag(number))
     }
 
-    fn seal_scatter(&self, number: u64, _aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        _aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         let (body_out, rest) = out.split_at_mut(body.len());
         let (tail_out, tag_out) = rest.split_at_mut(tail.len());
         body_out.copy_from_slice(body);
         tail_out.copy_from_slice(tail);
         tag_out.copy_from_slice(&self.tag(number));
+        Ok(())
     }
 
     fn open(
@@ -63,7 +76,7 @@ impl Aead for NullAead {
         out: &mut [u8],
     ) -> Result<(), OpenFailed> {
         if *tag != self.tag(number) {
-            return Err(OpenFailed);
+            return Err(OpenFailed::Forged);
         }
         out.copy_from_slice(ciphertext);
         Ok(())
@@ -77,7 +90,7 @@ impl Aead for NullAead {
     ) -> Result<(), OpenFailed> {
         match ciphertext_and_tag.last_chunk::<TAG_LEN>() {
             Some(tag) if *tag == self.tag(number) => Ok(()),
-            _ => Err(OpenFailed),
+            _ => Err(OpenFailed::Forged),
         }
     }
 }
@@ -88,9 +101,13 @@ mod tests {
 
     #[test]
     fn only_the_same_key_and_number_open() {
-        let aead = |key| NullCipher.aead(Suite::Aes128Gcm, &[key; 16], [1; 12]);
+        let aead = |key| {
+            NullCipher
+                .aead(Suite::Aes128Gcm, &[key; 16], [1; 12])
+                .unwrap()
+        };
         let mut sealed = b"text".to_vec();
-        let tag = aead(1).seal(7, &[], &mut sealed);
+        let tag = aead(1).seal(7, &[], &mut sealed).unwrap();
         sealed.extend_from_slice(&tag);
         assert!(aead(1).open_in_place(7, &[], &mut sealed).is_ok());
         assert!(aead(1).open_in_place(8, &[], &mut sealed).is_err());

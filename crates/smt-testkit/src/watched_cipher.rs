@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite};
+use smt_record::{Aead, AeadProvider, AwsLc, OpenFailed, Suite, Unavailable};
 use smt_wire::TAG_LEN;
 
 /// Sees the keys of an endpoint.
@@ -38,11 +38,11 @@ impl<W: CipherWatch> WatchedCipher<W> {
 }
 
 impl<W: CipherWatch> AeadProvider for WatchedCipher<W> {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
-        Box::new(WatchedAead {
-            aead: AwsLc.aead(suite, key, iv),
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        Ok(Box::new(WatchedAead {
+            aead: AwsLc.aead(suite, key, iv)?,
             watch: self.watch.key(key, &iv),
-        })
+        }))
     }
 }
 
@@ -52,14 +52,26 @@ struct WatchedAead {
 }
 
 impl Aead for WatchedAead {
-    fn seal(&self, number: u64, aad: &[u8], plaintext_in_place: &mut [u8]) -> [u8; TAG_LEN] {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext_in_place: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
         self.watch.sealing(number, aad, &[plaintext_in_place]);
         self.aead.seal(number, aad, plaintext_in_place)
     }
 
-    fn seal_scatter(&self, number: u64, aad: &[u8], body: &[u8], tail: &[u8], out: &mut [u8]) {
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
         self.watch.sealing(number, aad, &[body, tail]);
-        self.aead.seal_scatter(number, aad, body, tail, out);
+        self.aead.seal_scatter(number, aad, body, tail, out)
     }
 
     fn open(

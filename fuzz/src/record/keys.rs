@@ -2,7 +2,7 @@
 //! Keys whose secrets are known, so that records can be sealed past the crate's sealing rules.
 
 use smt_record::{
-    Aead, AeadProvider, AwsLc, KeyLimits, OpenKeys, SealKeys, SessionSecrets, Suite, expand_label,
+    Aead, AeadProvider, AwsLc, KeyLimits, OpenKeys, Prk, SealKeys, SessionSecrets, Suite,
 };
 
 /// The session's secrets: every byte of each says which one it is.
@@ -31,9 +31,10 @@ pub(super) fn aead_of(suite: Suite, secret: u8) -> Box<dyn Aead> {
     let secret = &secret[..suite.hash_len()];
     let (mut key, mut iv) = ([0; 32], [0; 12]);
     let key = &mut key[..suite.key_len()];
-    expand_label(suite, secret, "key", b"", key);
-    expand_label(suite, secret, "iv", b"", &mut iv);
-    AwsLc.aead(suite, key, iv)
+    let prk = Prk::new(&AwsLc, suite, secret);
+    prk.expand_label("key", b"", key);
+    prk.expand_label("iv", b"", &mut iv);
+    AwsLc.aead(suite, key, iv).expect("aws-lc can always try")
 }
 
 /// A record of this plaintext, whatever that is.
@@ -44,6 +45,7 @@ pub(super) fn seal(aead: &dyn Aead, sequence: u64, plaintext: &[u8]) -> Vec<u8> 
     let aad: [u8; 5] = record[..].try_into().expect("5 bytes");
     record.extend_from_slice(plaintext);
     let tag = aead.seal(sequence, &aad, &mut record[5..]);
+    let tag = tag.expect("aws-lc can always try");
     record.extend_from_slice(&tag);
     record
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use smt_record::{ImportedIdentity, ImportedKey, Side, Suite};
+use smt_record::{AwsLc, ImportedIdentity, ImportedKey, Side, Suite};
 use zeroize::Zeroizing;
 
 use crate::limits::{KEY_IDENTITY_LEN_MAX, KEY_NAME_LEN_MAX, REGISTERED_SECRET_LEN_MIN};
@@ -149,7 +149,7 @@ impl RegisteredKey {
                 client: client.as_bytes(),
                 server: server.as_bytes(),
             };
-            Arc::new(ImportedKey::new(suite, secret, &identity))
+            Arc::new(ImportedKey::new(&AwsLc, suite, secret, &identity))
         };
         Ok(Self {
             name: name.to_vec(),

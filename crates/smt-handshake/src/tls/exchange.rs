@@ -12,7 +12,7 @@ use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
 };
-use smt_record::{SessionSecrets, Side, Suite, parameter_hash};
+use smt_record::{AwsLc, SessionSecrets, Side, Suite, parameter_hash};
 
 use crate::failure::{caller, check_suite, environment, malformed, nothing_common};
 use crate::limits::FLIGHT_LEN_MAX;
@@ -237,8 +237,8 @@ impl TlsExchange {
             .as_ref()
             .ok_or_else(|| malformed(format!("the {} sent no parameters", self.side.peer())))?;
         let hash = match self.side {
-            Side::Client => parameter_hash(own, peer),
-            Side::Server => parameter_hash(peer, own),
+            Side::Client => parameter_hash(&AwsLc, own, peer),
+            Side::Server => parameter_hash(&AwsLc, peer, own),
         };
         let secrets = SessionSecrets::from_exporter(self.suite()?, &hash, |out, label, context| {
             self.connection

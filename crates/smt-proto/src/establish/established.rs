@@ -75,9 +75,12 @@ impl Unconfirmed {
             counted.packets_contradicting += 1;
             return false;
         }
-        let Some(opened) = control_packet::open(&mut established.open, control) else {
-            counted.controls_forged += 1;
-            return false;
+        let opened = match control_packet::open(&mut established.open, control) {
+            Ok(opened) => opened,
+            Err(failure) => {
+                counted.control_not_opened(failure);
+                return false;
+            }
         };
         established.confirmed_by = Some(number);
         established.peer_token = opened.token;

@@ -3,9 +3,7 @@
 
 use alloc::sync::Arc;
 
-use smt_record::{
-    AeadProvider, AwsLc, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
-};
+use smt_record::{CryptoProvider, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side};
 
 use crate::collections::id_map::Salt;
 use crate::config::Config;
@@ -17,7 +15,7 @@ use crate::time::{Time, WallClock, WallTime};
 /// The libraries behind an endpoint, as its owner chose them.
 pub(crate) struct CryptoContext {
     pub(crate) provider: Arc<dyn KeyExchangeProvider>,
-    pub(crate) aead: Arc<dyn AeadProvider>,
+    pub(crate) crypto: CryptoProvider,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) table_salt: Salt,
     /// The wall time, if the endpoint's owner has told it.
@@ -32,10 +30,14 @@ pub(crate) struct SessionFactory<'a> {
 }
 
 impl CryptoContext {
-    pub(crate) fn new(provider: Arc<dyn KeyExchangeProvider>, table_salt: Salt) -> Self {
+    pub(crate) fn new(
+        provider: Arc<dyn KeyExchangeProvider>,
+        crypto: CryptoProvider,
+        table_salt: Salt,
+    ) -> Self {
         Self {
             provider,
-            aead: Arc::new(AwsLc),
+            crypto,
             key_log: None,
             table_salt,
             wall: None,
@@ -85,12 +87,12 @@ impl SessionFactory<'_> {
         } else {
             (server, client)
         };
-        let (limits, aead) = (self.config.key_limits, &self.setup.aead);
+        let (limits, crypto) = (self.config.key_limits, &self.setup.crypto);
         let seal_log = log(indices.remote, side);
         let open_log = log(indices.own, side.peer());
         Ok((
-            SealKeys::with_provider(own, suite, limits, seal_log, Arc::clone(aead)),
-            OpenKeys::with_provider(peer, suite, limits, open_log, Arc::clone(aead)),
+            SealKeys::with_provider(own, suite, limits, seal_log, crypto.clone()),
+            OpenKeys::with_provider(peer, suite, limits, open_log, crypto.clone()),
         ))
     }
 }
@@ -117,7 +119,7 @@ mod tests {
     }
 
     fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
-        let setup = CryptoContext::new(Arc::new(NoExchange), Salt(0));
+        let setup = CryptoContext::new(Arc::new(NoExchange), CryptoProvider::aws_lc(), Salt(0));
         let config = Config {
             version,
             ..Config::default()

@@ -12,7 +12,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use smt_record::{IndexBits, OpenKeys, open_rest};
+use smt_record::{IndexBits, NoKey, OpenError, OpenKeys, open_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::grant::ndp::trimmed::TrimmedRanges;
@@ -62,6 +62,18 @@ pub(crate) struct Opener<'a> {
     pub(crate) bodies: &'a mut SmallBodies,
     pub(crate) buffer_pool: &'a BufferPool,
     pub(crate) statistics: &'a mut Statistics,
+}
+
+impl Opener<'_> {
+    /// Counts a record that did not open: as forged, unless it could not be tried.
+    fn not_opened(&mut self, error: &OpenError) {
+        if error.is_unavailable() {
+            self.statistics.crypto_unavailable += 1;
+            return;
+        }
+        self.keys.failed();
+        self.statistics.records_failed += 1;
+    }
 }
 
 /// A part of a message's record stream, as a packet claims it.
@@ -236,7 +248,7 @@ impl Incoming {
             return;
         }
         // A claimed epoch that no key can have is worth no memory.
-        if opener.keys.data(epoch).is_none() {
+        if let Err(NoKey::NoSuchEpoch) = opener.keys.data(epoch) {
             opener.statistics.packets_contradicting += 1;
             return;
         }
@@ -259,8 +271,13 @@ impl Incoming {
         let Ok(sequence) = opener.index_bits.sequence(opener.id, place.index) else {
             return;
         };
-        let Some((epoch, aead)) = opener.keys.data(epoch) else {
-            return;
+        let (epoch, aead) = match opener.keys.data(epoch) {
+            Ok(key) => key,
+            Err(NoKey::NoSuchEpoch) => return,
+            Err(NoKey::Unavailable(_)) => {
+                opener.statistics.crypto_unavailable += 1;
+                return;
+            }
         };
         let true_inner = InnerHeader::LEN as u32 + self.header.true_length;
         let content = place.content(true_inner);
@@ -269,7 +286,7 @@ impl Incoming {
         let end = start + content + 1;
         let (promised, whole) = (self.promised(), body_room(&self.header));
         let body = self.body.up_to(end, (promised, whole), opener.buffer_pool);
-        if open_rest(
+        if let Err(error) = open_rest(
             aead,
             sequence,
             place,
@@ -277,11 +294,8 @@ impl Incoming {
             record,
             &mut body[start..],
             opener.scratch,
-        )
-        .is_err()
-        {
-            opener.keys.failed();
-            opener.statistics.records_failed += 1;
+        ) {
+            opener.not_opened(&error);
             return;
         }
         opener.keys.opened(epoch);

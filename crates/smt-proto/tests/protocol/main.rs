@@ -14,6 +14,7 @@ mod a_cookie_shows_an_address;
 mod a_forged_packet_never_kills_a_message;
 mod a_full_window_blocks_and_unblocks;
 mod a_handshake_survives_an_attacker;
+mod a_library_that_cannot_try_loses_packets;
 mod a_lost_call_is_asked_about_soon;
 mod a_message_is_never_cut_short;
 mod a_packet_from_elsewhere_is_of_no_session;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use smt_record::{KeyLog, KeyLogContext, KeyLogEntry, Side, Suite, expand_label};
+use smt_record::{AwsLc, KeyLog, KeyLogContext, KeyLogEntry, Prk, Side, Suite};
 use smt_wire::SessionIndex;
 
 /// `length` bytes that depend on `label` only.
@@ -35,8 +35,9 @@ pub(crate) fn code(suite: Suite) -> String {
 
 pub(crate) fn key_and_iv(suite: Suite, secret: &[u8]) -> (Vec<u8>, [u8; 12]) {
     let (mut key, mut iv) = (vec![0; suite.key_len()], [0; 12]);
-    expand_label(suite, secret, "key", b"", &mut key);
-    expand_label(suite, secret, "iv", b"", &mut iv);
+    let prk = Prk::new(&AwsLc, suite, secret);
+    prk.expand_label("key", b"", &mut key);
+    prk.expand_label("iv", b"", &mut iv);
     (key, iv)
 }
 
@@ -81,3 +82,6 @@ pub(crate) fn from_hex(text: &str) -> Vec<u8> {
         .map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("written by this program"))
         .collect()
 }
+
+/// Of the library that makes the vectors.
+pub(crate) const ALWAYS: &str = "aws-lc can always try";

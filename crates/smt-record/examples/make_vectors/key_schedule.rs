@@ -7,15 +7,15 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{self, digest};
 use serde_json::{Value, json};
 use smt_record::{
-    Aead, AeadProvider, AwsLc, DirectionSecrets, ImportedIdentity, ImportedKey, KeyLimits,
-    SealKeys, SessionSecrets, Side, Suite, expand_label, parameter_hash,
+    Aead, AeadProvider, AwsLc, DirectionSecrets, ImportedIdentity, ImportedKey, KeyLimits, Prk,
+    SealKeys, SessionSecrets, Side, Suite, parameter_hash,
 };
 use smt_wire::{
     Ack, Body, ControlHeader, ControlNumber, Grant, MessageId, Resend, SessionIndex, TO_THE_END,
     VERSION,
 };
 
-use crate::inputs::{Lines, array, bytes, code, from_hex, hex, key_and_iv};
+use crate::inputs::{ALWAYS, Lines, array, bytes, code, from_hex, hex, key_and_iv};
 
 pub(crate) fn all() -> Value {
     json!({
@@ -37,7 +37,7 @@ fn hashes() -> Vec<Value> {
             json!({
                 "client": hex(&client),
                 "server": hex(&server),
-                "hash": hex(&parameter_hash(&client, &server)),
+                "hash": hex(&parameter_hash(&AwsLc, &client, &server)),
             })
         })
         .collect()
@@ -53,20 +53,12 @@ fn exporter(suite: Suite) -> Value {
     };
     let secrets = SessionSecrets::from_exporter(suite, &hash, |out, label, context| {
         let mut derived = vec![0; suite.hash_len()];
-        expand_label(
-            suite,
-            &master,
-            label,
-            digest(algorithm, b"").as_ref(),
-            &mut derived,
-        );
-        expand_label(
-            suite,
-            &derived,
-            "exporter",
-            digest(algorithm, context).as_ref(),
-            out,
-        );
+        let no_context = digest(algorithm, b"");
+        let master = Prk::new(&AwsLc, suite, &master);
+        master.expand_label(label, no_context.as_ref(), &mut derived);
+        let context = digest(algorithm, context);
+        let derived = Prk::new(&AwsLc, suite, &derived);
+        derived.expand_label("exporter", context.as_ref(), out);
         Ok::<(), std::convert::Infallible>(())
     });
     let Ok(secrets) = secrets;
@@ -101,7 +93,7 @@ fn registered() -> Vec<Value> {
                 client: client.as_bytes(),
                 server: server.as_bytes(),
             };
-            let key = ImportedKey::new(suite, &ikm, &identity);
+            let key = ImportedKey::new(&AwsLc, suite, &ikm, &identity);
             vectors.push(json!({
                 "name": format!("{name}, session {session}, {client:.8} calls {server:.8}"),
                 "suite": code(suite),
@@ -110,7 +102,7 @@ fn registered() -> Vec<Value> {
                 "client": hex(client.as_bytes()),
                 "server": hex(server.as_bytes()),
                 "parameter_hash": hex(&hash),
-                "secrets": epochs(key.session_secrets(&hash)),
+                "secrets": epochs(key.session_secrets(&AwsLc, &hash)),
             }));
         }
     }
@@ -155,7 +147,7 @@ fn logged(suite: Suite, side: Side, direction: DirectionSecrets) -> Arc<Lines> {
 fn control_packets(suite: Suite) -> Vec<Value> {
     let secret = bytes(&format!("control secret {suite}"), suite.hash_len());
     let (key, iv) = key_and_iv(suite, &secret);
-    let aead = AwsLc.aead(suite, &key, iv);
+    let aead = AwsLc.aead(suite, &key, iv).expect(ALWAYS);
     let token = bytes("reset token", 16);
     let grants = [
         Grant {
@@ -233,6 +225,7 @@ fn seal(
         Vec::new()
     };
     let tag = aead.seal(header.number.to_u64(), &packet, &mut sealed);
+    let tag = tag.expect(ALWAYS);
     sealed.extend_from_slice(&tag);
     (packet, sealed)
 }

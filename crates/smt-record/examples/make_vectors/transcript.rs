@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use serde_json::{Value, json};
 use smt_record::{
-    DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits,
+    AwsLc, DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow, IndexBits, KeyLimits,
     OutgoingId, SealKeys, SessionSecrets, Side, Suite, parameter_hash,
 };
 use smt_wire::{
@@ -16,7 +16,7 @@ use smt_wire::{
     InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, SessionIndex, VERSION,
 };
 
-use crate::inputs::{bytes, code, hex, key_and_iv};
+use crate::inputs::{ALWAYS, bytes, code, hex, key_and_iv};
 
 const SUITE: Suite = Suite::Aes128Gcm;
 const DATAGRAM: usize = 1_200;
@@ -43,7 +43,7 @@ pub(crate) fn all() -> Value {
         "suite": code(SUITE),
         "client_params": hex(&client),
         "server_params": hex(&server),
-        "parameter_hash": hex(&parameter_hash(&client, &server)),
+        "parameter_hash": hex(&parameter_hash(&AwsLc, &client, &server)),
         "flights": flights.iter().map(Flight::json).collect::<Vec<_>>(),
         "secrets": secrets_json(),
         "reset_tokens": { "client": hex(&token(Side::Client)), "server": hex(&token(Side::Server)) },
@@ -276,7 +276,9 @@ fn control(sender: Side, counter: u64, body: &Body<'_>) -> Vec<u8> {
         _ => Vec::new(),
     };
     let keys = SealKeys::new(secrets(sender), SUITE, KeyLimits::default(), None);
-    let tag = keys.control().seal(number.to_u64(), &packet, &mut sealed);
+    let cipher = keys.control().expect(ALWAYS);
+    let tag = cipher.seal(number.to_u64(), &packet, &mut sealed);
+    let tag = tag.expect(ALWAYS);
     [packet, sealed, tag.to_vec()].concat()
 }
 

@@ -2,6 +2,7 @@
 use alloc::format;
 
 use super::*;
+use crate::aws_lc::AwsLc;
 
 const IDENTITY: ImportedIdentity<'static> = ImportedIdentity {
     key_name: b"rack",
@@ -10,7 +11,8 @@ const IDENTITY: ImportedIdentity<'static> = ImportedIdentity {
 };
 
 fn of(identity: ImportedIdentity<'_>) -> SessionSecrets {
-    ImportedKey::new(Suite::Aes128Gcm, b"secret", &identity).session_secrets(&[1; 32])
+    ImportedKey::new(&AwsLc, Suite::Aes128Gcm, b"secret", &identity)
+        .session_secrets(&AwsLc, &[1; 32])
 }
 
 /// All four secrets differ.
@@ -114,11 +116,11 @@ mod session_secrets {
 
     #[test]
     fn another_hash_or_secret_gives_other_secrets() {
-        let key = |secret: &[u8]| ImportedKey::new(Suite::Aes128Gcm, secret, &IDENTITY);
-        let secrets = key(b"key").session_secrets(&[1; 32]);
-        assert_eq!(secrets, key(b"key").session_secrets(&[1; 32]));
-        assert_nothing_in_common(&secrets, &key(b"key").session_secrets(&[2; 32]));
-        assert_nothing_in_common(&secrets, &key(b"kez").session_secrets(&[1; 32]));
+        let key = |secret: &[u8]| ImportedKey::new(&AwsLc, Suite::Aes128Gcm, secret, &IDENTITY);
+        let secrets = key(b"key").session_secrets(&AwsLc, &[1; 32]);
+        assert_eq!(secrets, key(b"key").session_secrets(&AwsLc, &[1; 32]));
+        assert_nothing_in_common(&secrets, &key(b"key").session_secrets(&AwsLc, &[2; 32]));
+        assert_nothing_in_common(&secrets, &key(b"kez").session_secrets(&AwsLc, &[1; 32]));
     }
 
     #[test]
@@ -135,8 +137,8 @@ mod session_secrets {
     #[test]
     fn are_of_the_keys_suite_and_never_plaintext() {
         for suite in Suite::ALL {
-            let key = ImportedKey::new(suite, b"", &IDENTITY);
-            let secrets = key.session_secrets(&[0; 32]);
+            let key = ImportedKey::new(&AwsLc, suite, b"", &IDENTITY);
+            let secrets = key.session_secrets(&AwsLc, &[0; 32]);
             assert_eq!((key.suite(), secrets.suite), (suite, suite));
             assert!(!secrets.is_plaintext());
         }
@@ -148,7 +150,7 @@ mod debug {
 
     #[test]
     fn shows_no_secret() {
-        let key = ImportedKey::new(Suite::Aes128Gcm, b"key", &IDENTITY);
+        let key = ImportedKey::new(&AwsLc, Suite::Aes128Gcm, b"key", &IDENTITY);
         assert_eq!(format!("{key:?}"), "ImportedKey { suite: Aes128Gcm, .. }");
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::crypto_provider::CryptoProvider;
 use crate::key_schedule::Side;
 use crate::numbers::IdAllocator;
 use crate::suite::Suite;
@@ -288,8 +289,8 @@ mod seal {
             let watch = Arc::new(NonceWatch::default());
             let suite = Suite::Aes128Gcm;
             let (secrets, limits) = (secrets(suite, Side::Client), small_limits());
-            let mut keys =
-                SealKeys::with_provider(secrets, suite, limits, None, Arc::clone(&watch) as _);
+            let crypto = CryptoProvider::aws_lc().with_aead(Arc::clone(&watch) as _);
+            let mut keys = SealKeys::with_provider(secrets, suite, limits, None, crypto);
             let mut ids = IdAllocator::new(LAYOUT, Side::Client, 0);
             let mut messages: Vec<_> = (0..5_u8)
                 .map(|i| {
@@ -315,6 +316,44 @@ mod seal {
             }
             prop_assert_eq!(watch.numbers(), sealed_first);
             prop_assert!(watch.keys() <= keys.epoch() as usize + 1);
+        }
+    }
+}
+
+mod unavailable {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::testing::Unsteady;
+
+    #[test]
+    fn a_record_that_could_not_be_sealed_is_not_counted_and_is_sealed_later() {
+        let library = Unsteady::default();
+        let can_try = Arc::clone(&library.can_try);
+        let suite = Suite::Aes128Gcm;
+        let crypto = CryptoProvider::aws_lc().with_aead(Arc::new(library));
+        let own = secrets(suite, Side::Client);
+        let mut keys = SealKeys::with_provider(own, suite, small_limits(), None, crypto);
+        let mut message = message(0, &body(300), 0);
+        let mut expected = seal_keys(suite);
+        let mut twin = super::message(0, &body(300), 0);
+        let left = keys.records_left();
+        for index in 0..message.records() {
+            // First its cipher cannot be made, then it cannot seal.
+            can_try.store(false, Ordering::Relaxed);
+            let mut out = [0xEE; 200];
+            let sealing = message.seal(index, &mut keys, &mut out);
+            assert_eq!(sealing, Err(SealError::Unavailable(Unavailable)));
+            assert_eq!(
+                (message.sealed_records(), message.epoch_of(index)),
+                (index, None)
+            );
+            assert_eq!(keys.records_left(), left - u64::from(index));
+            can_try.store(true, Ordering::Relaxed);
+            for _ in 0..2 {
+                let expected = sealed(&mut twin, index, &mut expected);
+                assert_eq!(sealed(&mut message, index, &mut keys), expected);
+            }
         }
     }
 }

@@ -70,11 +70,11 @@ fn open_all(
 
 /// A record of any plaintext, sealed by a peer that keeps no rule.
 fn forged(sequence: u64, plaintext: &[u8]) -> (Box<dyn Aead>, Vec<u8>) {
-    let aead = AwsLc.aead(Suite::Aes128Gcm, &[1; 16], [2; 12]);
+    let aead = AwsLc.aead(Suite::Aes128Gcm, &[1; 16], [2; 12]).unwrap();
     let mut record = record_header(u16::try_from(plaintext.len() - 1).unwrap()).to_vec();
     let aad = record.clone();
     record.extend_from_slice(plaintext);
-    let tag = aead.seal(sequence, &aad, &mut record[5..]);
+    let tag = aead.seal(sequence, &aad, &mut record[5..]).unwrap();
     record.extend_from_slice(&tag);
     (aead, record)
 }
@@ -189,7 +189,7 @@ mod open_first {
             let error = open(&*aead, 60, &record).unwrap_err();
             assert_eq!(
                 (error, error.is_authentic()),
-                (OpenError::Failed(OpenFailed), false)
+                (OpenError::Failed(OpenFailed::Forged), false)
             );
         }
     }
@@ -211,7 +211,7 @@ mod open_rest {
         let mut bad = records[1].clone();
         bad[50] ^= 1;
         let failed = open_rest(aead, number, &place, 264, &bad, &mut content, &mut scratch);
-        assert_eq!(failed, Err(OpenError::Failed(OpenFailed)));
+        assert_eq!(failed, Err(OpenError::Failed(OpenFailed::Forged)));
         assert_eq!(content[100], 0xEE);
         let good = &records[1];
         open_rest(aead, number, &place, 264, good, &mut content, &mut scratch).unwrap();
@@ -314,7 +314,7 @@ mod message_as_a_whole {
             };
             let aead = keys.data(0).unwrap();
             assert_eq!(open(aead, right, &records[1]), Ok(()));
-            let failed = Err(OpenError::Failed(OpenFailed));
+            let failed = Err(OpenError::Failed(OpenFailed::Forged));
             assert_eq!(open(aead, right, &records[2]), failed, "another index");
             for bit in 0..64 {
                 assert_eq!(
@@ -324,7 +324,7 @@ mod message_as_a_whole {
                 );
             }
             assert_eq!(
-                open(keys.control(), right, &records[1]),
+                open(keys.control().unwrap(), right, &records[1]),
                 failed,
                 "another purpose"
             );
@@ -334,7 +334,7 @@ mod message_as_a_whole {
                 failed,
                 "reflected"
             );
-            assert_eq!(open(server.control(), right, &records[1]), failed);
+            assert_eq!(open(server.control().unwrap(), right, &records[1]), failed);
             keys.update();
             assert_eq!(
                 open(keys.data(1).unwrap(), right, &records[1]),
@@ -469,5 +469,30 @@ mod message_as_a_whole {
                 open_rest(aead, 1, &place, 400, &record, &mut content, &mut Vec::new());
             prop_assert!(opened.is_err());
         }
+    }
+}
+
+mod unavailable {
+    use alloc::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::testing::Unsteady;
+
+    #[test]
+    fn a_record_that_could_not_be_tried_is_neither_forged_nor_authentic() {
+        let library = Unsteady::default();
+        let can_try = Arc::clone(&library.can_try);
+        can_try.store(true, Ordering::Relaxed);
+        let aead = library.aead(Suite::Aes128Gcm, &[1; 16], [2; 12]).unwrap();
+        let (_, record) = forged(7, b"a\x17");
+        can_try.store(false, Ordering::Relaxed);
+        let place = geometry().record(1, 0);
+        let sealed = Sealed::new(&place, &record);
+        let error = sealed.and_then(|sealed| sealed.open(&*aead, 7, &mut [0; 2]));
+        let error = error.unwrap_err();
+        assert!(error.is_unavailable() && !error.is_authentic(), "{error}");
+        assert!(!OpenError::Failed(OpenFailed::Forged).is_unavailable());
+        assert!(!OpenError::Form.is_unavailable());
     }
 }

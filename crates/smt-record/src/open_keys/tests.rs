@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+use alloc::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::aead::{AeadProvider, Unavailable};
+use crate::aws_lc::AwsLc;
 use crate::key_schedule::Side;
 use crate::testing::{open_keys, secrets, small_limits};
 
 fn epoch_of(keys: &mut OpenKeys, byte: u8) -> Option<u32> {
-    keys.data(byte).map(|(epoch, _)| epoch)
+    keys.data(byte).ok().map(|(epoch, _)| epoch)
 }
 
 /// At epoch `epoch`, everything before it finished.
@@ -22,8 +25,9 @@ fn keys_at(epoch: u32) -> OpenKeys {
 
 /// Tags of nothing: they tell keys apart.
 fn tags(keys: &mut OpenKeys, byte: u8) -> [[u8; 16]; 2] {
-    let data = keys.data(byte).unwrap().1.seal(1, b"", &mut []);
-    [data, keys.control(byte).unwrap().1.seal(1, b"", &mut [])]
+    let data = keys.data(byte).unwrap().1.seal(1, b"", &mut []).unwrap();
+    let control = keys.control(byte).unwrap().1.seal(1, b"", &mut []).unwrap();
+    [data, control]
 }
 
 mod hibernate {
@@ -106,16 +110,21 @@ mod data {
     fn claims_derive_the_next_keys_once() {
         struct Counting(AtomicUsize);
         impl AeadProvider for Counting {
-            fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
+            fn aead(
+                &self,
+                suite: Suite,
+                key: &[u8],
+                iv: [u8; 12],
+            ) -> Result<Box<dyn Aead>, Unavailable> {
                 self.0.fetch_add(1, Ordering::Relaxed);
                 AwsLc.aead(suite, key, iv)
             }
         }
         let counting = Arc::new(Counting(AtomicUsize::new(0)));
-        let provider: Arc<dyn AeadProvider> = Arc::clone(&counting) as _;
+        let crypto = CryptoProvider::aws_lc().with_aead(Arc::clone(&counting) as _);
         let suite = Suite::Aes128Gcm;
         let secrets = secrets(suite, Side::Client);
-        let mut keys = OpenKeys::with_provider(secrets, suite, small_limits(), None, provider);
+        let mut keys = OpenKeys::with_provider(secrets, suite, small_limits(), None, crypto);
         for byte in (0..=255).cycle().take(5_000) {
             let _ = epoch_of(&mut keys, byte);
             let _ = keys.control(byte);
@@ -204,7 +213,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
         fail(&mut keys, 0, 1);
         assert_eq!(epoch_of(&mut keys, 0), None);
-        assert!(keys.control(0).is_none());
+        assert!(keys.control(0).is_err());
         assert_eq!(
             epoch_of(&mut keys, 1),
             Some(1),
@@ -220,7 +229,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 1), Some(1));
         fail(&mut keys, 1, 1);
         assert_eq!(epoch_of(&mut keys, 1), None, "the next epoch's");
-        assert!(keys.control(1).is_none());
+        assert!(keys.control(1).is_err());
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
 
         let mut keys = open_keys(Suite::ChaCha20Poly1305);
@@ -231,7 +240,7 @@ mod take_update_request {
         assert_eq!(epoch_of(&mut keys, 0), Some(0));
         fail(&mut keys, 0, 1);
         assert_eq!(epoch_of(&mut keys, 0), None, "the previous epoch's");
-        assert!(keys.control(0).is_none());
+        assert!(keys.control(0).is_err());
         assert_eq!(epoch_of(&mut keys, 1), Some(1));
     }
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads the vector files, and seals and opens with RustCrypto.
 
+mod rust_crypto;
+
+pub(crate) use rust_crypto::SoftCrypto;
+
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use chacha20poly1305::ChaCha20Poly1305;

@@ -14,7 +14,7 @@ const OTHER_END: KeyEnds<'static> = KeyEnds {
 
 /// Whether the two would have a session with the first as its client.
 fn agree(client: &RegisteredKey, server: &RegisteredKey) -> bool {
-    let secrets = |key: &RegisteredKey, side| key.imported(side).session_secrets(&[1; 32]);
+    let secrets = |key: &RegisteredKey, side| key.imported(side).session_secrets(&AwsLc, &[1; 32]);
     secrets(client, Side::Client) == secrets(server, Side::Server)
 }
 
@@ -81,7 +81,7 @@ mod from_secret {
     fn either_end_can_be_the_client_and_each_direction_has_keys_of_its_own() {
         let (here, there) = (of(ENDS).unwrap(), of(OTHER_END).unwrap());
         assert!(agree(&here, &there) && agree(&there, &here));
-        let secrets = |side| here.imported(side).session_secrets(&[1; 32]);
+        let secrets = |side| here.imported(side).session_secrets(&AwsLc, &[1; 32]);
         assert_ne!(secrets(Side::Client), secrets(Side::Server));
     }
 

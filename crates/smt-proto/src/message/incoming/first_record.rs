@@ -4,7 +4,7 @@
 
 use alloc::boxed::Box;
 use bytes::Bytes;
-use smt_record::open_first;
+use smt_record::{NoKey, open_first};
 use smt_wire::{Geometry, InnerHeader, RECORD_OVERHEAD};
 
 use super::{Incoming, Opener, Piece};
@@ -40,20 +40,30 @@ impl First {
             .payload
             .get(..place.extent as usize + RECORD_OVERHEAD)?;
         let sequence = opener.index_bits.sequence(opener.id, 0).ok()?;
-        let (epoch, aead) = opener.keys.data(piece.epoch)?;
+        let (epoch, aead) = match opener.keys.data(piece.epoch) {
+            Ok(key) => key,
+            Err(NoKey::NoSuchEpoch) => return None,
+            Err(NoKey::Unavailable(_)) => {
+                opener.statistics.crypto_unavailable += 1;
+                return None;
+            }
+        };
         let plaintext = &mut *opener.scratch;
         plaintext.clear();
-        let Ok(header) = open_first(
+        let opened = open_first(
             aead,
             sequence,
             geometry,
             piece.message_length,
             record,
             plaintext,
-        ) else {
-            opener.keys.failed();
-            opener.statistics.records_failed += 1;
-            return None;
+        );
+        let header = match opened {
+            Ok(header) => header,
+            Err(error) => {
+                opener.not_opened(&error);
+                return None;
+            }
         };
         opener.keys.opened(epoch);
         let arrived = record.len() as u32;

@@ -58,11 +58,11 @@ impl Session {
 
     fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
         let opened = control_packet::open(&mut self.open, control);
-        match opened {
-            Some(opened) => self.peer_token = opened.token.or(self.peer_token),
-            None => shared.statistics.controls_forged += 1,
+        match &opened {
+            Ok(opened) => self.peer_token = opened.token.or(self.peer_token),
+            Err(failure) => shared.statistics.control_not_opened(*failure),
         }
-        opened.is_some()
+        opened.is_ok()
     }
 
     fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {

@@ -71,6 +71,7 @@ impl Session {
                     self.parked.insert(id);
                 }
                 Written::BodyChanged => self.end_changed(now, id, shared),
+                Written::Lost => shared.statistics.crypto_unavailable += 1,
             }
         }
     }
@@ -382,6 +383,7 @@ impl Packets<'_> {
                     transmitting.forget_questions();
                     return Written::BodyChanged;
                 }
+                Err(SealError::Unavailable(_)) => return Written::Lost,
                 Err(_) => return Written::WaitsForKeys,
             }
             if is_again {
@@ -406,6 +408,8 @@ enum Written {
     WaitsForKeys,
     /// The application has changed its memory: it cannot go on.
     BodyChanged,
+    /// The library could not seal: as if the network had lost the packet, it goes on when its timer or the peer asks.
+    Lost,
 }
 
 /// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.

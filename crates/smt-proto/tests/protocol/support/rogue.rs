@@ -84,7 +84,8 @@ impl Rogue {
 
     /// The tag that a control packet of its node has under this number, by the words of SPEC §3.4.
     pub fn tag_of(&self, number: u64, aad: &[u8]) -> [u8; TAG_LEN] {
-        self.keys.control().seal(number, aad, &mut [])
+        let cipher = self.keys.control().unwrap();
+        cipher.seal(number, aad, &mut []).unwrap()
     }
 
     fn datagram(&self, world: &World, bytes: Vec<u8>) -> Datagram {

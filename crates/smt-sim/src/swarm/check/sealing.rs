@@ -154,8 +154,8 @@ mod tests {
         let book = Arc::new(Mutex::new(SealBook::default()));
         let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 100));
         for (key, text) in keys.iter().zip(texts) {
-            let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]);
-            aead.seal(7, aad, &mut text.to_vec());
+            let aead = cipher.aead(Suite::Aes128Gcm, &[*key; 16], [0; 12]).unwrap();
+            aead.seal(7, aad, &mut text.to_vec()).unwrap();
         }
         let book = book.lock().unwrap();
         book.failures().len()
@@ -178,10 +178,10 @@ mod tests {
     fn a_key_is_used_up_to_its_limit() {
         let book = Arc::new(Mutex::new(SealBook::default()));
         let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 3));
-        let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
+        let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]).unwrap();
         let failures_after = |numbers: &[u64]| {
             for number in numbers {
-                aead.seal(*number, &RECORD, &mut []);
+                aead.seal(*number, &RECORD, &mut []).unwrap();
             }
             book.lock().unwrap().failures().len()
         };
@@ -195,8 +195,8 @@ mod tests {
         for (aad, expected) in [(&CONTROL[..], 1), (&RECORD, 0)] {
             let book = Arc::new(Mutex::new(SealBook::default()));
             let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&book), 100));
-            let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]);
-            let tag = aead.seal(7, aad, &mut []);
+            let aead = cipher.aead(Suite::Aes128Gcm, &[1; 16], [0; 12]).unwrap();
+            let tag = aead.seal(7, aad, &mut []).unwrap();
             let forged = [0; TAG_LEN];
             assert!(aead.open_in_place(7, aad, &mut forged.clone()).is_err());
             for _ in 0..2 {
