@@ -16,16 +16,17 @@ pub struct Config {
     pub version: u8,
     /// Whether handshakes of clients are answered.
     pub accept: bool,
-    /// First number of this run's session indices. Larger than that of every earlier run if it comes from a
-    /// durable counter, see [`Self::durable_boot`]; else any number.
+    /// First number of this run's session indices. Larger than that of every earlier run if it
+    /// comes from a durable counter, see [`Self::durable_boot`]; else any number.
     pub boot: u32,
-    /// Of a durable counter, the numbers from `boot` on that no later run has: when the indices of one are used up, the next
-    /// follows. Without one any number may follow.
+    /// Of a durable counter, the numbers from `boot` on that no later run has: when the indices of
+    /// one are used up, the next follows. Without one any number may follow.
     pub boots: u32,
-    /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are answered by RESET.
+    /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are
+    /// answered by RESET.
     pub durable_boot: bool,
-    /// Which of the endpoints that share `boot` and the reset key this is: it issues only session indices of its own
-    /// (SPEC §6.6).
+    /// Which of the endpoints that share `boot` and the reset key this is: it issues only session
+    /// indices of its own (SPEC §6.6).
     pub shard: Shard,
     /// Bits of a record number for the index within the message, 8 to 17 (SPEC §5.1).
     pub index_bits: u8,
@@ -39,34 +40,42 @@ pub struct Config {
     pub stripes_log2: u8,
     /// Largest message accepted, in bytes with padding.
     pub message_limit: u32,
-    /// Bytes of a message that the peer may send without a grant; at least 22 more than `first_record_size`.
+    /// Bytes of a message that the peer may send without a grant; at least 22 more than
+    /// `first_record_size`.
     pub unscheduled: u32,
-    /// Bytes granted and not yet received, over all messages. At most a third of the socket's receive buffer.
+    /// Bytes granted and not yet received, over all messages. At most a third of the socket's
+    /// receive buffer.
     pub incoming_max: u32,
-    /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over all sessions. The
-    /// unfinished messages of one peer get no more of it than is left for others: half, if only that peer has any. As much
-    /// again is for replies that are not acknowledged, and a quarter of that for those of one session.
+    /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over
+    /// all sessions. The unfinished messages of one peer get no more of it than is left for others:
+    /// half, if only that peer has any. As much again is for replies that are not acknowledged, and
+    /// a quarter of that for those of one session.
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,
-    /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control packets. Others that are
-    /// in use make them again each time, in half a microsecond; so this is about what the second-level cache holds.
+    /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control
+    /// packets. Others that are in use make them again each time, in half a microsecond; so this is
+    /// about what the second-level cache holds.
     pub cipher_cache_sessions: usize,
-    /// Replies outstanding above which replies get only their first record unscheduled (incast control).
+    /// Replies outstanding above which replies get only their first record unscheduled (incast
+    /// control).
     pub incast_calls: usize,
     /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
     pub datagram_limit: u16,
-    /// Most bytes of one transmit, but for a single datagram and for a flight of the handshake: 1 to 65,507. Less lets a
-    /// short message overtake a long one sooner where the link is slow; more costs fewer system calls.
+    /// Most bytes of one transmit, but for a single datagram and for a flight of the handshake: 1
+    /// to 65,507. Less lets a short message overtake a long one sooner where the link is slow; more
+    /// costs fewer system calls.
     pub batch_max: usize,
     /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
     pub bundles: bool,
     /// How lengths are hidden.
     pub padding: Padding,
-    /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up the control
-    /// packets of a key before the messages that hold up the next one have ended: the session then dies as silent.
+    /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up
+    /// the control packets of a key before the messages that hold up the next one have ended: the
+    /// session then dies as silent.
     pub key_limits: KeyLimits,
-    /// First wait before a silent peer is asked; of a session up to a quarter more, so that sessions do not ask together.
+    /// First wait before a silent peer is asked; of a session up to a quarter more, so that
+    /// sessions do not ask together.
     pub resend_interval: Duration,
     /// Silence of a peer that is asked, after which the session is dead.
     pub silence_max: Duration,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control packets as the keys see them (SPEC §3.4): sealed into a buffer, opened from a packet.
 //!
-//! Handshakes confirm with them before there is a session, and sessions send them afterwards. Not here: which numbers
-//! have been used, and what a packet means.
+//! Handshakes confirm with them before there is a session, and sessions send them afterwards. Not
+//! here: which numbers have been used, and what a packet means.
 
 use smt_record::{NoKey, OpenFailed, OpenKeys, SealKeys, Unavailable};
 use smt_wire::{Body, Control, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An endpoint: all sessions behind one carrier.
 //!
-//! The contract: change it by exactly one of [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`] or a
-//! command; then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`]; then wait until
-//! [`Endpoint::poll_timeout`] or the next datagram.
+//! The contract: change it by exactly one of [`Endpoint::handle_datagram`],
+//! [`Endpoint::handle_timeout`] or a command; then drain [`Endpoint::poll_transmit`] and
+//! [`Endpoint::poll_event`]; then wait until [`Endpoint::poll_timeout`] or the next datagram.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -182,8 +182,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). Whoever reads it
-    /// reads the sessions.
+    /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). Whoever
+    /// reads it reads the sessions.
     pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
         self.setup.key_log = Some(log);
     }
@@ -199,8 +199,8 @@ impl Endpoint {
         self.setup.provider = provider;
     }
 
-    /// Tells the wall time at `now`, which certificates and tickets are judged by. The endpoint reckons on by its own
-    /// time; tell it again now and then, since clocks drift and are set.
+    /// Tells the wall time at `now`, which certificates and tickets are judged by. The endpoint
+    /// reckons on by its own time; tell it again now and then, since clocks drift and are set.
     pub fn set_wall_time(&mut self, now: Time, wall: WallTime) {
         self.setup.wall = Some(WallClock { at: now, wall });
     }
@@ -210,7 +210,8 @@ impl Endpoint {
         self.setup.crypto = self.setup.crypto.with_aead(aead);
     }
 
-    /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before, and what for.
+    /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before,
+    /// and what for.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
         let first = self.timers.first().map(|(time, sender)| {
@@ -245,7 +246,8 @@ impl Endpoint {
         self.sessions.len()
     }
 
-    /// Bytes held by incomplete and early messages, and by whole ones as told by [`Self::set_untaken`].
+    /// Bytes held by incomplete and early messages, and by whole ones as told by
+    /// [`Self::set_untaken`].
     #[must_use]
     pub fn memory(&self) -> usize {
         self.shared.memory.held() + self.shared.reordered_memory
@@ -263,14 +265,16 @@ impl Endpoint {
         self.shared.memory.replies()
     }
 
-    /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not taken from their owner.
-    /// They count towards [`Config::memory_max`]: while it is reached peers' new messages are not taken, and come again.
+    /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not
+    /// taken from their owner. They count towards [`Config::memory_max`]: while it is reached
+    /// peers' new messages are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {
         self.shared.memory.set_untaken(bytes);
     }
 
-    /// Bounds what [`Self::set_untaken`] tells, for an owner of whom nobody may ever take a message: those of peers that
-    /// would wait beyond it are not taken, and come again. Replies are, since somebody waits for them.
+    /// Bounds what [`Self::set_untaken`] tells, for an owner of whom nobody may ever take a
+    /// message: those of peers that would wait beyond it are not taken, and come again. Replies
+    /// are, since somebody waits for them.
     pub fn set_untaken_max(&mut self, bytes: usize) {
         self.shared.memory.set_untaken_max(bytes);
     }
@@ -282,17 +286,19 @@ impl Endpoint {
         session.is_some_and(|session| session.is_wanted(rpc.id))
     }
 
-    /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers together have: its
-    /// further requests are not taken, and those that were taken already SHOULD wait for their answers, which would be kept
-    /// too (SPEC §10). It ends with acknowledgements, which come by [`Self::handle_datagram`], or with sessions: its own, or
-    /// others that keep much.
+    /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers
+    /// together have: its further requests are not taken, and those that were taken already SHOULD
+    /// wait for their answers, which would be kept too (SPEC §10). It ends with acknowledgements,
+    /// which come by [`Self::handle_datagram`], or with sessions: its own, or others that keep
+    /// much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {
         let session = self.sessions.get(session.0);
         session.is_some_and(|session| session.keeps_too_much(&self.shared))
     }
 
-    /// Facts about a live session; `None` from its end on, although its CLOSE may not have left yet.
+    /// Facts about a live session; `None` from its end on, although its CLOSE may not have left
+    /// yet.
     #[must_use]
     pub fn session(&self, session: SessionIndex) -> Option<SessionFacts> {
         let session = self.sessions.get(session.0)?;
@@ -307,7 +313,8 @@ impl Endpoint {
         })
     }
 
-    /// A new session index and its reset token. `None`: the serials of all boot numbers of this run are used up.
+    /// A new session index and its reset token. `None`: the serials of all boot numbers of this run
+    /// are used up.
     fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
         let step = u32::from(self.shared.config.shard.count());
         if self.next_serial.checked_add(step).is_none() {
@@ -333,7 +340,8 @@ impl Endpoint {
         Some(())
     }
 
-    /// Whether this endpoint has issued an index, or never will, under a boot number that it has used or uses.
+    /// Whether this endpoint has issued an index, or never will, under a boot number that it has
+    /// used or uses.
     fn has_issued(&self, index: SessionIndex) -> bool {
         let config = &self.shared.config;
         // Counted from the first of this run.

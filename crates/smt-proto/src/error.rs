@@ -41,8 +41,9 @@ pub struct CallError {
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CallFailure {
-    /// The request's memory changed after a part of it had left, and that part was asked for again. Sealed again it would
-    /// disclose both contents, so it did not leave. Give memory that nobody writes to, or a copy.
+    /// The request's memory changed after a part of it had left, and that part was asked for again.
+    /// Sealed again it would disclose both contents, so it did not leave. Give memory that nobody
+    /// writes to, or a copy.
     #[error(
         "caller: the body changed while it was being sent; give memory that nobody writes to, or a copy"
     )]
@@ -59,7 +60,8 @@ pub enum CallFailure {
     /// The server's state for this call is gone.
     #[error("peer: the server has forgotten this call")]
     Forgotten,
-    /// The server's application refused it, or the server is shutting down. It did not run: try again, or another server.
+    /// The server's application refused it, or the server is shutting down. It did not run: try
+    /// again, or another server.
     #[error("peer: the server refused the request (its application did, or it shuts down)")]
     Refused,
     /// The session ended.
@@ -234,8 +236,8 @@ pub enum ConnectError {
     /// The deadline passed and nothing ever answered.
     #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
     NoAnswer(Duration),
-    /// The deadline passed, and what came from the server's address was of another protocol, or this side's own packets. It
-    /// is a hint: anybody can send such a thing in the server's name.
+    /// The deadline passed, and what came from the server's address was of another protocol, or
+    /// this side's own packets. It is a hint: anybody can send such a thing in the server's name.
     #[error(
         "environment: something answers there that is no SMT server (nothing of SMT within {} ms); check address and port", .0.as_millis()
     )]
@@ -274,7 +276,8 @@ pub enum ConnectError {
         /// The last flight that came from the server.
         flight: u8,
     },
-    /// The server answered by this registered key, and nothing that it sent under the session's keys opened.
+    /// The server answered by this registered key, and nothing that it sent under the session's
+    /// keys opened.
     #[error(
         "peer: the server did not prove within {} ms that it holds registered key {:?}; see that both sides have \
          registered the same secret under this name, and the same two identities, each with its own and the other's",

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Establishing a session (SPEC §6): the handshake's flights, parameters and cookies, until both CONFIRM packets have opened.
+//! Establishing a session (SPEC §6): the handshake's flights, parameters and cookies, until both
+//! CONFIRM packets have opened.
 //!
-//! 1. `client` begins an attempt and repeats its flights; `server` answers each flight and never repeats.
-//! 2. `flight` cuts a flight into packets and puts it together again; `agreement` offers and chooses parameters.
+//! 1. `client` begins an attempt and repeats its flights; `server` answers each flight and never
+//!    repeats.
+//! 2. `flight` cuts a flight into packets and puts it together again; `agreement` offers and
+//!    chooses parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
-//! 4. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares` counts who holds how much.
+//! 4. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
+//!    counts who holds how much.
 //!
-//! Not here: what is inside the flights ([`crate::key_exchange`]), and which handshakes an endpoint keeps (`endpoint`).
+//! Not here: what is inside the flights ([`crate::key_exchange`]), and which handshakes an endpoint
+//! keeps (`endpoint`).
 
 pub(crate) mod address_shares;
 pub(crate) mod agreement;

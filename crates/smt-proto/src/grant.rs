@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Receiver-driven scheduling (SPEC §9.2, §9.10): which incoming messages may send more.
 //!
-//! `scheduler` knows the messages that need grants and shows them to a `policy`: Homa's shortest remaining first (`srpt`) or
-//! NDP's pulls (`ndp`).
+//! `scheduler` knows the messages that need grants and shows them to a `policy`: Homa's shortest
+//! remaining first (`srpt`) or NDP's pulls (`ndp`).
 
 pub(crate) mod ndp;
 pub(crate) mod policy;

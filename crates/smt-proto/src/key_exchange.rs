@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam between the protocol core and the key exchange.
 //!
-//! The core moves *flights* (SPEC §6.1): it fragments, repeats and reassembles them and never looks inside.
-//! A [`KeyExchange`] turns the peer's flights into its own and, in the end, into session secrets.
-//! What is not here: TLS, certificates and randomness; they live in `smt-handshake`.
+//! The core moves *flights* (SPEC §6.1): it fragments, repeats and reassembles them and never looks
+//! inside. A [`KeyExchange`] turns the peer's flights into its own and, in the end, into session
+//! secrets. What is not here: TLS, certificates and randomness; they live in `smt-handshake`.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,11 +15,11 @@ use crate::time::WallTime;
 
 /// One attempt's key exchange, of either side: flights in, flights out.
 ///
-/// The core calls [`Self::step`] first with [`Input::Begin`], then once for each whole flight of the
-/// peer. After a failure it calls no more.
+/// The core calls [`Self::step`] first with [`Input::Begin`], then once for each whole flight of
+/// the peer. After a failure it calls no more.
 pub trait KeyExchange: Send {
-    /// Takes one input. At the client the step of [`Input::Begin`] yields flight 1; at the server it
-    /// yields nothing.
+    /// Takes one input. At the client the step of [`Input::Begin`] yields flight 1; at the server
+    /// it yields nothing.
     ///
     /// # Errors
     /// The attempt has failed; [`Failed::alert`] may be owed to the peer.
@@ -39,8 +39,8 @@ pub enum Input<'a> {
     Flight {
         /// Its number, from 1; the client sends odd ones.
         number: u8,
-        /// The peer's parameter bytes in flight 1 (at the server) and flight 2 (at the client); empty
-        /// in later flights.
+        /// The peer's parameter bytes in flight 1 (at the server) and flight 2 (at the client);
+        /// empty in later flights.
         params: &'a [u8],
         /// The key exchange bytes.
         bytes: &'a [u8],
@@ -99,8 +99,8 @@ pub struct PeerIdentity {
 
 /// Makes key exchanges; held by an endpoint. One provider may offer several kinds of key exchange.
 pub trait KeyExchangeProvider: Send + Sync {
-    /// Begins an attempt to reach the server of this name. `wall` is the wall time, if the endpoint's
-    /// owner has told it ([`crate::Endpoint::set_wall_time`]).
+    /// Begins an attempt to reach the server of this name. `wall` is the wall time, if the
+    /// endpoint's owner has told it ([`crate::Endpoint::set_wall_time`]).
     ///
     /// # Errors
     /// This endpoint cannot be a client, or `server_name` is neither a DNS name nor an IP address.
@@ -127,7 +127,8 @@ pub trait KeyExchangeProvider: Send + Sync {
 pub struct Attempt {
     /// Which kind of key exchange.
     pub kind: smt_wire::KeyExchange,
-    /// The suites that this side accepts, preferred first; none in the plaintext version (SPEC §14).
+    /// The suites that this side accepts, preferred first; none in the plaintext version (SPEC
+    /// §14).
     pub suites: Vec<Suite>,
     /// The external key that the parameters name; only of [`smt_wire::KeyExchange::Registered`].
     pub key: Option<NamedKey>,
@@ -144,7 +145,8 @@ pub struct NamedKey {
     pub random: [u8; 32],
 }
 
-/// Keyed hashing for what a host says to itself: cookies and reset tokens, and what its tables are hashed with.
+/// Keyed hashing for what a host says to itself: cookies and reset tokens, and what its tables are
+/// hashed with.
 pub trait TokenMac: Send + Sync {
     /// MAC over the concatenation of `message`, under a key of its own for each purpose.
     fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16];
@@ -160,7 +162,8 @@ pub enum MacPurpose {
     },
     /// Proof that an index is gone (SPEC §12.1).
     Reset,
-    /// What tables are hashed with, so that no peer can choose ids that are slow to find. Never sent.
+    /// What tables are hashed with, so that no peer can choose ids that are slow to find. Never
+    /// sent.
     Tables,
 }
 

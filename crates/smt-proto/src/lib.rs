@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/draft-smt-00.md §4-§12).
+//! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/draft-smt-00.md
+//! §4-§12).
 //!
-//! No I/O, no clock, no randomness: bytes and times in, state, bytes out. The same code runs on sockets, in
-//! a simulator and against a NIC model.
+//! No I/O, no clock, no randomness: bytes and times in, state, bytes out. The same code runs on
+//! sockets, in a simulator and against a NIC model.
 //!
 //! # Contract
-//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or [`Endpoint::handle_trimmed`]),
-//! [`Endpoint::handle_timeout`] or a
-//! command ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and
-//! [`Endpoint::poll_event`]. Then wait for a datagram, or until [`Endpoint::poll_timeout`]. Output goes into
-//! a buffer that the caller owns, as datagrams of equal size, ready for segmentation offload.
+//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or
+//! [`Endpoint::handle_trimmed`]), [`Endpoint::handle_timeout`] or a command ([`Endpoint::call`],
+//! [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`].
+//! Then wait for a datagram, or until [`Endpoint::poll_timeout`]. Output goes into a buffer that
+//! the caller owns, as datagrams of equal size, ready for segmentation offload.
 //!
 //! # A message's way
-//! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals records as they
-//! leave; `incoming` opens them into place; `control_queue` and `grants` carry the transport's answers; `trimmed_queue` is
-//! what the network has trimmed on the way.
+//! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals
+//! records as they leave; `incoming` opens them into place; `control_queue` and `grants` carry the
+//! transport's answers; `trimmed_queue` is what the network has trimmed on the way.
 
 #![no_std]
 #![forbid(unsafe_code)]

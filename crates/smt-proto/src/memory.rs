@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory of an endpoint: what bounds it (`accounting`), and what is used again instead of allocated.
+//! Memory of an endpoint: what bounds it (`accounting`), and what is used again instead of
+//! allocated.
 
 pub(crate) mod accounting;
 pub(crate) mod buffer_pool;

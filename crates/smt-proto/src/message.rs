@@ -2,9 +2,10 @@
 //! Messages on their way: requests, replies and one-way messages of either side (SPEC §5).
 //!
 //! 1. `client_rpc` is what this side initiated, `server_rpc` what the peer initiated.
-//! 2. `outgoing` waits to be sent; `transmitting` seals records as they leave, in the packets that `packetizer` chooses.
-//! 3. `incoming` opens records into the `body`; `partial_record` holds one record until it is whole, `reassembly` all of a
-//!    message, and `record_bitmap` tells which have opened.
+//! 2. `outgoing` waits to be sent; `transmitting` seals records as they leave, in the packets that
+//!    `packetizer` chooses.
+//! 3. `incoming` opens records into the `body`; `partial_record` holds one record until it is
+//!    whole, `reassembly` all of a message, and `record_bitmap` tells which have opened.
 //! 4. `reordered` keeps packets that came before record 0 of their message.
 
 pub(crate) mod body;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What leaves next, and in what (SPEC §9.1): queues of senders, messages and control packets, and the batch that they fill.
+//! What leaves next, and in what (SPEC §9.1): queues of senders, messages and control packets, and
+//! the batch that they fill.
 
 pub(crate) mod batch;
 pub(crate) mod buffer;

@@ -4,13 +4,16 @@
 //! A message's way through this folder:
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
 //! 2. `transmit`: its records are sealed as they leave.
-//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an event (`delivery`).
-//! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends otherwise.
+//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an
+//!    event (`delivery`).
+//! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends
+//!    otherwise.
 //! 5. `bundles`: small messages that leave and arrive together.
 //! 6. `trimmed`: headers of packets that the network has trimmed.
 //! 7. `timers`: deadlines, key epochs, death, and when to ask; `retries`: what is asked.
 //!
-//! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`, `accept`).
+//! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`,
+//! `accept`).
 
 use alloc::vec::Vec;
 mod cancel;
@@ -94,7 +97,8 @@ pub(crate) struct Session {
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
     sendable: MessageQueue,
-    /// The next batch is of messages, although control packets wait: they ask for what those are to bring.
+    /// The next batch is of messages, although control packets wait: they ask for what those are to
+    /// bring.
     messages_first: bool,
     /// Datagrams of requests that have left again early since something of the peer has opened.
     requests_again: u8,
@@ -265,7 +269,8 @@ impl Session {
         self.ended = Some(end);
     }
 
-    /// Something of the peer has opened that it sends to who is heard: what was asked may be answered by it.
+    /// Something of the peer has opened that it sends to who is heard: what was asked may be
+    /// answered by it.
     pub(crate) fn heard(&mut self, now: Time) {
         self.spoke(now);
         self.asked_since = None;
@@ -278,8 +283,8 @@ impl Session {
         self.requests_again = 0;
     }
 
-    /// A message of either side begins, goes on or ends: the session is in use. Control packets alone are no use of it, nor
-    /// is a bundle of which nothing is new.
+    /// A message of either side begins, goes on or ends: the session is in use. Control packets
+    /// alone are no use of it, nor is a bundle of which nothing is new.
     fn used(&mut self, now: Time) {
         self.is_hibernating = false;
         self.last_used = now;

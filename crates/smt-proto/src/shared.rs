@@ -27,7 +27,8 @@ pub(crate) struct Shared {
     pub(crate) events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
     pub(crate) grants: GrantScheduler,
-    /// What was trimmed on the way and is to be asked for; bytes that came unasked, which the pace has to know of.
+    /// What was trimmed on the way and is to be asked for; bytes that came unasked, which the pace
+    /// has to know of.
     pub(crate) trimmed_queue: TrimmedQueue,
     pub(crate) unscheduled_arrived: u32,
     pub(crate) cipher_cache: CipherCache,
@@ -73,8 +74,9 @@ impl Shared {
         }
     }
 
-    /// A body of a peer's message as it goes to the application. A short one holds the block or the bundle that it came
-    /// in (`bodies`), which others share that may be gone long before: behind a backlog it has memory of its own.
+    /// A body of a peer's message as it goes to the application. A short one holds the block or the
+    /// bundle that it came in (`bodies`), which others share that may be gone long before: behind a
+    /// backlog it has memory of its own.
     pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
         let has_backlog = self.memory.has_backlog(self.config.memory_max);
         match has_backlog && body.len() <= small_bodies::SHORT {

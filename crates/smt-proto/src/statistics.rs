@@ -53,7 +53,8 @@ pub struct Statistics {
     pub packets_resent: u64,
     /// Questions for bytes that were not answered: too much was sent again already (SPEC §9.3).
     pub resends_refused: u64,
-    /// Messages that ended since the application's memory changed while they were being sent: a fault in the program.
+    /// Messages that ended since the application's memory changed while they were being sent: a
+    /// fault in the program.
     pub bodies_changed: u64,
     /// Key updates of this side's sending keys.
     pub key_updates: u64,

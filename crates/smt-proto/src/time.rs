@@ -56,7 +56,8 @@ impl Sub for Time {
 
 /// Wall time: seconds since 1970-01-01 00:00:00 UTC, leap seconds not counted.
 ///
-/// [`Time`] counts from a beginning that nobody else knows; certificates and tickets are valid until a date.
+/// [`Time`] counts from a beginning that nobody else knows; certificates and tickets are valid
+/// until a date.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct WallTime(u64);
 

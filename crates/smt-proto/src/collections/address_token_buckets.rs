@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A rate limit for each address, so that one has no more than its share of a limit for all.
 //!
-//! Addresses are told apart by a hash that others cannot compute, into so few places that nothing has to be forgotten. Two
-//! that meet in a place share what is for one.
+//! Addresses are told apart by a hash that others cannot compute, into so few places that nothing
+//! has to be forgotten. Two that meet in a place share what is for one.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;

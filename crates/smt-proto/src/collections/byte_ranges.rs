@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A small set of byte ranges: what has come of a record, what is to be sent again.
 //!
-//! Sorted and disjoint; neighbours are merged. Its size is bounded by the caller's use: at most one range
-//! per packet of what it describes.
+//! Sorted and disjoint; neighbours are merged. Its size is bounded by the caller's use: at most one
+//! range per packet of what it describes.
 use alloc::vec::Vec;
 
 /// A half-open range of offsets in a record stream.

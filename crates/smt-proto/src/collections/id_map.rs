@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A table by number: constant-time look-up, and iteration in an order that does not depend on hashing.
+//! A table by number: constant-time look-up, and iteration in an order that does not depend on
+//! hashing.
 //!
-//! Entries stand without gaps, so that a look at all of them costs what there is now, not what there once was. Few are
-//! looked through; of many an index tells the place of a number. It is hashed with a salt that nobody else knows: an
-//! authenticated peer chooses ids too.
+//! Entries stand without gaps, so that a look at all of them costs what there is now, not what
+//! there once was. Few are looked through; of many an index tells the place of a number. It is
+//! hashed with a salt that nobody else knows: an authenticated peer chooses ids too.
 
 mod index;
 
@@ -17,7 +18,8 @@ pub(crate) use index::Salt;
 #[derive(Debug)]
 pub(crate) struct IdMap<T> {
     entries: Vec<(u64, T)>,
-    /// Where each entry stands: of all once there were many, until none is left or it rests. Else empty.
+    /// Where each entry stands: of all once there were many, until none is left or it rests. Else
+    /// empty.
     index: Index,
 }
 
@@ -60,8 +62,8 @@ impl<T> IdMap<T> {
         Some(value)
     }
 
-    /// Takes of a value what is wanted, and then drops it where it is: values are large, and are not moved for that. If
-    /// nothing is wanted it stays.
+    /// Takes of a value what is wanted, and then drops it where it is: values are large, and are
+    /// not moved for that. If nothing is wanted it stays.
     pub(crate) fn take<R>(
         &mut self,
         number: u64,
@@ -100,8 +102,9 @@ impl<T> IdMap<T> {
         Some(place)
     }
 
-    /// The slot of a number in the index, and its place; else the slot that is free for it. Of few there are no slots.
-    /// Inlined: what it returns is three words, most of which nobody reads (3,945 to 3,773 instructions an RPC).
+    /// The slot of a number in the index, and its place; else the slot that is free for it. Of few
+    /// there are no slots. Inlined: what it returns is three words, most of which nobody reads
+    /// (3,945 to 3,773 instructions an RPC).
     #[inline(always)]
     fn search(&self, number: u64) -> Result<(usize, usize), usize> {
         if self.index.is_on() {
@@ -160,7 +163,8 @@ impl<T> IdMap<T> {
     }
 }
 
-/// Most entries that are looked through: as long as a look-up in the index takes, and without its memory.
+/// Most entries that are looked through: as long as a look-up in the index takes, and without its
+/// memory.
 const LOOKED_THROUGH: usize = 8;
 /// Entries whose room is kept: what is in progress comes and goes by hundreds.
 const ROOM_KEPT: usize = 256;
@@ -239,7 +243,8 @@ mod tests {
         (0..=20).for_each(|number| table.insert(number % 20, ()));
     }
 
-    /// Numbers that are searched for from the same few slots, among dense ones: gaps that close move others.
+    /// Numbers that are searched for from the same few slots, among dense ones: gaps that close
+    /// move others.
     #[test]
     fn it_holds_what_a_plain_map_holds() {
         for seed in 0..64u64 {

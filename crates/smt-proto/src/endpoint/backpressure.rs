@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events as the application takes them, and back-pressure on peers that acknowledge no replies (SPEC §10).
+//! Events as the application takes them, and back-pressure on peers that acknowledge no replies
+//! (SPEC §10).
 //!
-//! A caller decides when a reply need not be kept any more. Requests of a peer that keeps too many replies wait here, in
-//! their order, until some are acknowledged: their answers would be kept too, however many requests the peer has sent at
-//! once.
+//! A caller decides when a reply need not be kept any more. Requests of a peer that keeps too many
+//! replies wait here, in their order, until some are acknowledged: their answers would be kept too,
+//! however many requests the peer has sent at once.
 //!
-//! Not here: which peers keep too much (`memory::accounting`), and requests that have not been taken from the network.
+//! Not here: which peers keep too much (`memory::accounting`), and requests that have not been
+//! taken from the network.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -45,8 +47,8 @@ impl Backpressure {
         next.any(|session| !keeps_too_much(*session))
     }
 
-    /// The next request of a session that does not keep too much any more. A few sessions are looked at, others the next
-    /// time.
+    /// The next request of a session that does not keep too much any more. A few sessions are
+    /// looked at, others the next time.
     fn pop(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Event> {
         for _ in 0..self.turns.len().min(LOOKS) {
             let session = self.turns.pop_front()?;
@@ -67,8 +69,8 @@ impl Backpressure {
 }
 
 impl Endpoint {
-    /// The next event. Requests of a peer that keeps too many replies wait until it has acknowledged some, and later
-    /// events overtake them ([`Self::keeps_too_much`]).
+    /// The next event. Requests of a peer that keeps too many replies wait until it has
+    /// acknowledged some, and later events overtake them ([`Self::keeps_too_much`]).
     pub fn poll_event(&mut self) -> Option<Event> {
         // The common case: no peer keeps much.
         let is_possible = self

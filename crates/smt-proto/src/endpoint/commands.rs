@@ -18,11 +18,13 @@ use crate::session::CallKind;
 use crate::time::Time;
 
 impl Endpoint {
-    /// Begins to establish a session with the server at `path`, which must prove that it is `server_name`.
-    /// [`crate::Event::Connected`] or [`crate::Event::ConnectFailed`] follows, at the latest after `deadline`.
+    /// Begins to establish a session with the server at `path`, which must prove that it is
+    /// `server_name`. [`crate::Event::Connected`] or [`crate::Event::ConnectFailed`] follows, at
+    /// the latest after `deadline`.
     ///
     /// # Errors
-    /// The name is none, this endpoint cannot be a client, or it has or had as many sessions as it may.
+    /// The name is none, this endpoint cannot be a client, or it has or had as many sessions as it
+    /// may.
     pub fn connect(
         &mut self,
         now: Time,
@@ -99,8 +101,8 @@ impl Endpoint {
     /// Replies to a request.
     ///
     /// # Errors
-    /// See [`Refused`]. After [`Refused::TooLarge`] the request is over: its caller learns that the reply is too large for
-    /// it ([`AbortCode::ReplyTooLarge`]).
+    /// See [`Refused`]. After [`Refused::TooLarge`] the request is over: its caller learns that the
+    /// reply is too large for it ([`AbortCode::ReplyTooLarge`]).
     pub fn reply(&mut self, now: Time, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
         let session = self
             .sessions
@@ -125,8 +127,8 @@ impl Endpoint {
         outcome
     }
 
-    /// Gives up a call or a one-way message. Its end is reported at once; the peer is told until it answers.
-    /// Returns whether it was in progress.
+    /// Gives up a call or a one-way message. Its end is reported at once; the peer is told until it
+    /// answers. Returns whether it was in progress.
     pub fn cancel(&mut self, now: Time, rpc: RpcId) -> bool {
         let Some(session) = self.sessions.get_mut(rpc.session.0) else {
             return false;
@@ -162,9 +164,10 @@ impl Endpoint {
         }
     }
 
-    /// Leaves everything to the process that this one is a copy of (SPEC §16: a fork, a snapshot): sessions and connects end
-    /// here with [`SessionEnd::Copied`] and [`ConnectError::Copied`], nothing is sent or taken in any more, and peers hear
-    /// nothing of it. Two that seal under the same keys would tell what they seal.
+    /// Leaves everything to the process that this one is a copy of (SPEC §16: a fork, a snapshot):
+    /// sessions and connects end here with [`SessionEnd::Copied`] and [`ConnectError::Copied`],
+    /// nothing is sent or taken in any more, and peers hear nothing of it. Two that seal under the
+    /// same keys would tell what they seal.
     pub fn leave_to_original(&mut self) {
         self.is_copy = true;
         let sessions: Vec<u64> = self.sessions.iter().map(|(number, _)| number).collect();
@@ -190,9 +193,9 @@ impl Endpoint {
         while self.stateless.pop().is_some() {}
     }
 
-    /// From now on new requests are refused (their callers learn that they did not run), and clients that come are told
-    /// (handshakes in progress are finished).
-    /// Requests that the application has are finished as usual; whether replies have arrived is asked soon.
+    /// From now on new requests are refused (their callers learn that they did not run), and
+    /// clients that come are told (handshakes in progress are finished). Requests that the
+    /// application has are finished as usual; whether replies have arrived is asked soon.
     pub fn drain(&mut self) {
         self.shared.is_draining = true;
         let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();

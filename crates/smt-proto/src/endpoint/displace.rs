@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Room for a client's session where as many are live as may be (SPEC §10): a session of those who have most is closed.
+//! Room for a client's session where as many are live as may be (SPEC §10): a session of those who
+//! have most is closed.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use core::ops::Bound;
@@ -22,8 +23,8 @@ pub(super) const START: Place = {
 };
 
 impl Endpoint {
-    /// Whether a client whose CONFIRM has opened gets a session. If as many are live as may be, the longest unused one of
-    /// those who have more than their share is closed for it.
+    /// Whether a client whose CONFIRM has opened gets a session. If as many are live as may be, the
+    /// longest unused one of those who have more than their share is closed for it.
     pub(super) fn has_room_for(&mut self, newcomer: IpAddr) -> bool {
         if self.sessions.len() < self.shared.config.sessions_max {
             return true;
@@ -37,7 +38,8 @@ impl Endpoint {
         true
     }
 
-    /// The session that has been unused for longest, of some at least: the next look goes on behind those.
+    /// The session that has been unused for longest, of some at least: the next look goes on behind
+    /// those.
     fn longest_unused(&mut self, excess: Excess) -> Option<SessionIndex> {
         let start = (
             SocketAddr::new(excess.first(), 0),

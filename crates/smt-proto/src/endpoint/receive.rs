@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From a datagram to the session that it is for.
 //!
-//! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on, and
-//! answers at most with something smaller, at a bounded rate.
+//! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on,
+//! and answers at most with something smaller, at a bounded rate.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -37,7 +37,8 @@ impl Endpoint {
                     let length = rest.len() - further.len();
                     self.handle_packet(now, path, &packet, length);
                     if matches!(packet, Packet::VersionAnswer(_)) {
-                        // It speaks to all connects at once, and is alone: thousands in a datagram are an attack.
+                        // It speaks to all connects at once, and is alone: thousands in a datagram
+                        // are an attack.
                         return;
                     }
                     rest = further;
@@ -51,7 +52,8 @@ impl Endpoint {
                             rest = &rest[length..];
                             continue;
                         }
-                        // Version 0 is an answer's own: it is never answered, of whatever type (SPEC §12.2).
+                        // Version 0 is an answer's own: it is never answered, of whatever type
+                        // (SPEC §12.2).
                         ParseError::UnknownVersion(1..) if self.shared.config.accept => {
                             self.stateless.version(now, path, rest.len());
                         }
@@ -64,9 +66,10 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can tell: by a DSCP
-    /// code point, for example (SPEC §9.10). At least the DATA header must be left; what stands behind it is not
-    /// looked at. It is a hint and changes nothing but when bytes are asked for, and only under a policy that pulls.
+    /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can
+    /// tell: by a DSCP code point, for example (SPEC §9.10). At least the DATA header must be left;
+    /// what stands behind it is not looked at. It is a hint and changes nothing but when bytes are
+    /// asked for, and only under a policy that pulls.
     pub fn handle_trimmed(&mut self, now: Time, path: Path, datagram: &[u8]) {
         self.shared.statistics.datagrams_received += 1;
         let Ok(header) = DataHeader::of_trimmed(self.shared.config.version, datagram) else {
@@ -84,7 +87,8 @@ impl Endpoint {
     }
 
     /// The carrier reports that a peer is unreachable. A hint: it makes live sessions ask, and a
-    /// connect that nothing has answered repeat its flight. One that comes after that ends the connect (SPEC §9.9).
+    /// connect that nothing has answered repeat its flight. One that comes after that ends the
+    /// connect (SPEC §9.9).
     pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
         let connects: Vec<_> = self
             .connects
@@ -229,7 +233,8 @@ impl Endpoint {
 
     fn handle_reset(&mut self, path: Path, reset: &Reset) {
         let named = self.sessions_with(path.remote, reset.index..=reset.index);
-        // A peer that numbers its sessions has one of this index. Of one that does not, the newest: anybody can make us look.
+        // A peer that numbers its sessions has one of this index. Of one that does not, the newest:
+        // anybody can make us look.
         let named: Vec<_> = named.rev().take(RESETTABLE).collect();
         if named.is_empty() {
             self.shared.statistics.packets_alien += 1;
@@ -250,7 +255,8 @@ impl Endpoint {
         }
     }
 
-    /// Live sessions with this host whose remote index is one of these; of one remote index the oldest first.
+    /// Live sessions with this host whose remote index is one of these; of one remote index the
+    /// oldest first.
     fn sessions_with(
         &self,
         remote: SocketAddr,
@@ -322,13 +328,15 @@ impl Endpoint {
         let has_cookie = self
             .stateless
             .is_cookie(now, path.remote, packet.source, packet.cookie);
-        // Anybody can send in a client's name: what others have is given up for one that has shown a cookie.
+        // Anybody can send in a client's name: what others have is given up for one that has shown
+        // a cookie.
         let places = match has_cookie && may_displace {
             true => ACCEPTS_MAX,
             false => free.min(ACCEPTS_MAX),
         };
         let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
-        // Half of the places are for those who show a cookie: anybody can take the others, in any name.
+        // Half of the places are for those who show a cookie: anybody can take the others, in any
+        // name.
         let is_loaded = self.accepts_without_cookie
             >= config.accepts_without_cookie.min(places / 2)
             || of_prefix >= ACCEPTS_PER_PREFIX;
@@ -358,8 +366,9 @@ impl Endpoint {
         self.advance_accept(now, index, packet, length);
     }
 
-    /// Makes room for a client that has shown a cookie: the oldest handshake of those who have more than their share is
-    /// forgotten. So a few cannot keep all others out. Whether there is room now.
+    /// Makes room for a client that has shown a cookie: the oldest handshake of those who have more
+    /// than their share is forgotten. So a few cannot keep all others out. Whether there is room
+    /// now.
     fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
         let Some(excess) = self.accept_shares.excess(newcomer) else {
             return false;
@@ -373,9 +382,9 @@ impl Endpoint {
         true
     }
 
-    /// Asks a client to show that it receives at its address, if its packet is padded as the specification has it
-    /// (§6.2): others are cheap to send, and would use up the rate.
-    /// Whether it was asked.
+    /// Asks a client to show that it receives at its address, if its packet is padded as the
+    /// specification has it (§6.2): others are cheap to send, and would use up the rate. Whether it
+    /// was asked.
     fn ask_for_cookie(
         &mut self,
         now: Time,
@@ -388,8 +397,9 @@ impl Endpoint {
         is_asked
     }
 
-    /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if it is padded as the
-    /// specification has it (§6.2): many small ones in a datagram would make many answers.
+    /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if
+    /// it is padded as the specification has it (§6.2): many small ones in a datagram would make
+    /// many answers.
     fn refuse(
         &mut self,
         now: Time,

@@ -35,8 +35,8 @@ impl Endpoint {
         }
     }
 
-    /// Brings the books of a session up to date after any change: its place in the queue of senders, its
-    /// timer, its ciphers' tables, and its end.
+    /// Brings the books of a session up to date after any change: its place in the queue of
+    /// senders, its timer, its ciphers' tables, and its end.
     pub(super) fn reschedule(&mut self, index: SessionIndex) {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint sends: stateless answers, then whoever of its senders has the least left, in batches.
+//! What an endpoint sends: stateless answers, then whoever of its senders has the least left, in
+//! batches.
 
 use smt_carrier::{Path, Transmit};
 use smt_wire::SessionIndex;
@@ -12,7 +13,8 @@ use crate::send::ready_queue::Place;
 use crate::time::Time;
 
 impl Endpoint {
-    /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be sent now.
+    /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be
+    /// sent now.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut TransmitBuffer) -> Option<Transmit> {
         if self.is_quiet(now) {
             buffer.clear();
@@ -58,12 +60,14 @@ impl Endpoint {
         !self.is_quiet(now)
     }
 
-    /// Whether nothing is to be sent. Owners ask after every look at the socket and every command, and mostly so it is.
+    /// Whether nothing is to be sent. Owners ask after every look at the socket and every command,
+    /// and mostly so it is.
     fn is_quiet(&self, now: Time) -> bool {
         self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)
     }
 
-    /// Lets messages of other sessions between the same sockets leave with what is in the batch, as far as they fit.
+    /// Lets messages of other sessions between the same sockets leave with what is in the batch, as
+    /// far as they fit.
     fn fill(&mut self, now: Time, path: Path, batch: &mut Batch<'_>) {
         while !batch.is_full()
             && let Some(sender @ Sender::Session(index)) = self.ready.first()
@@ -127,8 +131,8 @@ impl Endpoint {
         let config = &self.shared.config;
         let is_full = self.shared.memory.is_full(config.memory_max);
         let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
-        // What nobody takes grows by each message that becomes whole, but for replies: somebody waits for those, and
-        // perhaps takes no message before.
+        // What nobody takes grows by each message that becomes whole, but for replies: somebody
+        // waits for those, and perhaps takes no message before.
         let sessions = &self.sessions;
         let frees_memory = |rpc: RpcId| {
             let session = sessions.get(rpc.session.0);
@@ -159,7 +163,8 @@ impl Endpoint {
             || self.is_pull_due(now)
     }
 
-    /// Asks for what was trimmed on the way, at the policy's pace. Whether nothing of it waits any longer.
+    /// Asks for what was trimmed on the way, at the policy's pace. Whether nothing of it waits any
+    /// longer.
     fn ask_for_trimmed(&mut self, now: Time) -> bool {
         // Under another policy than when they were noted, timers ask.
         let pulls = self.shared.grants.pulling().is_some();

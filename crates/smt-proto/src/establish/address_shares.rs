@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many each address and each address prefix has of something that there is little of, and where there is most
-//! (SPEC §10). Not here: what is given up there, and when.
+//! How many each address and each address prefix has of something that there is little of, and
+//! where there is most (SPEC §10). Not here: what is given up there, and when.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -56,9 +56,10 @@ impl AddressShares {
         self.change(address, |count| count.saturating_sub(1));
     }
 
-    /// Where one may be given up for a newcomer: in the network that has most, if that has more than the newcomer's would
-    /// have, at the address that has most of it, unless none has more than one; else at the address that has most of the
-    /// newcomer's network, if that has more than the newcomer would.
+    /// Where one may be given up for a newcomer: in the network that has most, if that has more
+    /// than the newcomer's would have, at the address that has most of it, unless none has more
+    /// than one; else at the address that has most of the newcomer's network, if that has more than
+    /// the newcomer would.
     pub(crate) fn excess(&self, newcomer: IpAddr) -> Option<Excess> {
         if let Some((count, prefix)) = self.prefixes.last()
             && *count > self.of_prefix(newcomer) + 1

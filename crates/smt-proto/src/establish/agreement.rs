@@ -28,7 +28,8 @@ pub(crate) fn check_offer(config: &Config, client_bytes: &[u8]) -> Result<(), Di
     }
 }
 
-/// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser of both.
+/// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser
+/// of both.
 pub(crate) fn server_params(
     config: &Config,
     attempt: &Attempt,
@@ -112,7 +113,8 @@ pub(crate) struct Agreement {
     pub(crate) stripes_log2: u8,
     pub(crate) own_window: u32,
     pub(crate) peer_window: u32,
-    /// Application bytes of the largest message that the peer accepts and record indices can number.
+    /// Application bytes of the largest message that the peer accepts and record indices can
+    /// number.
     pub(crate) message_max: u32,
     /// Inner bytes of the largest message whose records the peer's indices can number.
     pub(crate) received_max: u32,
@@ -143,7 +145,8 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// One of the two hosts gives each of its sessions another index, so those that share its link differ.
+    /// One of the two hosts gives each of its sessions another index, so those that share its link
+    /// differ.
     pub(crate) fn jitter(&self) -> Jitter {
         let [own, remote] = [self.own, self.remote].map(|index| index.0.to_be_bytes());
         Jitter::of(own.iter().chain(&remote))

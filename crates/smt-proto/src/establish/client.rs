@@ -49,7 +49,8 @@ pub(crate) struct Connect {
     refusals: u32,
     last_failure: Option<ConnectError>,
     has_answered: bool,
-    /// The registered key of the last attempt in which nothing but the server's CONFIRM was missing.
+    /// The registered key of the last attempt in which nothing but the server's CONFIRM was
+    /// missing.
     unproven_key: Option<Vec<u8>>,
     pub(crate) timer: Option<Time>,
 }
@@ -193,8 +194,8 @@ impl Connect {
         }
     }
 
-    /// Takes the server's cookie: the flight goes out again at once. After flight 1 the server has kept something, and one
-    /// cookie is all that it may ask for, if its answer is long.
+    /// Takes the server's cookie: the flight goes out again at once. After flight 1 the server has
+    /// kept something, and one cookie is all that it may ask for, if its answer is long.
     pub(crate) fn handle_cookie(&mut self, now: Time, cookie: &[u8]) {
         let attempt = &mut self.attempt;
         let may_come = attempt.flight.number == 1 || attempt.cookie.is_empty();
@@ -219,8 +220,9 @@ impl Connect {
         }
     }
 
-    /// The host of the server reports that nobody listens there. The first report may be about what was sent
-    /// before, to a server that has since come back: the flight is repeated, and a report after that is believed.
+    /// The host of the server reports that nobody listens there. The first report may be about what
+    /// was sent before, to a server that has since come back: the flight is repeated, and a report
+    /// after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
         let attempt = &mut self.attempt;
         if self.has_answered {
@@ -237,8 +239,9 @@ impl Connect {
         }
     }
 
-    /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an alert does, unless the
-    /// server has begun to answer. The next attempt may reach another shard (SPEC §6.6).
+    /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an
+    /// alert does, unless the server has begun to answer. The next attempt may reach another shard
+    /// (SPEC §6.6).
     pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
         if self.attempt.has_answer || self.attempt.has_failed {
             return Progress::Waiting;
@@ -247,8 +250,8 @@ impl Connect {
         self.refuse_attempt(ConnectError::Unavailable(why))
     }
 
-    /// Does what is due; `foreign` is when something has last come from the server's address that no SMT server sends: a
-    /// hint for the error message only.
+    /// Does what is due; `foreign` is when something has last come from the server's address that
+    /// no SMT server sends: a hint for the error message only.
     pub(crate) fn handle_timeout(&mut self, now: Time, foreign: Option<Time>) -> Progress {
         if now >= self.deadline {
             let after = self.deadline.since(self.began);
@@ -325,7 +328,8 @@ impl Connect {
     }
 }
 
-/// Whether an attempt failed since the server does not want it, or this side does not want the server.
+/// Whether an attempt failed since the server does not want it, or this side does not want the
+/// server.
 fn is_refusal(failure: &HandshakeFailure) -> bool {
     matches!(
         failure.kind,
@@ -352,7 +356,8 @@ impl Attempt {
             .step(begin)
             .map_err(|failed| failed.failure)?;
         let bytes = step.send.unwrap_or_default();
-        // Attempts that begin together would have their answers fill a queue together again and again.
+        // Attempts that begin together would have their answers fill a queue together again and
+        // again.
         let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
         Ok(Self {
             index,
@@ -409,7 +414,8 @@ impl Attempt {
         outcome
     }
 
-    /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM, and when it was to be.
+    /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM,
+    /// and when it was to be.
     fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;

@@ -4,8 +4,8 @@
 //! ```text
 //!   key exchange finished ──▶ Unconfirmed ── the peer's CONFIRM opens ──▶ Established ──▶ one session
 //! ```
-//! Neither value is `Clone`, and each is consumed by what follows it: numbers under the keys go on where CONFIRM left off,
-//! and no second user of the same keys can begin at zero.
+//! Neither value is `Clone`, and each is consumed by what follows it: numbers under the keys go on
+//! where CONFIRM left off, and no second user of the same keys can begin at zero.
 
 use smt_carrier::Path;
 use smt_record::{OpenKeys, SealKeys};
@@ -44,7 +44,8 @@ impl Unconfirmed {
         Self(established)
     }
 
-    /// Appends this side's CONFIRM, the first packet under the session's keys. Repetitions have numbers of their own.
+    /// Appends this side's CONFIRM, the first packet under the session's keys. Repetitions have
+    /// numbers of their own.
     pub(crate) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
         let established = &mut self.0;
         if established.seal.count_control().is_err() {
@@ -64,7 +65,8 @@ impl Unconfirmed {
         control_packet::seal(&mut established.seal, route, &Body::Confirm, &token, out);
     }
 
-    /// Takes a control packet that names the attempt: only CONFIRM counts. Whether it was the peer's, which confirms.
+    /// Takes a control packet that names the attempt: only CONFIRM counts. Whether it was the
+    /// peer's, which confirms.
     pub(crate) fn open_confirm(&mut self, control: &Control<'_>, counted: &mut Statistics) -> bool {
         let established = &mut self.0;
         if control.body != Body::Confirm {

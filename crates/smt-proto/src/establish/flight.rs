@@ -22,8 +22,9 @@ pub(crate) struct FlightAssembly {
 }
 
 impl FlightAssembly {
-    /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew, and so does one that
-    /// makes too many pieces: nobody can tell which one is forged, and this way a forged one does not last.
+    /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew, and
+    /// so does one that makes too many pieces: nobody can tell which one is forged, and this way a
+    /// forged one does not last.
     pub(crate) fn add(&mut self, packet: &Handshake<'_>) -> Option<Vec<u8>> {
         let length = packet.flight_length as usize;
         let start = packet.offset as usize;
@@ -33,7 +34,8 @@ impl FlightAssembly {
         }
         let name = Some((packet.source, packet.flight_length));
         if self.name != name {
-            // Its memory stays: whoever changes lengths with each small packet would have it cleared each time.
+            // Its memory stays: whoever changes lengths with each small packet would have it
+            // cleared each time.
             self.name = name;
             self.filled.clear();
         }
@@ -123,7 +125,8 @@ impl FlightOut {
                 fragment,
             };
             let start = batch.bytes.len();
-            // All but the last are full anyway; the floor makes them equal, as one segmented send needs.
+            // All but the last are full anyway; the floor makes them equal, as one segmented send
+            // needs.
             let padded_to = if route.is_padded || !is_last {
                 DATAGRAM_FLOOR - tail.len()
             } else {
@@ -147,8 +150,8 @@ impl FlightOut {
 
 /// Fragment bytes of a datagram of the floor's size, with room for CONFIRM (60 bytes) behind it.
 const FRAGMENT_MAX: usize = DATAGRAM_FLOOR - Handshake::HEADER_LEN - 60;
-/// Bytes of a flight that this side sends: all its datagrams leave at once, 54 of them, the cookie the longest there is.
-/// A peer may send more ([`FLIGHT_BYTES_MAX`]).
+/// Bytes of a flight that this side sends: all its datagrams leave at once, 54 of them, the cookie
+/// the longest there is. A peer may send more ([`FLIGHT_BYTES_MAX`]).
 pub(crate) const OWN_FLIGHT_MAX: usize =
     DATAGRAM_LIMIT as usize / DATAGRAM_FLOOR * (FRAGMENT_MAX - COOKIE_MAX);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The server's way to a session (SPEC §6).
 //!
-//! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens. Nothing is
-//! kept for an address that has not been validated while many handshakes are in progress, and at most three
-//! times the bytes received are sent to one; cookies are `endpoint`'s.
+//! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens.
+//! Nothing is kept for an address that has not been validated while many handshakes are in
+//! progress, and at most three times the bytes received are sent to one; cookies are `endpoint`'s.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,7 +32,8 @@ pub(crate) struct Accept {
     began: Time,
     /// Whether the address was validated: by a cookie, or by TLS.
     is_validated: bool,
-    /// The cookie that began this handshake, if one did: then every packet of it carries this or a newer one.
+    /// The cookie that began this handshake, if one did: then every packet of it carries this or a
+    /// newer one.
     cookie: Vec<u8>,
     bytes_received: usize,
     bytes_sent: usize,
@@ -101,8 +102,8 @@ impl Accept {
             self.must_send = self.flight.as_ref().is_some_and(|out| out.number == answer);
             return true;
         }
-        // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never a client's: it has no
-        // answer.
+        // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never
+        // a client's: it has no answer.
         let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
         if !is_awaited || self.unconfirmed.is_some() {
             return true;
@@ -116,15 +117,16 @@ impl Accept {
             .and_then(|body| self.advance(now, packet.flight, body, factory));
         let is_unanswered = packet.flight == 1 && self.flight.is_none();
         if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
-            // Forged or damaged, and nothing was answered: the genuine flight may still come. Not for ever: TLS may have
-            // signed before it met what was wrong.
+            // Forged or damaged, and nothing was answered: the genuine flight may still come. Not
+            // for ever: TLS may have signed before it met what was wrong.
             self.spoilt += 1;
             self.expected = 1;
         }
         advanced.is_some()
     }
 
-    /// Takes a control packet that names this handshake: what is established, if it was the client's CONFIRM.
+    /// Takes a control packet that names this handshake: what is established, if it was the
+    /// client's CONFIRM.
     pub(crate) fn handle_control(
         &mut self,
         control: &Control<'_>,
@@ -155,8 +157,9 @@ impl Accept {
         self.is_validated = true;
     }
 
-    /// Whether its flight is due and more than may be sent to an address that has not been validated (SPEC §6.2): then
-    /// the flight is put off, and the client has to show a cookie first.
+    /// Whether its flight is due and more than may be sent to an address that has not been
+    /// validated (SPEC §6.2): then the flight is put off, and the client has to show a cookie
+    /// first.
     pub(crate) fn needs_cookie(&mut self) -> bool {
         let permitted = (self.bytes_received * AMPLIFICATION).saturating_sub(self.bytes_sent);
         let length = self.flight.as_ref().map_or(0, FlightOut::wire_len);
@@ -259,7 +262,8 @@ impl Accept {
         Some(())
     }
 
-    /// The value; else the failure goes to the log, and the client is told of one that leaves nothing in common.
+    /// The value; else the failure goes to the log, and the client is told of one that leaves
+    /// nothing in common.
     fn or_refused<T, E: core::fmt::Display>(
         &mut self,
         result: Result<T, E>,
@@ -306,7 +310,8 @@ impl Accept {
     }
 }
 
-/// What a client's handshake failed by is told nobody but the log: it learns an alert at most, which sends its user there.
+/// What a client's handshake failed by is told nobody but the log: it learns an alert at most,
+/// which sends its user there.
 fn or_logged<T, E: core::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
     result
         .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables are hashed with.
+//! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables
+//! are hashed with.
 
 use alloc::sync::Arc;
 
@@ -58,8 +59,9 @@ impl SessionFactory<'_> {
     /// The keys of a side from the session's secrets.
     ///
     /// # Errors
-    /// Secrets that protect nothing, in an endpoint that is not of the plaintext version (SPEC §14), or keys in
-    /// one that is: no configuration of the key exchange can talk an encrypted endpoint into sending plaintext.
+    /// Secrets that protect nothing, in an endpoint that is not of the plaintext version (SPEC
+    /// §14), or keys in one that is: no configuration of the key exchange can talk an encrypted
+    /// endpoint into sending plaintext.
     pub(crate) fn keys(
         &self,
         side: Side,

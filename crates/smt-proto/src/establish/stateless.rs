@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Answers that need no state: COOKIE, RESET, VERSION, UNAVAILABLE (SPEC §6.4, §12).
 //!
-//! Each is smaller than what caused it and rate-limited; none is ever sent in answer to one of them.
+//! Each is smaller than what caused it and rate-limited; none is ever sent in answer to one of
+//! them.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -26,7 +27,8 @@ use crate::time::Time;
 /// The answers of an endpoint that wait to be sent, and what they are made with.
 pub(crate) struct Stateless {
     version: u8,
-    /// The run of this host: its cookies are of no use in the next, whose clock begins where this one's did.
+    /// The run of this host: its cookies are of no use in the next, whose clock begins where this
+    /// one's did.
     boot: u32,
     mac: Arc<dyn TokenMac>,
     cookies: TokenBucket,
@@ -105,8 +107,8 @@ impl Stateless {
         self.push(path, bytes)
     }
 
-    /// What a RESET for this index must carry. Our own address is not in it: a session may have been
-    /// established without knowing which one it is called on.
+    /// What a RESET for this index must carry. Our own address is not in it: a session may have
+    /// been established without knowing which one it is called on.
     pub(crate) fn reset_token(&self, path: Path, index: SessionIndex) -> [u8; 16] {
         let (address, port) = (octets(path.remote.ip()), path.remote.port().to_be_bytes());
         self.mac.mac(

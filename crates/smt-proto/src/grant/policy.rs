@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam at which a receiver decides which messages may send more, and how much (SPEC §9.2).
 //!
-//! What a policy is shown of a message, what it decides, and the budget it decides within. Homa's is in
-//! `shortest_remaining`, NDP's in `pull`.
+//! What a policy is shown of a message, what it decides, and the budget it decides within. Homa's
+//! is in `shortest_remaining`, NDP's in `pull`.
 //!
 //! Not here: which messages a policy is shown (`grants`).
 
@@ -25,8 +25,8 @@ pub struct Grantable {
     pub granted: u32,
     /// Age: messages that began earlier have a smaller number.
     pub order: u64,
-    /// Whether its sender has lately not used a least window (32,812 bytes) in a resend interval, although it could.
-    /// Its grants are in no budget while another message wants some.
+    /// Whether its sender has lately not used a least window (32,812 bytes) in a resend interval,
+    /// although it could. Its grants are in no budget while another message wants some.
     pub is_sender_limited: bool,
 }
 
@@ -46,8 +46,8 @@ pub struct Granted {
 pub struct GrantBudget {
     /// The most that may be granted and not yet arrived ([`crate::Config::incoming_max`]).
     pub limit: u32,
-    /// What is granted and has not arrived; of messages that a policy no longer looks at, too, but not of those that are
-    /// limited by their senders.
+    /// What is granted and has not arrived; of messages that a policy no longer looks at, too, but
+    /// not of those that are limited by their senders.
     pub outstanding: u64,
     /// The same of those that are limited by their senders.
     pub sender_limited: u64,
@@ -60,7 +60,8 @@ impl GrantBudget {
         u64::from(self.limit).saturating_sub(self.outstanding) as u32
     }
 
-    /// The same budget for messages that are limited by their senders: what these hold is part of it.
+    /// The same budget for messages that are limited by their senders: what these hold is part of
+    /// it.
     pub(crate) fn of_sender_limited(self) -> Self {
         Self {
             outstanding: self.outstanding + self.sender_limited,
@@ -88,19 +89,22 @@ impl Pulling {
     }
 }
 
-/// Decides which messages may send more. Called whenever something has changed, or when its own time has come.
+/// Decides which messages may send more. Called whenever something has changed, or when its own
+/// time has come.
 ///
-/// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no use for time.
+/// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no
+/// use for time.
 pub trait GrantPolicy: Send {
-    /// How many messages it chooses among. It sees so many of those with the fewest bytes left, of one session at most half
-    /// of them while another's wait; behind them as many of those that are limited by their senders, chosen likewise; and
-    /// behind those the oldest one, if it is not among them. A look costs time for each, however many wait.
+    /// How many messages it chooses among. It sees so many of those with the fewest bytes left, of
+    /// one session at most half of them while another's wait; behind them as many of those that are
+    /// limited by their senders, chosen likewise; and behind those the oldest one, if it is not
+    /// among them. A look costs time for each, however many wait.
     fn candidates(&self) -> usize {
         4 * OVERCOMMIT
     }
 
-    /// Appends decisions. To stay within the budget is the policy's own affair, and so is going beyond it where
-    /// else a message would wait for one that is slow.
+    /// Appends decisions. To stay within the budget is the policy's own affair, and so is going
+    /// beyond it where else a message would wait for one that is slow.
     fn grant(
         &mut self,
         now: Time,
@@ -109,8 +113,8 @@ pub trait GrantPolicy: Send {
         decisions: &mut Vec<Granted>,
     );
 
-    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network has trimmed is asked
-    /// for again at its pace.
+    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network
+    /// has trimmed is asked for again at its pace.
     fn pulls(&self) -> Option<Pulling> {
         None
     }

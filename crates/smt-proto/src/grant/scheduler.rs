@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The books of what is granted: which incoming messages need grants, and how much all of them hold (SPEC §9.2).
+//! The books of what is granted: which incoming messages need grants, and how much all of them hold
+//! (SPEC §9.2).
 //!
-//! [`GrantScheduler`] holds every opened message of the endpoint that is longer than its unscheduled bytes, in the orders in
-//! which a [`GrantPolicy`] is shown them; the policy decides.
+//! [`GrantScheduler`] holds every opened message of the endpoint that is longer than its
+//! unscheduled bytes, in the orders in which a [`GrantPolicy`] is shown them; the policy decides.
 
 use alloc::vec::Vec;
 mod by_session;
@@ -29,7 +30,8 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(crate) struct GrantScheduler {
     messages: BTreeMap<RpcId, Entry>,
-    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a decision the look-ups.
+    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a
+    /// decision the look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
     /// The same by session; those apart that are limited by their senders.
     by_session: BySession,
@@ -39,7 +41,8 @@ pub(crate) struct GrantScheduler {
     pull_queue: PullQueue,
     /// Messages that do not use what they were granted, until more of them comes.
     passed_over: BTreeMap<RpcId, Entry>,
-    /// Bytes granted and not arrived, of all messages but those that are limited by their senders; and of those.
+    /// Bytes granted and not arrived, of all messages but those that are limited by their senders;
+    /// and of those.
     outstanding: u64,
     outstanding_limited: u64,
     /// When it shows whether a message uses what it was granted.
@@ -90,7 +93,8 @@ impl Entry {
         }
     }
 
-    /// Goes on measuring how fast its sender uses what it may send. A new measurement counts what arrived after `from`.
+    /// Goes on measuring how fast its sender uses what it may send. A new measurement counts what
+    /// arrived after `from`.
     fn measure(&mut self, now: Time, from: u32) {
         let progress = self.progress();
         let verdict = |usage: Option<Usage>| {
@@ -144,7 +148,8 @@ impl GrantScheduler {
         self.pull_queue.pulling()
     }
 
-    /// Something may have changed that [`Self::decide`] does not know of: the policy's time has come.
+    /// Something may have changed that [`Self::decide`] does not know of: the policy's time has
+    /// come.
     pub(crate) fn wake(&mut self) {
         self.is_dirty = true;
     }
@@ -174,7 +179,8 @@ impl GrantScheduler {
         self.put_in(entry);
     }
 
-    /// Finds the messages whose senders have not used what they may send: their part of the budget is others'.
+    /// Finds the messages whose senders have not used what they may send: their part of the budget
+    /// is others'.
     pub(crate) fn measure(&mut self, now: Time) {
         while let Some((until, rpc)) = self.measured.first().copied()
             && until <= now
@@ -272,8 +278,9 @@ impl GrantScheduler {
         }
     }
 
-    /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not arrived. While
-    /// memory `is_full` one message at a time gets on, of those that it helps to become free again.
+    /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not
+    /// arrived. While memory `is_full` one message at a time gets on, of those that it helps to
+    /// become free again.
     pub(crate) fn decide(
         &mut self,
         now: Time,
@@ -311,7 +318,8 @@ impl GrantScheduler {
         self.is_dirty
     }
 
-    /// When the next message may get on while memory is full, or another one's part of the budget may become free.
+    /// When the next message may get on while memory is full, or another one's part of the budget
+    /// may become free.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let is_awaited = !self.by_left.is_empty();
         let measured = self.measured.first().map(|(until, _)| *until);
@@ -321,8 +329,9 @@ impl GrantScheduler {
         next.chain(measured).min().filter(|_| is_awaited)
     }
 
-    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may be thousands of those. So
-    /// after a long walk there is a pause: walking takes a tenth of the time at most, since a step takes some 0.1 us.
+    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may
+    /// be thousands of those. So after a long walk there is a pause: walking takes a tenth of the
+    /// time at most, since a step takes some 0.1 us.
     fn under_memory_pressure(
         &mut self,
         now: Time,

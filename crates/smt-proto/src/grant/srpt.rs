@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Homa's way to grant: shortest remaining first, a few at once (SPEC §9.2).
 //!
-//! A small share is for the oldest message, so that long ones are not starved by ever new short ones.
+//! A small share is for the oldest message, so that long ones are not starved by ever new short
+//! ones.
 //!
 //! Not here: which messages need grants, and how much all of them hold (`grants`).
 
@@ -26,9 +27,10 @@ pub struct ShortestRemainingFirst {
 }
 
 impl ShortestRemainingFirst {
-    /// Grants `overcommit` messages at once. Each has its share of the budget, within these limits: at least a whole
-    /// record and its overhead (SPEC §9.2), at most what keeps a path busy (bandwidth times round trip). The least is
-    /// granted even if the budget is used up: by messages that were overtaken, or whose senders are slow.
+    /// Grants `overcommit` messages at once. Each has its share of the budget, within these limits:
+    /// at least a whole record and its overhead (SPEC §9.2), at most what keeps a path busy
+    /// (bandwidth times round trip). The least is granted even if the budget is used up: by
+    /// messages that were overtaken, or whose senders are slow.
     #[must_use]
     pub fn new(overcommit: usize, window: RangeInclusive<u32>) -> Self {
         Self {
@@ -59,8 +61,8 @@ impl GrantPolicy for ShortestRemainingFirst {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     ) {
-        // Which messages have places was decided before, for each session has its share: the oldest one stands behind
-        // them, and takes none away.
+        // Which messages have places was decided before, for each session has its share: the oldest
+        // one stands behind them, and takes none away.
         let most = self.candidates();
         let of_class = |is_limited| {
             let class = messages.iter();
@@ -69,8 +71,8 @@ impl GrantPolicy for ShortestRemainingFirst {
         };
         let mut places = core::mem::take(&mut self.places);
         places.clear();
-        // While nobody else wants grants, messages that their senders limit share the budget like others: on a path with a
-        // long round trip they can use more than a least window.
+        // While nobody else wants grants, messages that their senders limit share the budget like
+        // others: on a path with a long round trip they can use more than a least window.
         let are_all_limited = of_class(false).next().is_none();
         places.extend(of_class(are_all_limited));
         places.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
@@ -111,8 +113,8 @@ impl ShortestRemainingFirst {
                 .max(least),
             left: budget.left(),
         };
-        // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else what the overtaken
-        // message has on its way would be as urgent.
+        // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else
+        // what the overtaken message has on its way would be as urgent.
         let level = |rank| u8::try_from(rank).unwrap_or(u8::MAX);
         let highest = SCHEDULED_MAX.min(level(places.len().saturating_sub(1)));
         for (rank, message) in places.iter().enumerate() {
@@ -129,7 +131,8 @@ impl ShortestRemainingFirst {
         share
     }
 
-    /// A message that its sender limits has a least window while others want grants, beside the budget.
+    /// A message that its sender limits has a least window while others want grants, beside the
+    /// budget.
     fn grant_sender_limited<'a>(
         &mut self,
         messages: impl Iterator<Item = &'a Grantable>,
@@ -165,7 +168,8 @@ impl ShortestRemainingFirst {
 
     /// The oldest message has a small part of what all others are granted.
     fn grant_oldest(&mut self, oldest: &Grantable, share: Share, decisions: &mut Vec<Granted>) {
-        // It does not save up while its sender is slow: enough for the next window, and what was left over of the last.
+        // It does not save up while its sender is slow: enough for the next window, and what was
+        // left over of the last.
         self.owed = self.owed.min(u64::from(share.window) * 2 * 1000);
         let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
@@ -189,8 +193,8 @@ struct Share {
 }
 
 impl Share {
-    /// The new end of what a message may send, if that is worth a packet: a quarter of what is then on its way, or
-    /// the message's end.
+    /// The new end of what a message may send, if that is worth a packet: a quarter of what is then
+    /// on its way, or the message's end.
     fn end_of(&self, message: &Grantable) -> Option<u32> {
         let within = |window: u32| message.length.min(message.arrived.saturating_add(window));
         let affordable = message.granted.saturating_add(self.left);
@@ -204,7 +208,8 @@ impl Share {
     }
 }
 
-/// Highest priority of scheduled bytes; the levels above are for unscheduled ones (Homa: `max_sched_prio`).
+/// Highest priority of scheduled bytes; the levels above are for unscheduled ones (Homa:
+/// `max_sched_prio`).
 const SCHEDULED_MAX: u8 = 3;
 
 #[cfg(test)]
@@ -291,7 +296,8 @@ mod tests {
         assert!(rounds.is_some(), "the oldest message was never granted");
     }
 
-    /// Bytes granted to the last message, and to the others, in so many rounds in which all that was granted comes.
+    /// Bytes granted to the last message, and to the others, in so many rounds in which all that
+    /// was granted comes.
     fn rounds(
         policy: &mut ShortestRemainingFirst,
         messages: &[Grantable],
@@ -325,7 +331,8 @@ mod tests {
         );
     }
 
-    /// Eight that their senders limit, and an older one with more bytes left; of the budget another one has all.
+    /// Eight that their senders limit, and an older one with more bytes left; of the budget another
+    /// one has all.
     fn nine_limited_and_another() -> Vec<Grantable> {
         let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
         let mut another = message(50, 1_000_000, 0, 50);

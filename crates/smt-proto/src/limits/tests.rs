@@ -59,7 +59,8 @@ fn exactly(value: u128, divisor: u128) -> u128 {
     value / divisor
 }
 
-/// The constants by the last part of their paths, or by the last two where a type stands before them.
+/// The constants by the last part of their paths, or by the last two where a type stands before
+/// them.
 macro_rules! constants {
     ($($constant:expr),* $(,)?) => {
         [$((stringify!($constant), &$constant as &dyn Measure)),*]

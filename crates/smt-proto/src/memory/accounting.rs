@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory for messages on their way in, over all sessions: what they hold, and what they were promised (SPEC §9.2).
+//! Memory for messages on their way in, over all sessions: what they hold, and what they were
+//! promised (SPEC §9.2).
 //!
-//! A message may come to hold all that its sender was allowed to send, in any order: its last record makes room for
-//! all before it. Promises therefore count like bytes that are held; else many messages that have just begun could
-//! grow far beyond the bound together. Messages that are whole and wait for the application count as well: a peer sends
-//! as many as it likes, and nobody has to take them.
+//! A message may come to hold all that its sender was allowed to send, in any order: its last
+//! record makes room for all before it. Promises therefore count like bytes that are held; else
+//! many messages that have just begun could grow far beyond the bound together. Messages that are
+//! whole and wait for the application count as well: a peer sends as many as it likes, and nobody
+//! has to take them.
 //!
-//! Replies have books of their own: a caller decides when it acknowledges them, so it decides what this side keeps.
+//! Replies have books of their own: a caller decides when it acknowledges them, so it decides what
+//! this side keeps.
 
 use crate::limits::{BACKLOG_MAX, BACKLOG_SHARE, REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
 use crate::message::incoming::Incoming;
@@ -16,7 +19,8 @@ use crate::message::incoming::Incoming;
 pub(crate) struct MemoryAccount {
     held: usize,
     promised: usize,
-    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and how many may be.
+    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and
+    /// how many may be.
     untaken: usize,
     untaken_max: usize,
     /// Bytes of requests that wait behind replies that their senders have not acknowledged.
@@ -71,8 +75,9 @@ impl MemoryAccount {
         self.used() >= most
     }
 
-    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. Of what may come
-    /// unasked one alone so gets half of all, of two each a third. What is granted later is not bounded by it.
+    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. Of
+    /// what may come unasked one alone so gets half of all, of two each a third. What is granted
+    /// later is not bounded by it.
     pub(crate) fn may_begin(&self, promised: usize, most: usize) -> bool {
         let used = self.used();
         used < most && promised <= most - used
@@ -82,8 +87,8 @@ impl MemoryAccount {
         self.held.max(self.promised) + self.untaken()
     }
 
-    /// Whether a message is to be taken that has come whole: nothing is promised to it, so what others were promised and
-    /// have never sent does not keep it out.
+    /// Whether a message is to be taken that has come whole: nothing is promised to it, so what
+    /// others were promised and have never sent does not keep it out.
     pub(crate) fn has_room(&self, most: usize) -> bool {
         self.held() < most
     }
@@ -129,7 +134,8 @@ impl MemoryAccount {
         are_beyond(self.replies + self.served, taken, most)
     }
 
-    /// Whether replies take so much that those of which nobody has heard for a while are not kept any longer.
+    /// Whether replies take so much that those of which nobody has heard for a while are not kept
+    /// any longer.
     pub(crate) fn is_pressed_by_replies(&self, most: usize) -> bool {
         self.replies >= most.saturating_add(most / REPLIES_SHARE)
     }
@@ -173,10 +179,10 @@ impl MemoryAccount {
     }
 }
 
-/// Whether a peer gets no more, where one has `own` of what all together have `used`: a share of the memory, or as much as is
-/// left if all peers together have more than the rest. A peer that has little is served nevertheless, so that all get on, until
-/// they together have a share beyond the memory. From then on a peer gets something that has nothing, and from two shares on
-/// nobody does.
+/// Whether a peer gets no more, where one has `own` of what all together have `used`: a share of
+/// the memory, or as much as is left if all peers together have more than the rest. A peer that has
+/// little is served nevertheless, so that all get on, until they together have a share beyond the
+/// memory. From then on a peer gets something that has nothing, and from two shares on nobody does.
 fn are_beyond(used: usize, own: usize, most: usize) -> bool {
     let share = most / REPLIES_SHARE;
     let left = most.saturating_sub(used);

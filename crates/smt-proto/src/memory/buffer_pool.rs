@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Buffers of bodies that the application has dropped, kept for bodies to come.
 //!
-//! An allocator gives large buffers back to the system, and the next body pays for its pages again: a fault for each
-//! 4 KB, which costs as much as opening them and more. A buffer from here has its pages, and has been initialised.
+//! An allocator gives large buffers back to the system, and the next body pays for its pages again:
+//! a fault for each 4 KB, which costs as much as opening them and more. A buffer from here has its
+//! pages, and has been initialised.
 //!
 //! 1. [`BufferPool::take`] yields a buffer of at least so many bytes: a spare one, or a new one.
-//! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the kind that takes most
-//!    room, those beyond the bound go.
+//! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the
+//!    kind that takes most room, those beyond the bound go.
 //!
-//! No thread waits for the lock: a buffer that finds it taken is allocated, or freed, as if there were no pool.
+//! No thread waits for the lock: a buffer that finds it taken is allocated, or freed, as if there
+//! were no pool.
 //!
-//! What a buffer held before is still in it. Nobody sees it: a body is delivered when all of its records have opened,
-//! and they cover all of it.
+//! What a buffer held before is still in it. Nobody sees it: a body is delivered when all of its
+//! records have opened, and they cover all of it.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -48,8 +50,8 @@ impl BufferPool {
         })))
     }
 
-    /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any that will do, else a
-    /// new one.
+    /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any
+    /// that will do, else a new one.
     pub(crate) fn take(&self, least: usize, most: usize) -> Buffer {
         let recycled = self.0.try_lock().and_then(|mut free_lists| {
             let recycled = free_lists.take(most);

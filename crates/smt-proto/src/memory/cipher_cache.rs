@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which sessions keep the tables of their ciphers.
 //!
-//! Tables take 1.3 KB a session, 2.6 with those for control packets, and come from its keys in half a microsecond: with
-//! thousands of sessions in use they are as quickly made as fetched from memory. So a bounded number of sessions keeps
-//! them, those that were first, until they rest or end. Who comes beside them is a *guest*: it gives them up when a few
-//! other guests have come, so that several packets in a row make them once, and while they are still in the cache.
+//! Tables take 1.3 KB a session, 2.6 with those for control packets, and come from its keys in half
+//! a microsecond: with thousands of sessions in use they are as quickly made as fetched from
+//! memory. So a bounded number of sessions keeps them, those that were first, until they rest or
+//! end. Who comes beside them is a *guest*: it gives them up when a few other guests have come, so
+//! that several packets in a row make them once, and while they are still in the cache.
 //!
 //! Not here: sessions that nobody uses (`session::rest`).
 
@@ -49,8 +50,8 @@ impl CipherCache {
         self.residents -= usize::from(cipher_slot == CipherSlot::Resident);
     }
 
-    /// A guest that is to give its tables up, if there are more than a few, or than `most` if that is less. It may have
-    /// rested or ended meanwhile.
+    /// A guest that is to give its tables up, if there are more than a few, or than `most` if that
+    /// is less. It may have rested or ended meanwhile.
     pub(crate) fn surplus_transient(&mut self, most: usize) -> Option<SessionIndex> {
         match self.transients.len() > most.min(TRANSIENTS_MAX) {
             true => self.transients.pop_front(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory for values that come and go, used again: a message that leaves alone allocates nothing in the steady state.
+//! Memory for values that come and go, used again: a message that leaves alone allocates nothing in
+//! the steady state.
 //!
 //! What is dropped instead of given back is freed as usual: nothing depends on it.
 

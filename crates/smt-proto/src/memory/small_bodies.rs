@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Short bodies on their way to the application: one behind the other in a block that is used again once all of it has
-//! been dropped, so that a short message allocates nothing in the steady state.
+//! Short bodies on their way to the application: one behind the other in a block that is used again
+//! once all of it has been dropped, so that a short message allocates nothing in the steady state.
 //!
-//! A body that the application keeps holds its block: at most [`BLOCK`] bytes for one that is shorter. Behind a backlog
-//! of the application bodies are copied out of it (`Shared::body_to_wait`), or a peer could have few bytes counted and
-//! many kept. Longer bodies have memory of their own (`body`, `buffer_pool`).
+//! A body that the application keeps holds its block: at most [`BLOCK`] bytes for one that is
+//! shorter. Behind a backlog of the application bodies are copied out of it
+//! (`Shared::body_to_wait`), or a peer could have few bytes counted and many kept. Longer bodies
+//! have memory of their own (`body`, `buffer_pool`).
 
 use bytes::{Bytes, BytesMut};
 
@@ -29,8 +30,8 @@ impl SmallBodies {
 
 /// The longest body in a block: what record 0 holds.
 pub(crate) const SHORT: usize = 1_142;
-/// Bytes of a block: what a body of one byte may hold that the application keeps for years. A larger block would save
-/// little: a block that is dropped whole is used again.
+/// Bytes of a block: what a body of one byte may hold that the application keeps for years. A
+/// larger block would save little: a block that is dropped whole is used again.
 const BLOCK: usize = 4 * 1_024;
 
 #[cfg(test)]

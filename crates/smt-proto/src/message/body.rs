@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's bytes of a message on its way in, while they come (SPEC §5.4).
 //!
-//! A short one is a vector of its own, and a longer one is in a buffer that comes back when the application drops it
-//! (`buffer_pool`). It grows to what the peer may send, never to a claimed length; only a spare buffer may be larger.
+//! A short one is a vector of its own, and a longer one is in a buffer that comes back when the
+//! application drops it (`buffer_pool`). It grows to what the peer may send, never to a claimed
+//! length; only a spare buffer may be larger.
 //!
 //! Not here: bodies of one record, which are in a block with others (`bodies`).
 
@@ -16,13 +17,14 @@ use crate::memory::buffer_pool::{Buffer, BufferPool};
 pub(crate) enum Body {
     /// Short.
     Own(Vec<u8>),
-    /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a copy.
+    /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a
+    /// copy.
     Lent(Buffer, usize),
 }
 
 impl Body {
-    /// A body of at most `whole` bytes that begins so. A long one has a spare buffer for all of it from the beginning, if
-    /// there is one; a new one is small until more has come.
+    /// A body of at most `whole` bytes that begins so. A long one has a spare buffer for all of it
+    /// from the beginning, if there is one; a new one is small until more has come.
     pub(crate) fn beginning(bytes: &[u8], whole: usize, buffer_pool: &BufferPool) -> Self {
         if whole <= OWN_MAX {
             let mut own = Vec::with_capacity(whole);
@@ -42,8 +44,8 @@ impl Body {
         }
     }
 
-    /// The first `end` bytes, to be written. If they are not there yet, room is made for `promised` bytes, all of
-    /// which may come, of a body of `whole`.
+    /// The first `end` bytes, to be written. If they are not there yet, room is made for `promised`
+    /// bytes, all of which may come, of a body of `whole`.
     pub(crate) fn up_to(
         &mut self,
         end: usize,

@@ -25,7 +25,8 @@ use crate::time::Time;
 pub(crate) enum Call {
     /// The application waits.
     Live(LiveCall),
-    /// The application has given up, or a bundle was kept for long enough; the peer is told until it answers.
+    /// The application has given up, or a bundle was kept for long enough; the peer is told until
+    /// it answers.
     Cancelling { retry: RetryTimer, is_bundle: bool },
 }
 
@@ -71,13 +72,14 @@ pub(crate) struct Members {
     pub(crate) replies: u32,
     /// Whether any is no reply.
     pub(crate) has_others: bool,
-    /// When the bundle may leave again because the peer asks about a member; `None` if it has not yet.
+    /// When the bundle may leave again because the peer asks about a member; `None` if it has not
+    /// yet.
     again: Option<RetryTimer>,
 }
 
 impl Members {
-    /// The peer asks about a member. Whether the bundle leaves again for it: at most once in an interval, which doubles,
-    /// however many members are asked about (SPEC §5.7).
+    /// The peer asks about a member. Whether the bundle leaves again for it: at most once in an
+    /// interval, which doubles, however many members are asked about (SPEC §5.7).
     pub(crate) fn leave_again(&mut self, now: Time, interval: Duration) -> bool {
         match &mut self.again {
             Some(again) if now < again.due => return false,
@@ -138,7 +140,8 @@ impl LiveCall {
         members.is_some_and(|members| !members.has_others)
     }
 
-    /// Whether any record has left: only then can it have run. Of a member it is assumed, though its bundle may wait.
+    /// Whether any record has left: only then can it have run. Of a member it is assumed, though
+    /// its bundle may wait.
     pub(crate) fn has_left(&self) -> bool {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)
     }
@@ -172,5 +175,6 @@ fn micros_left(deadline: Time, now: Time) -> u32 {
         .max(1)
 }
 
-// They move when tables grow and shrink, with every message: what a message needs only sometimes is elsewhere.
+// They move when tables grow and shrink, with every message: what a message needs only sometimes is
+// elsewhere.
 const _: () = assert!(size_of::<Call>() <= 192);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A message of several records on its way in, from its opened record 0 to the whole body (SPEC §5.4).
+//! A message of several records on its way in, from its opened record 0 to the whole body (SPEC
+//! §5.4).
 //!
-//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one record ends there.
-//! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is opened
-//!    from there; the others are assembled first. Each opens into its place in the body.
+//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one
+//!    record ends there.
+//! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is
+//!    opened from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`missing`] says what to ask for; [`Incoming::into_body`] yields the message.
 //!
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
@@ -87,7 +89,8 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Incoming {
-    /// A message of several records, of which the first has opened: so many bytes of the record stream, and of the body.
+    /// A message of several records, of which the first has opened: so many bytes of the record
+    /// stream, and of the body.
     fn new(
         header: InnerHeader,
         geometry: Geometry,
@@ -229,7 +232,8 @@ impl Incoming {
         self.body.capacity() + self.reassembly.bytes()
     }
 
-    /// Bytes that may come to be held: records open in any order, and the last one makes room for all before it.
+    /// Bytes that may come to be held: records open in any order, and the last one makes room for
+    /// all before it.
     pub(crate) fn promised(&self) -> usize {
         self.allowed.min(self.length) as usize
     }
@@ -323,8 +327,9 @@ fn body_room(header: &InnerHeader) -> usize {
     header.true_length as usize + 1
 }
 
-/// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a record and at
-/// most the stream's: nobody seals a record that it may then not send, since that would hold up the epoch.
+/// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a
+/// record and at most the stream's: nobody seals a record that it may then not send, since that
+/// would hold up the epoch.
 pub(crate) fn record_end(geometry: Geometry, padded: u32, end: u32) -> u32 {
     let index = geometry.record_at(end.saturating_sub(1));
     let last = geometry.records(padded) - 1;

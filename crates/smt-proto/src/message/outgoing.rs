@@ -5,9 +5,9 @@
 //!   waiting ── freeze ──▶ leaving (`transmitting`)
 //!      └─ becomes a member of a bundle ──▶ (gone)
 //! ```
-//! A message that waits is its body and the right to its id; nothing is sealed. Most short messages in a crowd never
-//! get further than that: they leave as members of a bundle. So a waiting message is small, and what a message needs
-//! that leaves alone is made when it does.
+//! A message that waits is its body and the right to its id; nothing is sealed. Most short messages
+//! in a crowd never get further than that: they leave as members of a bundle. So a waiting message
+//! is small, and what a message needs that leaves alone is made when it does.
 
 use core::time::Duration;
 
@@ -45,7 +45,8 @@ enum State {
 }
 
 impl Outgoing {
-    /// A message that waits. `unscheduled` bytes of its record stream may leave at once, record 0 in any case.
+    /// A message that waits. `unscheduled` bytes of its record stream may leave at once, record 0
+    /// in any case.
     pub(crate) fn new(
         right: OutgoingId,
         body: Bytes,
@@ -176,8 +177,8 @@ impl Outgoing {
             .map_or_else(|| self.length(), Transmitting::remaining)
     }
 
-    /// Whether a reply of which all that may has left, so long ago, is more likely late than lost: a long one, which waits
-    /// in queues. A short one is sent again sooner than that is found out.
+    /// Whether a reply of which all that may has left, so long ago, is more likely late than lost:
+    /// a long one, which waits in queues. A short one is sent again sooner than that is found out.
     pub(crate) fn is_likely_late(&self, ago: Duration) -> bool {
         self.is_large() && self.has_started() && !self.is_sendable() && ago < RESEND_INTERVAL / 2
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A record that comes in parts, none of which can be checked on its own (SPEC §5.4).
 //!
-//! Parts are put where they claim to belong until the record is whole; then it opens or not. What to do when
-//! it does not, because some part was forged, is decided here. Which record and epoch: `incoming`.
+//! Parts are put where they claim to belong until the record is whole; then it opens or not. What
+//! to do when it does not, because some part was forged, is decided here. Which record and epoch:
+//! `incoming`.
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::collections::step_count;
@@ -22,8 +23,8 @@ pub(crate) struct PartialRecord {
 }
 
 impl PartialRecord {
-    /// A record of `length` bytes of which nothing has come. What the last one was put together in is used again if it
-    /// is about as long.
+    /// A record of `length` bytes of which nothing has come. What the last one was put together in
+    /// is used again if it is about as long.
     pub(crate) fn new(length: usize, recycled: &mut Vec<u8>) -> Self {
         let mut bytes = match (length..=2 * length).contains(&recycled.capacity()) {
             true => core::mem::take(recycled),
@@ -47,7 +48,8 @@ impl PartialRecord {
         self.memory
     }
 
-    /// The record, if all of it has come: to be opened, or else to be given back to [`Self::failed`].
+    /// The record, if all of it has come: to be opened, or else to be given back to
+    /// [`Self::failed`].
     pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
         self.filled
             .is_whole(self.length as u32)
@@ -63,7 +65,8 @@ impl PartialRecord {
             return;
         }
         if self.filled.len() >= PIECES_MAX && !self.filled.touches(part) {
-            // Scattered so by who forges: each packet would cost a look at all pieces. What comes again finds them merged.
+            // Scattered so by who forges: each packet would cost a look at all pieces. What comes
+            // again finds them merged.
             return;
         }
         if within as usize == self.bytes.len() {
@@ -85,10 +88,10 @@ impl PartialRecord {
         self.filled.insert(part);
     }
 
-    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which (rule 3).
-    /// All of it is asked for again, and what comes replaces what was there, packet by packet, with a try
-    /// after each. If that does not help, the forger comes after the sender, not before: it is put together
-    /// anew, and what comes first stays.
+    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which
+    /// (rule 3). All of it is asked for again, and what comes replaces what was there, packet by
+    /// packet, with a try after each. If that does not help, the forger comes after the sender, not
+    /// before: it is put together anew, and what comes first stays.
     pub(crate) fn failed(&mut self, record: Vec<u8>) {
         self.bytes = record;
         self.tries += 1;
@@ -100,7 +103,8 @@ impl PartialRecord {
     }
 }
 
-/// Openings of a record whose parts are being replaced: four times as many as the datagrams of a record.
+/// Openings of a record whose parts are being replaced: four times as many as the datagrams of a
+/// record.
 const TRIES_MAX: u32 = 64;
 /// Pieces of a record with gaps between them: some nine times its datagrams.
 const PIECES_MAX: usize = 128;

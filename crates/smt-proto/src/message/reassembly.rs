@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The records of a message that have come in part, by index and the epoch that their packets claim.
+//! The records of a message that have come in part, by index and the epoch that their packets
+//! claim.
 //!
 //! Who forges packets makes many: what is asked of all of them is kept up to date, not summed up.
 
@@ -59,7 +60,8 @@ impl Reassembly {
         names.next().map(|((index, _), _)| *index)
     }
 
-    /// What is missing of a record, at most `most` parts. If some of it came under two epochs, one is forged: all.
+    /// What is missing of a record, at most `most` parts. If some of it came under two epochs, one
+    /// is forged: all.
     pub(crate) fn gaps(&self, index: u32, length: u32, most: usize) -> Vec<ByteRange> {
         let mut held = self.by_name.range(of_record(index));
         match (held.next(), held.next()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which records of a message have opened.
 //!
-//! One bit each, looked at 64 at a time: a question about a message of 131,072 records of which one is missing
-//! must not cost a look at each of them.
+//! One bit each, looked at 64 at a time: a question about a message of 131,072 records of which one
+//! is missing must not cost a look at each of them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -60,7 +60,8 @@ impl RecordBitmap {
         })
     }
 
-    /// The first index of a range that is in the set, or the first that is not; else the range's end.
+    /// The first index of a range that is in the set, or the first that is not; else the range's
+    /// end.
     fn find(&self, is_in: bool, range: Range<u32>) -> u32 {
         let mut from = range.start;
         while from < range.end {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Packets that came before record 0 of their message (SPEC §5.4).
 //!
-//! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on its own
-//! merit, the oldest evicted first, and never at the cost of a message that has opened. When record 0 opens,
-//! the message takes its packets out; those that contradict it are dropped there. What nobody took for
-//! [`REORDERED_LIFE`] goes: its message has ended, or it was forged.
+//! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on
+//! its own merit, the oldest evicted first, and never at the cost of a message that has opened.
+//! When record 0 opens, the message takes its packets out; those that contradict it are dropped
+//! there. What nobody took for [`REORDERED_LIFE`] goes: its message has ended, or it was forged.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -87,8 +87,8 @@ fn cost(packet: &ReorderedPacket) -> usize {
     packet.payload.len() + OVERHEAD
 }
 
-/// What a packet costs beside its payload. More than it takes: each message that opens looks at all that wait, of which
-/// there are so at most a thousand, however short somebody forges them.
+/// What a packet costs beside its payload. More than it takes: each message that opens looks at all
+/// that wait, of which there are so at most a thousand, however short somebody forges them.
 const OVERHEAD: usize = 256;
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A message that is leaving: frozen, and sent at least in part, until it is acknowledged (SPEC §5.5, §9.1).
+//! A message that is leaving: frozen, and sent at least in part, until it is acknowledged (SPEC
+//! §5.5, §9.1).
 //!
-//! Records are sealed as they leave. Bytes asked for again are sealed again from the frozen message: same key, number
-//! and bytes. No ciphertext is kept. A record that spans packets is sealed once into the endpoint's [`SealScratch`].
+//! Records are sealed as they leave. Bytes asked for again are sealed again from the frozen
+//! message: same key, number and bytes. No ciphertext is kept. A record that spans packets is
+//! sealed once into the endpoint's [`SealScratch`].
 
 use smt_record::{FrozenMessage, SealError, SealKeys};
 use smt_wire::{DataHeader, Geometry, Grant, MessageId, Record, SessionIndex};
@@ -55,8 +57,8 @@ pub(crate) struct SealScratch {
 }
 
 impl Transmitting {
-    /// A message of which nothing has left yet. `unscheduled` bytes of its record stream may leave at once, record 0 in
-    /// any case.
+    /// A message of which nothing has left yet. `unscheduled` bytes of its record stream may leave
+    /// at once, record 0 in any case.
     pub(crate) fn new(frozen: FrozenMessage, geometry: Geometry, unscheduled: u32) -> Self {
         let padded = frozen.padded_length();
         let unscheduled = record_end(geometry, padded, unscheduled);
@@ -79,8 +81,8 @@ impl Transmitting {
         self.frozen.id()
     }
 
-    /// The peer permits sending up to `granted`, and has opened all records below `received`. Returns
-    /// whether it said more than before.
+    /// The peer permits sending up to `granted`, and has opened all records below `received`.
+    /// Returns whether it said more than before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
         let before = (self.granted, self.released);
         let granted = record_end(self.geometry, self.padded, grant.granted);
@@ -94,8 +96,8 @@ impl Transmitting {
         says_more
     }
 
-    /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns whether it
-    /// has asked for the same before: then what was sent since has not arrived either.
+    /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns
+    /// whether it has asked for the same before: then what was sent since has not arrived either.
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
         let first = self.first_end();
         let end = offset.saturating_add(length).min(self.next);
@@ -109,7 +111,8 @@ impl Transmitting {
             ByteRange { start: offset, end }
         };
         self.resend.insert(range);
-        // One question asks for several ranges, in order: the first one tells whether it is the same.
+        // One question asks for several ranges, in order: the first one tells whether it is the
+        // same.
         let is_same = self.asked_from == Some(offset);
         self.asked_from = Some(self.asked_from.map_or(offset, |from| from.min(offset)));
         is_same && self.next > 0
@@ -121,8 +124,8 @@ impl Transmitting {
         self.asked_from = None;
     }
 
-    /// All of a bundle is to be sent again, since a member of it is missed. That is no answer to questions about the rest of
-    /// it, which go on in their row (SPEC §9.8).
+    /// All of a bundle is to be sent again, since a member of it is missed. That is no answer to
+    /// questions about the rest of it, which go on in their row (SPEC §9.8).
     pub(crate) fn repeat(&mut self) {
         let asked_from = self.asked_from;
         self.ask_again(0, u32::MAX);
@@ -190,8 +193,8 @@ impl Transmitting {
         self.frozen.records() - self.frozen.sealed_records()
     }
 
-    /// Bytes of the records that must be sealed again for the next packet: as a whole, however little of them is
-    /// asked for, but for the last one that was sealed in parts.
+    /// Bytes of the records that must be sealed again for the next packet: as a whole, however
+    /// little of them is asked for, but for the last one that was sealed in parts.
     pub(crate) fn sealed_again(&self, packet: &NextPacket, writer: &PacketWriter<'_>) -> usize {
         if !packet.is_again {
             return 0;

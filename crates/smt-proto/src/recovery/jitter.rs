@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waits that differ, so that those who lost packets together do not repeat them together (SPEC §6.2, §9.3).
+//! Waits that differ, so that those who lost packets together do not repeat them together (SPEC
+//! §6.2, §9.3).
 //!
-//! A short queue that a hundred senders fill at once passes the first few and drops the rest. If all asked again at the
-//! same intervals, the same few would get through each time. A wait is therefore up to a quarter longer than its name
-//! says, by a hash of what only its session, or its attempt, has: the core has no randomness.
+//! A short queue that a hundred senders fill at once passes the first few and drops the rest. If
+//! all asked again at the same intervals, the same few would get through each time. A wait is
+//! therefore up to a quarter longer than its name says, by a hash of what only its session, or its
+//! attempt, has: the core has no randomness.
 
 use core::time::Duration;
 
@@ -12,7 +14,8 @@ use core::time::Duration;
 pub(crate) struct Jitter(u16);
 
 impl Jitter {
-    /// By these bytes. It is no secret, and nothing depends on it but when something is asked again.
+    /// By these bytes. It is no secret, and nothing depends on it but when something is asked
+    /// again.
     pub(crate) fn of<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> Self {
         // FNV-1a, whose upper half differs with each byte.
         let hash = bytes.into_iter().fold(0x811C_9DC5_u32, |hash, byte| {

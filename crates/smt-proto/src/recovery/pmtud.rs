@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Discovery of the datagram size (SPEC §9.8).
 //!
-//! Begins at the floor; every larger size of interest is probed a few times with authenticated packets, and
-//! only their answers raise the size. Unanswered questions about large datagrams lower it (black hole).
+//! Begins at the floor; every larger size of interest is probed a few times with authenticated
+//! packets, and only their answers raise the size. Unanswered questions about large datagrams lower
+//! it (black hole).
 
 use crate::limits::{
     BLACK_HOLE_QUESTIONS, DATAGRAM_FLOOR, PROBE_AGAIN, PROBE_INTERVAL, PROBE_SIZES, PROBE_TRIES,
@@ -60,14 +61,16 @@ impl Pmtud {
         sizes
     }
 
-    /// The sizes that are worth a probe. A carrier's own limit is one: a tunnel's, or a peer's receive buffer.
+    /// The sizes that are worth a probe. A carrier's own limit is one: a tunnel's, or a peer's
+    /// receive buffer.
     fn candidates(&self) -> impl Iterator<Item = usize> {
         let limit = self.limit;
         let sizes = PROBE_SIZES.into_iter().chain([limit]);
         sizes.filter(move |size| *size <= limit)
     }
 
-    /// A probe of this size arrived at the peer, as it says: of a size that was not probed that cannot be.
+    /// A probe of this size arrived at the peer, as it says: of a size that was not probed that
+    /// cannot be.
     pub(crate) fn answered(&mut self, size: usize) {
         if self.tries > 0 && self.candidates().any(|probed| probed == size) {
             self.size = self.size.max(size);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much a session may send again (SPEC §9.3): as many bytes as it has sent for the first time, and a rate
-//! beside that. Who forges DATA makes records fail and be asked for, and gets no more traffic than that. As many
-//! bytes of records may be sealed again for it: who asks for a byte of each gets no more work out of us either.
+//! How much a session may send again (SPEC §9.3): as many bytes as it has sent for the first time,
+//! and a rate beside that. Who forges DATA makes records fail and be asked for, and gets no more
+//! traffic than that. As many bytes of records may be sealed again for it: who asks for a byte of
+//! each gets no more work out of us either.
 
 use crate::limits::{RESEND_BYTES_PER_SECOND, RESEND_CREDIT_MAX};
 use crate::time::Time;
@@ -30,8 +31,8 @@ impl RetransmitBudget {
         self.credit(bytes as u64);
     }
 
-    /// Whether so many bytes may be sent again now, and so many bytes of records sealed again for that; if so they
-    /// are spent.
+    /// Whether so many bytes may be sent again now, and so many bytes of records sealed again for
+    /// that; if so they are spent.
     pub(crate) fn spend(&mut self, now: Time, sent: usize, sealed: usize) -> bool {
         let since = now.since(self.at).as_micros();
         let earned = (since * u128::from(RESEND_BYTES_PER_SECOND) / 1_000_000) as u64;

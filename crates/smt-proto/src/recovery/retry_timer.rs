@@ -69,7 +69,8 @@ impl RetryTimer {
         let after = now.since(self.since);
         match self.asked {
             0 => rto.reply_sample(now, after),
-            // The request may have left again with the question: nobody knows to which of the two this is the reply.
+            // The request may have left again with the question: nobody knows to which of the two
+            // this is the reply.
             _ => rto.ambiguous_reply_sample(after),
         }
     }
@@ -88,13 +89,15 @@ impl RetryTimer {
         self.is_first_probe = false;
     }
 
-    /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of it.
+    /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of
+    /// it.
     pub(crate) fn busy(&mut self) {
         self.asked = 0;
     }
 
-    /// The peer has asked about the same message: whether what is missing may be asked for with the answer. That is a
-    /// question like any other, so it is asked once in an interval, and the next one is later (SPEC §9.4).
+    /// The peer has asked about the same message: whether what is missing may be asked for with the
+    /// answer. That is a question like any other, so it is asked once in an interval, and the next
+    /// one is later (SPEC §9.4).
     pub(crate) fn ask_beside_answer(&mut self, now: Time, longest: Duration) -> bool {
         let is_due = now >= self.due;
         if is_due {
@@ -119,7 +122,8 @@ impl RetryTimer {
         self.asked_in_vain = 0;
     }
 
-    /// It is asked now; next time after twice the interval, at most `longest`. Whether that was early.
+    /// It is asked now; next time after twice the interval, at most `longest`. Whether that was
+    /// early.
     pub(crate) fn ask(&mut self, now: Time, longest: Duration) -> bool {
         self.asked += 1;
         self.asked_in_vain += 1;

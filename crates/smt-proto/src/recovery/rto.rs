@@ -2,23 +2,24 @@
 //! How long a session waits before it asks for bytes again (SPEC §9.3: at first 5 ms, and
 //! up to a quarter more).
 //!
-//! On a path with a long queue that is too early: what is asked for is under way, comes twice, and makes the
-//! queue longer. What came without RETRANSMIT after it was asked for was late, not lost, and the wait grows;
-//! what came again was lost, and the wait shrinks. The flag is a hint of the clear header: who forges it
-//! changes when we ask, within the bounds, and nothing else.
+//! On a path with a long queue that is too early: what is asked for is under way, comes twice, and
+//! makes the queue longer. What came without RETRANSMIT after it was asked for was late, not lost,
+//! and the wait grows; what came again was lost, and the wait shrinks. The flag is a hint of the
+//! clear header: who forges it changes when we ask, within the bounds, and nothing else.
 //!
-//! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round trips. The first
-//! question about a call therefore comes after what a reply of late has taken at most, if that is less: the mean and four
-//! deviations, as TCP has it (RFC 6298 §2), of one reply a round trip. One that a scheduler has held up is forgotten after
-//! some thirty others.
+//! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round
+//! trips. The first question about a call therefore comes after what a reply of late has taken at
+//! most, if that is less: the mean and four deviations, as TCP has it (RFC 6298 §2), of one reply a
+//! round trip. One that a scheduler has held up is forgotten after some thirty others.
 
 use core::time::Duration;
 
 use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;
 
-/// A session's wait before the first question. In nanoseconds, since every message looks at it; times of replies in 32 bits,
-/// since every session has them: what takes longer than 4 s takes longer than any wait.
+/// A session's wait before the first question. In nanoseconds, since every message looks at it;
+/// times of replies in 32 bits, since every session has them: what takes longer than 4 s takes
+/// longer than any wait.
 #[derive(Debug)]
 pub(crate) struct RtoEstimator {
     least: u64,
@@ -34,7 +35,8 @@ pub(crate) struct RtoEstimator {
     asked: u32,
 }
 
-/// What times are like, of late: their mean over some eight, and how far from it they are, over some four.
+/// What times are like, of late: their mean over some eight, and how far from it they are, over
+/// some four.
 #[derive(Clone, Copy, Debug)]
 struct SmoothedTime {
     mean: u32,
@@ -100,10 +102,12 @@ impl RtoEstimator {
         }
     }
 
-    /// A reply has begun so long after its call was made, or after its request was last heard of (GRANT, RESEND).
+    /// A reply has begun so long after its call was made, or after its request was last heard of
+    /// (GRANT, RESEND).
     ///
-    /// Calls that were made before one was measured are of the same round trip, of which only the slowest counts
-    /// (RFC 6298 §3): a hundred replies that one batch has brought are alike, and would make the deviation nothing.
+    /// Calls that were made before one was measured are of the same round trip, of which only the
+    /// slowest counts (RFC 6298 §3): a hundred replies that one batch has brought are alike, and
+    /// would make the deviation nothing.
     pub(crate) fn reply_sample(&mut self, now: Time, after: Duration) {
         let is_of_round = now.since(self.round) < after;
         let after = nanos_of_reply(after);
@@ -125,9 +129,9 @@ impl RtoEstimator {
         self.replies = Some(replies);
     }
 
-    /// The same of a reply that was asked about: what it has taken does not count, since some of it may have been the wait
-    /// for the question (Karn; RFC 6298 §3). But the next one is given longer than that (§5.5 there): if replies take so
-    /// long now, one comes unasked, and counts.
+    /// The same of a reply that was asked about: what it has taken does not count, since some of it
+    /// may have been the wait for the question (Karn; RFC 6298 §3). But the next one is given
+    /// longer than that (§5.5 there): if replies take so long now, one comes unasked, and counts.
     pub(crate) fn ambiguous_reply_sample(&mut self, after: Duration) {
         let after = nanos_of_reply(after);
         self.asked = self.asked.max(after.saturating_add(after / 4));

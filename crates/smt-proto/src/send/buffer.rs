@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is to be sent, in memory that is initialised once and then only written over.
 //!
-//! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record is sealed into the same
-//! bytes: a pass over all that is sent, for nothing (docs/PERF.md).
+//! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record
+//! is sealed into the same bytes: a pass over all that is sent, for nothing (docs/PERF.md).
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// The bytes that [`crate::Endpoint::poll_transmit`] has written. Keep it from one call to the next.
+/// The bytes that [`crate::Endpoint::poll_transmit`] has written. Keep it from one call to the
+/// next.
 #[derive(Clone, Debug, Default)]
 pub struct TransmitBuffer {
     /// All that was ever written; behind `length` it is of former batches.
@@ -25,7 +26,8 @@ impl TransmitBuffer {
         self.length = self.length.min(length);
     }
 
-    /// The next `count` bytes, each of which must be written or taken back: what they are before is of former batches.
+    /// The next `count` bytes, each of which must be written or taken back: what they are before is
+    /// of former batches.
     pub(crate) fn grow(&mut self, count: usize) -> &mut [u8] {
         let start = self.length;
         self.length += count;

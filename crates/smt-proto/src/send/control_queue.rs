@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control packets that wait to leave (SPEC §8).
 //!
-//! Entries of one kind share packets. Every list is bounded; what does not fit is dropped, since whoever
-//! needs it asks again. Stripes: all ids of a packet have one stripe, so a list is taken stripe by stripe.
+//! Entries of one kind share packets. Every list is bounded; what does not fit is dropped, since
+//! whoever needs it asks again. Stripes: all ids of a packet have one stripe, so a list is taken
+//! stripe by stripe.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -60,8 +61,9 @@ impl ControlQueue {
         }
     }
 
-    /// Says how far a message is that has begun, since a GRANT may have been lost; and, if it `is_asked` for what is
-    /// missing, the ranges to be sent again. Returns whether anything is missing.
+    /// Says how far a message is that has begun, since a GRANT may have been lost; and, if it
+    /// `is_asked` for what is missing, the ranges to be sent again. Returns whether anything is
+    /// missing.
     pub(crate) fn progress(&mut self, id: MessageId, incoming: &Incoming, is_asked: bool) -> bool {
         let missing = incoming.missing(RESEND_RANGES);
         self.grant(incoming.grant(id));
@@ -241,7 +243,8 @@ fn take_stripe<T>(list: &mut Vec<T>, most: usize, stripe_of: impl Fn(&T) -> u16)
     list.drain(..same).collect()
 }
 
-/// Waiting entries looked at for one that a new entry replaces: a repetition does no harm, a search does.
+/// Waiting entries looked at for one that a new entry replaces: a repetition does no harm, a search
+/// does.
 const SEARCHED: usize = 16;
 /// Ranges asked for in one answer; more come with the next question.
 const RESEND_RANGES: usize = 16;

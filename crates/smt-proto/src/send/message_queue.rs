@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages that may send, fewest bytes left first, the older first among equals (SPEC §9.1).
 //!
-//! Most become ready in the order in which they leave: short ones of like length, one after the other. Those stand in
-//! line, at no cost; the others are in a heap, and whoever of both is first leaves first.
+//! Most become ready in the order in which they leave: short ones of like length, one after the
+//! other. Those stand in line, at no cost; the others are in a heap, and whoever of both is first
+//! leaves first.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;

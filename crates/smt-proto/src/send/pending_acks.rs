@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Acknowledgements that wait for a message or a packet to ride in (SPEC §9.4).
 //!
-//! Ids are dense, so 64 neighbours share a base and a bit each. An acknowledgement is sent once: if it is
-//! lost, the peer asks with NEED_ACK.
+//! Ids are dense, so 64 neighbours share a base and a bit each. An acknowledgement is sent once: if
+//! it is lost, the peer asks with NEED_ACK.
 
 use alloc::collections::VecDeque;
 

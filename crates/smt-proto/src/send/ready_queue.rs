@@ -6,7 +6,8 @@ use core::cmp::Reverse;
 
 /// Senders in the order of their ranks; of equals the one that has waited longest comes first.
 ///
-/// Who is taken out of the middle stays in the heap until it would be next, or until many have: the second heap knows.
+/// Who is taken out of the middle stays in the heap until it would be next, or until many have: the
+/// second heap knows.
 #[derive(Debug)]
 pub(crate) struct ReadyQueue<S> {
     waiting: BinaryHeap<Reverse<(u32, u64, S)>>,

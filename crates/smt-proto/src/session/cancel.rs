@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How messages end without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN, SEEN_AND_GONE, ABORT.
+//! How messages end without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN,
+//! SEEN_AND_GONE, ABORT.
 
 use smt_wire::{Abort, AbortCode, MessageId, PacketType};
 
@@ -83,14 +84,15 @@ impl Session {
         } else if let Some(outgoing) = live.outgoing.as_mut() {
             // The interval stays grown: a peer without memory for the message is not to be hurried.
             live.retry.heard(now);
-            // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram, so that it sees
-            // the message through one, and asks.
+            // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram,
+            // so that it sees the message through one, and asks.
             outgoing.ask_all_again();
             self.queue_sendable(id);
         }
     }
 
-    /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether that leaves again.
+    /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether
+    /// that leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
         let interval = self.rto.interval();
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
@@ -121,7 +123,8 @@ impl Session {
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
         if matches!(self.calls.get(abort.id.0), Some(Call::Live(live)) if live.is_one_way) {
-            // Nobody waits for a reply; of a bundle's members some do, and each of those has its own.
+            // Nobody waits for a reply; of a bundle's members some do, and each of those has its
+            // own.
             shared.statistics.violations += 1;
             return;
         }

@@ -352,7 +352,8 @@ impl Session {
         Err(Refused::Blocked)
     }
 
-    /// How much of a reply may come without a grant: with many calls outstanding only record 0 each.
+    /// How much of a reply may come without a grant: with many calls outstanding only record 0
+    /// each.
     fn reply_unscheduled(&self, shared: &Shared) -> u32 {
         let first = self.agreement.geometry.record(u32::MAX, 0).extent;
         let least = u32::from(first) + RECORD_OVERHEAD as u32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A session that nobody uses gives up memory that is made again when it is needed: tables of ciphers, room in queues.
-//! It keeps secrets, windows, and where its peer is. One that is used gives up the tables of its ciphers when many are.
+//! A session that nobody uses gives up memory that is made again when it is needed: tables of
+//! ciphers, room in queues. It keeps secrets, windows, and where its peer is. One that is used
+//! gives up the tables of its ciphers when many are.
 
 use super::Session;
 use crate::limits::HIBERNATE_AFTER;
@@ -39,7 +40,8 @@ impl Session {
         }
     }
 
-    /// Rests if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may be so.
+    /// Rests if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may be
+    /// so.
     pub(super) fn hibernate_if_unused(&mut self, now: Time, shared: &mut Shared) {
         let is_unused = self.calls.is_empty() && self.served.is_empty();
         if !is_unused || self.is_hibernating {

@@ -44,9 +44,9 @@ impl Session {
         }
     }
 
-    /// Whether a message of so many records may begin. What is left of the key is for those that have begun: else they
-    /// could not finish before the previous epoch has, and what the peer holds of them could keep out, for want of
-    /// memory, the very messages that hold that epoch.
+    /// Whether a message of so many records may begin. What is left of the key is for those that
+    /// have begun: else they could not finish before the previous epoch has, and what the peer
+    /// holds of them could keep out, for want of memory, the very messages that hold that epoch.
     pub(super) fn key_suffices(&mut self, records: u32, shared: &Shared) -> bool {
         let most = shared.config.key_limits.records();
         let left = self.seal.records_left();
@@ -54,8 +54,8 @@ impl Session {
             return true;
         }
         let has_previous = self.seal.previous().is_some();
-        // Without a previous epoch nothing would count them anew later; but the next key makes room for all, and is asked
-        // for once.
+        // Without a previous epoch nothing would count them anew later; but the next key makes room
+        // for all, and is asked for once.
         let is_last_look = !has_previous && !self.seal.wants_update();
         if is_last_look || !self.begun.was_counted_at(left) {
             self.begun = Begun::counted(self.records_begun(most), left);
@@ -74,8 +74,8 @@ impl Session {
         false
     }
 
-    /// Records that messages which have begun have yet to seal. Not of those that take several keys of `most` records:
-    /// they would keep all others waiting until they end.
+    /// Records that messages which have begun have yet to seal. Not of those that take several keys
+    /// of `most` records: they would keep all others waiting until they end.
     fn records_begun(&self, most: u64) -> u64 {
         let transmitting_pool = self.transmitting_pool();
         let unsealed =
@@ -136,8 +136,8 @@ impl Session {
         }
     }
 
-    /// Asks for new keys of the peer when too much has failed to open, until they come; and drops old ones
-    /// that it forgot to finish.
+    /// Asks for new keys of the peer when too much has failed to open, until they come; and drops
+    /// old ones that it forgot to finish.
     pub(super) fn watch_opening_keys(&mut self, now: Time) {
         if let Some(epoch) = self.open.take_update_request() {
             let retry = RetryTimer::new(now, self.rto.interval());
@@ -172,7 +172,8 @@ impl Session {
         self.key_request = Some((epoch, retry));
     }
 
-    /// Messages that may still have to repeat a record of `epoch` or before, and below what offset they need not.
+    /// Messages that may still have to repeat a record of `epoch` or before, and below what offset
+    /// they need not.
     fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, u32)> {
         self.transmitting_pool()
             .filter(move |(_, transmitting)| transmitting.holds_epoch(epoch))
@@ -196,8 +197,9 @@ impl Session {
         all.map(|(number, transmitting)| (MessageId(number), transmitting))
     }
 
-    /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their own
-    /// questions have backed off to. All others would wait for their key. That is a question with a back-off of its own.
+    /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their
+    /// own questions have backed off to. All others would wait for their key. That is a question
+    /// with a back-off of its own.
     fn hurry(&mut self, holders: &[MessageId]) {
         for id in holders.iter().copied() {
             match self.calls.get(id.0) {
@@ -213,7 +215,8 @@ impl Session {
 
 /// Messages that hold up an epoch are asked about at least this often, in resend intervals...
 const HURRY_INTERVALS: u32 = 8;
-/// ...until so many questions have changed nothing: what stays lost is repeated ever more rarely (SPEC §9.3).
+/// ...until so many questions have changed nothing: what stays lost is repeated ever more rarely
+/// (SPEC §9.3).
 const HURRIES: u32 = 8;
 
 /// Holders of an epoch: while they stay the same, asking about it has changed nothing.
@@ -233,13 +236,14 @@ impl Held {
     }
 }
 
-/// Records that messages which have begun have yet to seal, or more: what they begin with is added, what they seal is
-/// not taken off. All are counted anew when they seem to be too many, and not at every write: a peer may let an epoch
-/// last, and a look through 20,000 messages takes 86 us.
+/// Records that messages which have begun have yet to seal, or more: what they begin with is added,
+/// what they seal is not taken off. All are counted anew when they seem to be too many, and not at
+/// every write: a peer may let an epoch last, and a look through 20,000 messages takes 86 us.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
     records: u32,
-    /// What was left of the key when they were counted, [`u32::MAX`] if that was another key: none has so many.
+    /// What was left of the key when they were counted, [`u32::MAX`] if that was another key: none
+    /// has so many.
     left: u32,
 }
 
@@ -251,7 +255,8 @@ impl Begun {
         }
     }
 
-    /// Whether nothing was sealed since they were counted: then it is what they still need, unless some have ended.
+    /// Whether nothing was sealed since they were counted: then it is what they still need, unless
+    /// some have ended.
     fn was_counted_at(&self, left: u64) -> bool {
         u64::from(self.left) == left
     }

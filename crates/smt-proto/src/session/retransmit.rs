@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a session asks about its messages when nothing came for a while (SPEC §9.3-§9.5).
 //!
-//! `timers` says of which. A question asks for what is missing, or whether the peer has what it was sent; one that waits
-//! for this side instead is put off.
+//! `timers` says of which. A question asks for what is missing, or whether the peer has what it was
+//! sent; one that waits for this side instead is put off.
 
 use smt_wire::{MessageId, PacketType};
 
@@ -64,8 +64,8 @@ impl Session {
         waits_for_all
     }
 
-    /// The request may be lost, not the reply: a short one leaves once more ahead of the question, which then asks for
-    /// what it has brought about, not whether it is there (SPEC §9.3).
+    /// The request may be lost, not the reply: a short one leaves once more ahead of the question,
+    /// which then asks for what it has brought about, not whether it is there (SPEC §9.3).
     pub(super) fn send_request_again(&mut self, id: MessageId) {
         let id = match self.calls.get(id.0) {
             Some(Call::Live(live)) => live.bundle.unwrap_or(id),
@@ -90,7 +90,8 @@ impl Session {
         self.queue_sendable(id);
     }
 
-    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply has arrived.
+    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply
+    /// has arrived.
     pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
         let Some(ServerRpc { state, retry, .. }) = self.served.get_mut(id.0) else {
@@ -149,8 +150,8 @@ impl Session {
     }
 }
 
-/// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since it was heard about it, or,
-/// where memory presses, so often without progress (SPEC §9.4, §10).
+/// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since
+/// it was heard about it, or, where memory presses, so often without progress (SPEC §9.4, §10).
 fn is_kept_in_vain(asked: u32, asked_in_vain: u32, shared: &Shared) -> bool {
     let presses = shared
         .memory

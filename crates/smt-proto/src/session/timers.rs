@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does when time has passed: deadlines, questions (`retries`), death (SPEC §9.3-§9.9, §10).
+//! What a session does when time has passed: deadlines, questions (`retries`), death (SPEC
+//! §9.3-§9.9, §10).
 //!
-//! One pass looks at every live message, does what is due, and finds the next moment that anything is.
-//! It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all while nothing waits.
+//! One pass looks at every live message, does what is due, and finds the next moment that anything
+//! is. It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all
+//! while nothing waits.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -65,7 +67,8 @@ impl Session {
         grain.clamp(TIMER_GRAIN_MIN, TIMER_GRAIN_MAX)
     }
 
-    /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC §9.9).
+    /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC
+    /// §9.9).
     fn watch_silence(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
         let since = self.asked_since?;
         let (silent, most) = (now.since(since), shared.config.silence_max);
@@ -73,8 +76,8 @@ impl Session {
             self.set_due(since + most / 2);
             return None;
         }
-        // Questions may have backed off so far that a few losses would look like death; and a process that was
-        // stopped has asked nothing meanwhile.
+        // Questions may have backed off so far that a few losses would look like death; and a
+        // process that was stopped has asked nothing meanwhile.
         let pings = self.ping_retry.map_or(0, |retry| retry.asked);
         if silent >= most && pings >= PINGS_UNTIL_DEAD {
             return Some(silent);
@@ -86,7 +89,8 @@ impl Session {
         None
     }
 
-    /// The peer may be gone, by an unreachable hint: find out whether it still answers, if anything waits for it.
+    /// The peer may be gone, by an unreachable hint: find out whether it still answers, if anything
+    /// waits for it.
     pub(crate) fn suspect(&mut self, now: Time) {
         if !(self.calls.is_empty() && self.served.is_empty()) {
             self.ping(now);
@@ -102,8 +106,8 @@ impl Session {
         }
     }
 
-    /// The id window has no room: ask, and hurry the oldest id of each stripe that the peer may not have
-    /// seen, before all newer ones (SPEC §4.2).
+    /// The id window has no room: ask, and hurry the oldest id of each stripe that the peer may not
+    /// have seen, before all newer ones (SPEC §4.2).
     pub(super) fn ask_for_window(&mut self) {
         let mut oldest: Vec<Option<u64>> = vec![None; self.stripes.len()];
         for (number, call) in self.calls.iter() {
@@ -223,8 +227,8 @@ impl Session {
         }
     }
 
-    /// A caller asks about its call twice a second. One that has said nothing for longer may be gone: it is asked, so that
-    /// the application need not work for nobody (SPEC §9.9).
+    /// A caller asks about its call twice a second. One that has said nothing for longer may be
+    /// gone: it is asked, so that the application need not work for nobody (SPEC §9.9).
     fn watch_callers(&mut self, now: Time, shared: &Shared) {
         let quiet_until = self.heard_at + caller_quiet_max(shared);
         match now < quiet_until {

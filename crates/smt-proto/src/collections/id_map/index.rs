@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the entries of a table stand, by their numbers: open addressing, linear probing.
 //!
-//! A slot holds an entry's place and one, zero is free. The number itself is read in the entry, which whoever looks it
-//! up reads next. At most half of the slots are taken, and an entry that leaves closes its gap: a search ends at the
-//! first free slot, mostly the first or second.
+//! A slot holds an entry's place and one, zero is free. The number itself is read in the entry,
+//! which whoever looks it up reads next. At most half of the slots are taken, and an entry that
+//! leaves closes its gap: a search ends at the first free slot, mostly the first or second.
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// What nobody else knows. Whoever did could choose numbers that are all searched for from the same slots.
+/// What nobody else knows. Whoever did could choose numbers that are all searched for from the same
+/// slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Salt(pub(crate) u32);
 
@@ -75,7 +76,8 @@ impl Index {
         self.slots[slot] = place as u32 + 1;
     }
 
-    /// Where a number is: its slot, and its place among the entries. Else the free slot where the search has ended.
+    /// Where a number is: its slot, and its place among the entries. Else the free slot where the
+    /// search has ended.
     #[inline(always)]
     pub(super) fn search<T>(
         &self,
@@ -111,7 +113,8 @@ impl Index {
         slot
     }
 
-    /// Frees a slot. Those that were searched for past it move up, each no further than where its search begins.
+    /// Frees a slot. Those that were searched for past it move up, each no further than where its
+    /// search begins.
     fn close_gap<T>(&mut self, entries: &[(u64, T)], slot: usize) {
         let (mut gap, mut slot) = (slot, slot);
         loop {
@@ -128,7 +131,8 @@ impl Index {
         self.slots[gap] = 0;
     }
 
-    /// A product of which every bit depends on all of the number, and in a way that the salt decides.
+    /// A product of which every bit depends on all of the number, and in a way that the salt
+    /// decides.
     fn first_slot(&self, number: u64) -> usize {
         let salt = u64::from(self.salt.0) << 32 | u64::from(self.salt.0);
         let product = u128::from(number ^ salt) * u128::from(0x9E37_79B9_7F4A_7C15 ^ salt);

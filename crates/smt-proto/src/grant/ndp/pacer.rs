@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! When a link is free again for what is asked to come over it.
 //!
-//! Each byte that is let go takes its time on the link. Who waited for the link and is late, because timers are
-//! coarse, may catch up a little; who had nothing to let go may not. In picoseconds: a byte at 400 Gb/s takes 20.
+//! Each byte that is let go takes its time on the link. Who waited for the link and is late,
+//! because timers are coarse, may catch up a little; who had nothing to let go may not. In
+//! picoseconds: a byte at 400 Gb/s takes 20.
 
 use crate::time::Time;
 
@@ -41,8 +42,9 @@ impl Pacer {
         self.free_at = self.free_at.max(earliest) + self.time_of(bytes);
     }
 
-    /// So many bytes came that nobody let go. They have passed the link already, so what waits is put off for what would
-    /// have come instead; but by no more than what may be caught up, however long they were more than the link carries.
+    /// So many bytes came that nobody let go. They have passed the link already, so what waits is
+    /// put off for what would have come instead; but by no more than what may be caught up, however
+    /// long they were more than the link carries.
     pub(crate) fn put_off(&mut self, now: Time, bytes: u32) {
         let most = self.free_at.max(picos(now) + self.slack);
         let after = self.free_at.max(picos(now)) + self.time_of(bytes);
@@ -72,7 +74,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Lets packets of 1,250 bytes go whenever that is free, looking every `grain`; how many in a millisecond.
+    /// Lets packets of 1,250 bytes go whenever that is free, looking every `grain`; how many in a
+    /// millisecond.
     fn packets(pace: &mut Pacer, grain: Duration, has_waited: bool) -> u32 {
         let began = Time::from_nanos(5_000_000_000);
         let (mut now, mut count) = (began, 0);

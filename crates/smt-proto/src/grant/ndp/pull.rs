@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! NDP's way to grant: pull one record at a time, at the pace of this host's link (SPEC §9.10).
 //!
-//! What comes may make way for more, but the more is let go only as fast as the link can carry it: what has been
-//! trimmed on the way first, then the next record of the message whose turn it is. Queues stay short wherever this
-//! host's link is the narrow place, however many send to it.
+//! What comes may make way for more, but the more is let go only as fast as the link can carry it:
+//! what has been trimmed on the way first, then the next record of the message whose turn it is.
+//! Queues stay short wherever this host's link is the narrow place, however many send to it.
 //!
-//! Not here: which messages are hungry, and whose turn it is (`grants`), and what was trimmed (`trimmed_queue`).
+//! Not here: which messages are hungry, and whose turn it is (`grants`), and what was trimmed
+//! (`trimmed_queue`).
 
 use crate::grant::ndp::pacer::Pacer;
 use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
@@ -35,9 +36,10 @@ pub enum PullOrder {
 }
 
 impl Pull {
-    /// Pulls `bits_per_second` of record streams: what this host's link carries, less headers (of packets of 1,500
-    /// bytes 93 %). Each message has about `window` bytes on their way, which is what keeps a path busy (bandwidth
-    /// times round trip), and at least a record. Messages in turn.
+    /// Pulls `bits_per_second` of record streams: what this host's link carries, less headers (of
+    /// packets of 1,500 bytes 93 %). Each message has about `window` bytes on their way, which is
+    /// what keeps a path busy (bandwidth times round trip), and at least a record. Messages in
+    /// turn.
     ///
     /// # Panics
     /// If the rate is 0.
@@ -60,8 +62,8 @@ impl Pull {
         self
     }
 
-    /// The message whose turn it is. What is on its way stays within the budget; beyond it, one record of each, so
-    /// that none waits for another whose sender is slow.
+    /// The message whose turn it is. What is on its way stays within the budget; beyond it, one
+    /// record of each, so that none waits for another whose sender is slow.
     fn choose<'a>(
         &mut self,
         messages: &'a [Grantable],

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the network has trimmed on the way, and is to be asked for again at the pace of pulls (SPEC §9.10).
+//! What the network has trimmed on the way, and is to be asked for again at the pace of pulls (SPEC
+//! §9.10).
 //!
-//! 1. A trimmed DATA packet is a hint that anybody can forge. [`TrimmedRanges`] of its message, or [`UnopenedIds`] of its
-//!    session if record 0 has not opened, let each range through once in a resend interval; and again if the answer
-//!    seems to have been trimmed too, three times in all.
-//! 2. What got through waits in [`TrimmedQueue`] of the endpoint until the policy's pace lets a question go.
+//! 1. A trimmed DATA packet is a hint that anybody can forge. [`TrimmedRanges`] of its message, or
+//!    [`UnopenedIds`] of its session if record 0 has not opened, let each range through once in a
+//!    resend interval; and again if the answer seems to have been trimmed too, three times in all.
+//! 2. What got through waits in [`TrimmedQueue`] of the endpoint until the policy's pace lets a
+//!    question go.
 //!
-//! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here: what a header may
-//! claim (`session/trimmed`).
+//! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here:
+//! what a header may claim (`session/trimmed`).
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -79,9 +81,9 @@ pub(crate) struct TrimmedRanges {
 }
 
 impl TrimmedRanges {
-    /// Notes a range that is missing; `is_again`: what was trimmed was a repetition. What is to be asked for of it: what
-    /// was not noted within the interval (or not so often), and is more than a crumb. How long a packet was is
-    /// guessed, so that two may seem to overlap.
+    /// Notes a range that is missing; `is_again`: what was trimmed was a repetition. What is to be
+    /// asked for of it: what was not noted within the interval (or not so often), and is more than
+    /// a crumb. How long a packet was is guessed, so that two may seem to overlap.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -132,8 +134,8 @@ fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
 pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
-    /// Notes an id; `is_again`: what was trimmed was a repetition. Whether it is to be asked about: as seldom as a range,
-    /// not if there are too many, and at their rate.
+    /// Notes an id; `is_again`: what was trimmed was a repetition. Whether it is to be asked about:
+    /// as seldom as a range, not if there are too many, and at their rate.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -178,8 +180,8 @@ impl UnopenedIds {
     }
 }
 
-/// Where a packet of which only the header is left was to go: its message, the claimed padded length, and the bytes
-/// that it may have had.
+/// Where a packet of which only the header is left was to go: its message, the claimed padded
+/// length, and the bytes that it may have had.
 #[derive(Clone, Copy)]
 pub(crate) struct Trimmed {
     pub(crate) id: MessageId,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The messages that need grants, by session: one with many of them has at most half of the places while another's wait
-//! (SPEC §9.2).
+//! The messages that need grants, by session: one with many of them has at most half of the places
+//! while another's wait (SPEC §9.2).
 //!
-//! Each session's messages stand in the order of their bytes left, and the sessions in that of their first ones: of so
-//! many messages as there are places, none is in a later session. A look costs the same however many messages wait.
+//! Each session's messages stand in the order of their bytes left, and the sessions in that of
+//! their first ones: of so many messages as there are places, none is in a later session. A look
+//! costs the same however many messages wait.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -61,7 +62,8 @@ impl BySession {
         }
     }
 
-    /// Appends the `most` messages with the fewest bytes left, of one session at most half of them while others' wait.
+    /// Appends the `most` messages with the fewest bytes left, of one session at most half of them
+    /// while others' wait.
     pub(super) fn show(&mut self, most: usize, shown: &mut Vec<Grantable>) {
         self.merged.clear();
         for (_, session) in self.first.iter().take(most) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whose turn it is while memory is full (SPEC §9.2).
 //!
-//! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its memory is free.
-//! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has come.
-//! 3. Unless it does not come: after [`TURN_MAX`] the next may get on, but of another session. So a peer that lets the
-//!    last record of each of its messages wait has one message beyond the bound, and no other's turn waits for it any longer.
+//! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its
+//!    memory is free.
+//! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has
+//!    come.
+//! 3. Unless it does not come: after [`TURN_MAX`] the next may get on, but of another session. So a
+//!    peer that lets the last record of each of its messages wait has one message beyond the bound,
+//!    and no other's turn waits for it any longer.
 //!
 //! Not here: what the message is granted (`grant_policy`).
 
@@ -28,8 +31,8 @@ pub(crate) struct MemoryPressure {
 }
 
 impl MemoryPressure {
-    /// The message that may be granted more now. `of` tells what one needs, and `waiting` those that need grants, the
-    /// one with the fewest bytes left first.
+    /// The message that may be granted more now. `of` tells what one needs, and `waiting` those
+    /// that need grants, the one with the fewest bytes left first.
     pub(crate) fn next<'a>(
         &mut self,
         now: Time,
@@ -50,7 +53,8 @@ impl MemoryPressure {
         next.copied()
     }
 
-    /// A message is over; or more of it has come and it needs grants, so that it is its turn again if it is the shortest.
+    /// A message is over; or more of it has come and it needs grants, so that it is its turn again
+    /// if it is the shortest.
     pub(crate) fn forget(&mut self, rpc: RpcId) {
         self.current = self.current.filter(|(current, _)| *current != rpc);
         if self.set_back.get(&rpc.session) == Some(&rpc) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The hungry messages in the order of a policy that pulls (SPEC §9.10): of which more is to be on its way.
+//! The hungry messages in the order of a policy that pulls (SPEC §9.10): of which more is to be on
+//! its way.
 //!
 //! Not here: when one of them gets something, and how much (`pull`).
 
@@ -25,7 +26,8 @@ pub(super) struct PullQueue {
 type Turn = (u64, u64, RpcId);
 
 impl PullQueue {
-    /// From now on a policy decides that pulls like this, or does not pull. All have lost their seats.
+    /// From now on a policy decides that pulls like this, or does not pull. All have lost their
+    /// seats.
     pub(super) fn clear(&mut self, pulling: Option<Pulling>) {
         self.pulling = pulling;
         self.pending.clear();

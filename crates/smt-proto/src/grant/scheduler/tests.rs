@@ -34,8 +34,9 @@ fn milli(at: u64) -> Time {
     Time::from_nanos(at * 1_000_000)
 }
 
-/// Messages of these lengths begin one after the other, with 60,000 bytes that need no grant and of which nothing
-/// arrives but 1,000; each is granted what the policy says. The end of what each may send.
+/// Messages of these lengths begin one after the other, with 60,000 bytes that need no grant and of
+/// which nothing arrives but 1,000; each is granted what the policy says. The end of what each may
+/// send.
 fn begin_one_after_the_other(
     policy: &mut dyn GrantPolicy,
     lengths: impl IntoIterator<Item = u32>,
@@ -68,7 +69,8 @@ fn granted_and_not_arrived_stays_within_the_budget() {
     assert!((LIMIT / 2..=LIMIT).contains(&sum), "{sum}");
 }
 
-/// What was overtaken keeps what it has: the budget is used up, and who comes first still has a little.
+/// What was overtaken keeps what it has: the budget is used up, and who comes first still has a
+/// little.
 #[test]
 fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
     let mut policy = ShortestRemainingFirst::new(8, 100_000..=200_000);
@@ -145,7 +147,8 @@ fn what_ends_gives_its_part_of_the_budget_back() {
     assert!(grants.by_left.is_empty() && grants.by_age.is_empty());
 }
 
-/// With the path out for a while all are passed over, and when it is back all go on: beyond the budget, but it is known.
+/// With the path out for a while all are passed over, and when it is back all go on: beyond the
+/// budget, but it is known.
 #[test]
 fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
     let mut grants = GrantScheduler::default();
@@ -183,8 +186,8 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
         ids.collect::<Vec<_>>()
     };
     assert_eq!(shown(&mut grants), [0, 1, 2, 3]);
-    // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which is always
-    // shown), and what merely arrives keeps its place.
+    // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which
+    // is always shown), and what merely arrives keeps its place.
     update(&mut grants, rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
     update(&mut grants, rpc(2), 400_000 - 20, 61_000, FREE);
     update(&mut grants, rpc(0), 400_000, 60_000, FREE + 10_000);
@@ -329,7 +332,8 @@ fn who_stops_half_way_is_overtaken_until_more_comes() {
     assert_eq!(turn(&mut grants, 6), Some(1));
 }
 
-/// A peer that begins thousands, and stops, is walked by to find the next one of others: not with every look.
+/// A peer that begins thousands, and stops, is walked by to find the next one of others: not with
+/// every look.
 #[test]
 fn a_long_walk_is_not_made_again_at_once() {
     let mut grants = GrantScheduler::default();
@@ -355,8 +359,8 @@ fn a_long_walk_is_not_made_again_at_once() {
     assert!(full(&mut grants) <= 1, "short walks are made at any time");
 }
 
-/// Messages of one session with a least window each, of which nothing comes for a resend interval; they are limited by
-/// their senders then, and hold nothing of the budget.
+/// Messages of one session with a least window each, of which nothing comes for a resend interval;
+/// they are limited by their senders then, and hold nothing of the budget.
 fn stalled(count: u64) -> GrantScheduler {
     let mut grants = GrantScheduler::default();
     for id in 0..count {

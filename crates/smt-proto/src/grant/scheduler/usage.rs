@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How fast a message uses what its sender may send (SPEC §9.2).
 //!
-//! A sender that may send a least window, and sends less than that in [`USAGE_INTERVAL`], is limited by itself and not by
-//! grants: its message is *sender-limited*. Beside others it has a least window, but no place among the messages that are
-//! granted at once, and no part of the budget. While nobody else wants grants it is treated like others, since on a path
-//! with a long round trip it can use more than a least window.
+//! A sender that may send a least window, and sends less than that in [`USAGE_INTERVAL`], is
+//! limited by itself and not by grants: its message is *sender-limited*. Beside others it has a
+//! least window, but no place among the messages that are granted at once, and no part of the
+//! budget. While nobody else wants grants it is treated like others, since on a path with a long
+//! round trip it can use more than a least window.
 //!
-//! It keeps what it was granted before, and no budget of others counts that: a single slow message would leave them least
-//! windows until it has used it. The bound is the memory for messages, in which promises count (`memory`).
+//! It keeps what it was granted before, and no budget of others counts that: a single slow message
+//! would leave them least windows until it has used it. The bound is the memory for messages, in
+//! which promises count (`memory`).
 //!
-//! The interval is the same for all: the resend interval of a session grows with what comes late, so a peer could stretch
-//! it. A sender on a path with a longer round trip is recognised by a least window that comes at once, since a measurement
-//! begins with the record that arrives.
+//! The interval is the same for all: the resend interval of a session grows with what comes late,
+//! so a peer could stretch it. A sender on a path with a longer round trip is recognised by a least
+//! window that comes at once, since a measurement begins with the record that arrives.
 //!
-//! Not here: what sender-limited messages are granted (`grant_policy`), and messages that do not come at all (`retries`).
+//! Not here: what sender-limited messages are granted (`grant_policy`), and messages that do not
+//! come at all (`retries`).
 
 use crate::limits::{GRANT_WINDOW_MIN, USAGE_INTERVAL};
 use crate::time::Time;
@@ -25,7 +28,8 @@ pub(super) struct Usage {
     target: u32,
     /// End of the measurement.
     pub(super) until: Time,
-    /// Whether the sender could send up to the target from the beginning. If not, a miss says nothing about the sender.
+    /// Whether the sender could send up to the target from the beginning. If not, a miss says
+    /// nothing about the sender.
     is_permitted: bool,
 }
 
@@ -54,7 +58,8 @@ pub(crate) struct Progress {
 }
 
 impl Usage {
-    /// A measurement that begins now, of what has arrived and arrives after this offset; if something may still come.
+    /// A measurement that begins now, of what has arrived and arrives after this offset; if
+    /// something may still come.
     pub(super) fn begin(now: Time, progress: Progress, from: u32) -> Option<Self> {
         let target = progress.length.min(from.saturating_add(GRANT_WINDOW_MIN));
         (progress.granted > from).then(|| Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Record 0 of a message, opened from the packet that brought it (SPEC §5.4). Most messages are whole with it: they are a
-//! header and a body at once, and never become an [`Incoming`].
+//! Record 0 of a message, opened from the packet that brought it (SPEC §5.4). Most messages are
+//! whole with it: they are a header and a body at once, and never become an [`Incoming`].
 
 use alloc::boxed::Box;
 use bytes::Bytes;
@@ -28,8 +28,8 @@ pub(crate) enum Message {
 }
 
 impl First {
-    /// Opens record 0 from the payload of a packet with offset 0. `None` if it does not open: nothing of the packet is
-    /// then to be believed.
+    /// Opens record 0 from the payload of a packet with offset 0. `None` if it does not open:
+    /// nothing of the packet is then to be believed.
     pub(crate) fn open(
         piece: Piece<'_>,
         geometry: Geometry,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What of a message on its way in has not come: the ranges that questions ask for (SPEC §9.3, §9.10).
+//! What of a message on its way in has not come: the ranges that questions ask for (SPEC §9.3,
+//! §9.10).
 //!
-//! Of a record that has not opened, the parts that wait to be assembled are not asked for again. Forged parts may be
-//! many, so a question looks at a few records.
+//! Of a record that has not opened, the parts that wait to be assembled are not asked for again.
+//! Forged parts may be many, so a question looks at a few records.
 
 use alloc::vec::Vec;
 use core::ops::Range as Span;
@@ -26,8 +27,8 @@ impl Incoming {
         missing
     }
 
-    /// What is missing of a range from its beginning on; nothing if its first byte is there, or beyond what the peer
-    /// may send.
+    /// What is missing of a range from its beginning on; nothing if its first byte is there, or
+    /// beyond what the peer may send.
     pub(crate) fn gap_in(&self, range: ByteRange) -> Option<ByteRange> {
         let most = range.end.min(self.allowed).min(self.length);
         let mut end = range.start;
@@ -58,7 +59,8 @@ impl Incoming {
         })
     }
 
-    /// What is missing of a run of records, none of which has opened: all but what has come in parts.
+    /// What is missing of a run of records, none of which has opened: all but what has come in
+    /// parts.
     fn missing_of(&self, run: Span<u32>, most: usize, missing: &mut Vec<ByteRange>) {
         let mut from = run.start;
         // Forged parts may be many; what is left out here is asked for next time.
@@ -96,7 +98,8 @@ fn push(ranges: &mut Vec<ByteRange>, Span { start, end }: Span<u32>) {
 
 /// Parts of a record among which the place of a packet is looked for.
 const GAPS_SEARCHED: usize = 64;
-/// Records in parts that one question looks at: a window of 512 KiB, twice the budget, has 32 of the default size.
+/// Records in parts that one question looks at: a window of 512 KiB, twice the budget, has 32 of
+/// the default size.
 const PARTIAL_RECORDS_ASKED: usize = 64;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How a message is trimmed into packets (SPEC §9.1).
 //!
-//! Alone, packets are full but for the last. In a batch all but the last datagram are equally long, and a shorter one
-//! ends it: so a message is trimmed evenly, and the next one of its length follows in the same batch.
+//! Alone, packets are full but for the last. In a batch all but the last datagram are equally long,
+//! and a shorter one ends it: so a message is trimmed evenly, and the next one of its length
+//! follows in the same batch.
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
@@ -23,7 +24,8 @@ pub(crate) struct NextPacket {
 pub(crate) enum Room {
     /// A datagram of its own, of at most so many bytes.
     Alone(usize),
-    /// A batch of datagrams of at most `limit` bytes; the first had `segment_size`, 0 if this is the first.
+    /// A batch of datagrams of at most `limit` bytes; the first had `segment_size`, 0 if this is
+    /// the first.
     InBatch { limit: usize, segment_size: usize },
 }
 
@@ -62,8 +64,9 @@ impl Transmitting {
         }
     }
 
-    /// The same in pieces of one size: that of the batch's `segment`, that of all that may be sent, or that of what is
-    /// left of it, whichever comes first that takes hardly more packets than full ones would be.
+    /// The same in pieces of one size: that of the batch's `segment`, that of all that may be sent,
+    /// or that of what is left of it, whichever comes first that takes hardly more packets than
+    /// full ones would be.
     fn further_evenly(&self, most: u32, segment: u32) -> ByteRange {
         let rest = self.granted - self.next;
         // Record 0 travels whole (SPEC §5.3).
@@ -85,8 +88,8 @@ impl Transmitting {
         };
         let range = self.further(piece);
         let start = range.end.saturating_sub(piece);
-        // The last piece begins a little before what has not left yet rather than to end the batch: within the same
-        // record, which is at hand.
+        // The last piece begins a little before what has not left yet rather than to end the batch:
+        // within the same record, which is at hand.
         let is_little = self.next.saturating_sub(start) <= most / WASTE_PART;
         let record = |offset| self.geometry.record_at(offset);
         match start > 0 && is_little && record(start) == record(range.end - 1) {
@@ -101,8 +104,9 @@ impl Transmitting {
     }
 }
 
-/// What was asked for again. Record 0 goes out again in a datagram that every path carries: the peer must see the
-/// message before it can ask for the rest, and only its questions tell whether large datagrams get lost (SPEC §9.8).
+/// What was asked for again. Record 0 goes out again in a datagram that every path carries: the
+/// peer must see the message before it can ask for the rest, and only its questions tell whether
+/// large datagrams get lost (SPEC §9.8).
 fn again(range: ByteRange, limit: usize) -> NextPacket {
     let limit = match range.start {
         0 => limit.min(DATAGRAM_FLOOR),
@@ -120,5 +124,6 @@ fn payload(datagram: usize) -> u32 {
     datagram.saturating_sub(DataHeader::LEN) as u32
 }
 
-/// At most an eighth more is sent so that messages share batches: of a packet's bytes, of a message's packets.
+/// At most an eighth more is sent so that messages share batches: of a packet's bytes, of a
+/// message's packets.
 const WASTE_PART: u32 = 8;

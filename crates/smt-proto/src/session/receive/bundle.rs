@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A bundle of the peer, from its opened record to its members (SPEC §5.7).
 //!
-//! All members are looked at before the first is taken; then each is judged alone, by its id and by what waits for it.
+//! All members are looked at before the first is taken; then each is judged alone, by its id and by
+//! what waits for it.
 
 use core::ops::Range;
 
@@ -19,7 +20,8 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// Record 0 of a bundle of the peer has opened. It has left in one packet; only what is repeated comes in several.
+    /// Record 0 of a bundle of the peer has opened. It has left in one packet; only what is
+    /// repeated comes in several.
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
@@ -64,7 +66,8 @@ impl Session {
         }
         self.heard(now);
         if self.may_begin_another(shared) || self.take_reserve(id) {
-            // Its id is marked when all of it is there: until then it may be forgotten, and comes again.
+            // Its id is marked when all of it is there: until then it may be forgotten, and comes
+            // again.
             shared.memory.enter(&incoming);
             self.insert_served(now, id, (incoming, None));
             self.receive_reordered(now, id, shared);
@@ -73,8 +76,8 @@ impl Session {
         }
     }
 
-    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the replies that would make
-    /// room. Whether it was free.
+    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the
+    /// replies that would make room. Whether it was free.
     fn take_reserve(&mut self, id: MessageId) -> bool {
         let is_free = |held: MessageId| !self.served.contains(held.0);
         let is_free = self.bundle_in_reserve.is_none_or(is_free);
@@ -99,8 +102,9 @@ impl Session {
         }
     }
 
-    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for what is new its
-    /// replies are, since they make room: then it is as if it had not come, and comes again.
+    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for
+    /// what is new its replies are, since they make room: then it is as if it had not come, and
+    /// comes again.
     pub(in crate::session) fn open_bundle(
         &mut self,
         now: Time,
@@ -141,8 +145,8 @@ impl Session {
         self.tell_window(stripe);
     }
 
-    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were lost in one if they
-    /// come again.
+    /// Takes members of a bundle, each as if it had come alone. They came in one packet, and were
+    /// lost in one if they come again.
     fn take_members(
         &mut self,
         now: Time,
@@ -222,8 +226,8 @@ impl Session {
         self.begin_work(now, (sight, body), terms, shared);
     }
 
-    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun otherwise. Whether it
-    /// was asked for and tells of the interval.
+    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun
+    /// otherwise. Whether it was asked for and tells of the interval.
     fn take_member_reply(
         &mut self,
         now: Time,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control packets of the peer: open, check the number, then act (SPEC §3.4, §8).
 //!
-//! Nothing here believes a packet before its tag has opened. An opened packet with an impossible id is
-//! counted as a violation and has no effect.
+//! Nothing here believes a packet before its tag has opened. An opened packet with an impossible id
+//! is counted as a violation and has no effect.
 
 use smt_record::{Delivered, IdParts, Side};
 use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend};
@@ -114,7 +114,8 @@ impl Session {
     fn granted(&mut self, now: Time, grant: &Grant) {
         let (outgoing, retry, interval) = match self.calls.get_mut(grant.id.0) {
             Some(Call::Live(live)) if live.is_bundle() => {
-                // All of it may leave. How far an incomplete one has got counts for nothing: it may be forgotten.
+                // All of it may leave. How far an incomplete one has got counts for nothing: it may
+                // be forgotten.
                 live.retry.heard(now);
                 return;
             }
@@ -249,8 +250,8 @@ impl Session {
         self.control.id(answer, id);
     }
 
-    /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole request
-    /// has arrived, and nothing of it has to be kept.
+    /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole
+    /// request has arrived, and nothing of it has to be kept.
     fn peer_is_busy(&mut self, id: MessageId) {
         if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
             && !live.is_one_way
@@ -420,8 +421,8 @@ impl Session {
     }
 }
 
-/// Questions that a peer asks of itself, whether or not anything of this side arrives (SPEC §9.9). RESEND is none of them:
-/// it may be the answer to NEED_ACK.
+/// Questions that a peer asks of itself, whether or not anything of this side arrives (SPEC §9.9).
+/// RESEND is none of them: it may be the answer to NEED_ACK.
 fn answers_nothing(body: &Body<'_>) -> bool {
     matches!(
         body,

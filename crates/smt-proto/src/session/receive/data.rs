@@ -4,7 +4,8 @@
 //! 1. The id tells whether it is a reply to a call of ours or a message of the peer.
 //! 2. If the message is live, its record 0 has opened and decides what the packet may claim.
 //! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
-//! 4. The first record that opens marks the id as seen; then, and only then, what rides along counts.
+//! 4. The first record that opens marks the id as seen; then, and only then, what rides along
+//!    counts.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -200,8 +201,9 @@ impl Session {
         shared.memory.keeps_too_much(self.kept_replies, most)
     }
 
-    /// Whether so many requests of the peer are worked on, or their replies kept, that no more are taken. What they take
-    /// beside their bodies counts; it does not hold up those that were taken, which end when they are answered.
+    /// Whether so many requests of the peer are worked on, or their replies kept, that no more are
+    /// taken. What they take beside their bodies counts; it does not hold up those that were taken,
+    /// which end when they are answered.
     pub(in crate::session) fn is_served_too_much(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
         let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
@@ -254,7 +256,8 @@ impl Session {
             && self.served.len() < limits::SERVED_MAX
     }
 
-    /// A message of the peer that is incomplete. Without a right to reply it is a one-way message, or a bundle.
+    /// A message of the peer that is incomplete. Without a right to reply it is a one-way message,
+    /// or a bundle.
     pub(in crate::session) fn insert_served(
         &mut self,
         now: Time,
@@ -310,7 +313,8 @@ impl Session {
         First::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
-    /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has opened.
+    /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has
+    /// opened.
     pub(in crate::session) fn keep_reordered(
         &mut self,
         now: Time,
@@ -404,8 +408,8 @@ impl Session {
     }
 }
 
-/// Gives a piece to its message; keeps the books. Returns whether a record has opened: bytes alone are no
-/// progress, anybody may have sent them.
+/// Gives a piece to its message; keeps the books. Returns whether a record has opened: bytes alone
+/// are no progress, anybody may have sent them.
 pub(in crate::session) fn accept(
     incoming: &mut Incoming,
     keys: &mut OpenKeys,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages of the peer that are whole: to the application, or to what is in them (SPEC §5.4).
 //!
-//! A message of one record, which most are, is delivered at once; a longer one when its last record has opened. Replies
-//! to our calls are in `replies`, a bundle's members in `bundles`.
+//! A message of one record, which most are, is delivered at once; a longer one when its last record
+//! has opened. Replies to our calls are in `replies`, a bundle's members in `bundles`.
 
 use bytes::Bytes;
 use smt_record::FirstSight;
@@ -33,8 +33,8 @@ impl Session {
         self.begin_work(now, (sight, body), terms, shared);
     }
 
-    /// Delivers a request that came whole: alone, or in a bundle. With its reply's bytes that need no grant, and when its
-    /// caller gives up.
+    /// Delivers a request that came whole: alone, or in a bundle. With its reply's bytes that need
+    /// no grant, and when its caller gives up.
     pub(in crate::session) fn begin_work(
         &mut self,
         now: Time,

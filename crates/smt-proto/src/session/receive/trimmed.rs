@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! DATA of which the network has left only the header (SPEC §9.10).
 //!
-//! 1. The header says which message lacks bytes. Nobody has authenticated it: it may bring a question forward that
-//!    a timer would ask later, and nothing else.
-//! 2. Of a message whose record 0 has opened the range is asked for, if it is missing and was not asked for of late.
-//! 3. Of another id record 0 is asked for first; headers of its other packets wait among the early packets.
-//! 4. Questions wait in the endpoint's [`TrimmedQueue`](crate::grant::ndp::trimmed::Cuts) for the policy's pace. Without one, timers ask.
+//! 1. The header says which message lacks bytes. Nobody has authenticated it: it may bring a
+//!    question forward that a timer would ask later, and nothing else.
+//! 2. Of a message whose record 0 has opened the range is asked for, if it is missing and was not
+//!    asked for of late.
+//! 3. Of another id record 0 is asked for first; headers of its other packets wait among the early
+//!    packets.
+//! 4. Questions wait in the endpoint's [`TrimmedQueue`](crate::grant::ndp::trimmed::Cuts) for the
+//!    policy's pace. Without one, timers ask.
 
 use smt_record::IdParts;
 use smt_wire::{Data, DataHeader, MessageId, Resend};
@@ -85,7 +88,8 @@ impl Session {
         has_room
     }
 
-    /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it comes.
+    /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it
+    /// comes.
     fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if header.offset > 0 {
             self.keep_reordered(now, header, &[], shared);
@@ -120,7 +124,8 @@ impl Session {
         }
     }
 
-    /// Record 0 of the id has opened. If its packet was trimmed before, so was what that packet had beside record 0.
+    /// Record 0 of the id has opened. If its packet was trimmed before, so was what that packet had
+    /// beside record 0.
     pub(in crate::session) fn first_opened(
         &mut self,
         now: Time,
@@ -266,8 +271,8 @@ impl Session {
     }
 }
 
-/// What comes first: by the bytes left where the policy wants it so. Of an id that has not opened the length is a
-/// claim; who lies about it comes first, at its rate.
+/// What comes first: by the bytes left where the policy wants it so. Of an id that has not opened
+/// the length is a claim; who lies about it comes first, at its rate.
 fn rank(left: u32, shared: &Shared) -> u32 {
     match shared.grants.pulling().map(|pulling| pulling.order) {
         Some(PullOrder::ShortestFirst) => left,

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Bundles: small messages that wait together leave in one message, of one or two records (SPEC §5.7).
+//! Bundles: small messages that wait together leave in one message, of one or two records (SPEC
+//! §5.7).
 //!
-//! A bundle travels as a one-way message does: under an id of its own, repeated until it is acknowledged. Of its
-//! members only the ids and what they are waits here.
-//! 1. [`Session::bundle_with_waiting`] puts what waits behind a message into a bundle with it; a message alone leaves alone.
-//! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come alone.
-//! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request says so too.
+//! A bundle travels as a one-way message does: under an id of its own, repeated until it is
+//! acknowledged. Of its members only the ids and what they are waits here.
+//! 1. [`Session::bundle_with_waiting`] puts what waits behind a message into a bundle with it; a
+//!    message alone leaves alone.
+//! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come
+//!    alone.
+//! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request
+//!    says so too.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,7 +40,8 @@ struct Filling {
 }
 
 impl Session {
-    /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id, else `first`.
+    /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id,
+    /// else `first`.
     pub(in crate::session) fn bundle_with_waiting(
         &mut self,
         now: Time,
@@ -74,8 +79,9 @@ impl Session {
         id
     }
 
-    /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same stripe, at most
-    /// `most` bytes. `None`, and nothing has changed: it is alone, or the window has no id for a bundle.
+    /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same
+    /// stripe, at most `most` bytes. `None`, and nothing has changed: it is alone, or the window
+    /// has no id for a bundle.
     fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
         let first_length = self.member_len(first)?;
         let stripe = self.stripe_of(first);
@@ -151,7 +157,8 @@ impl Session {
         (length <= self.agreement.member_max()).then_some(MemberHeader::LEN + length)
     }
 
-    /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is gone.
+    /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is
+    /// gone.
     fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
         // An empty message has a header too.
         let Some(room) = most.checked_sub(filling.body.len() + MemberHeader::LEN) else {
@@ -204,7 +211,8 @@ impl Session {
         }
     }
 
-    /// So many requests of a bundle were answered: the peer has seen it. When all are, nobody has to be asked.
+    /// So many requests of a bundle were answered: the peer has seen it. When all are, nobody has
+    /// to be asked.
     pub(in crate::session) fn members_answered(
         &mut self,
         (bundle, count): (MessageId, usize),
@@ -228,8 +236,8 @@ impl Session {
         }
     }
 
-    /// The peer was asked in vain whether it has a bundle of replies: they are kept no longer, as those that left alone
-    /// (SPEC §9.4). Its id must be seen all the same, so it is cancelled.
+    /// The peer was asked in vain whether it has a bundle of replies: they are kept no longer, as
+    /// those that left alone (SPEC §9.4). Its id must be seen all the same, so it is cancelled.
     pub(in crate::session) fn give_up_bundle(
         &mut self,
         now: Time,
@@ -329,8 +337,8 @@ impl Agreement {
         most as usize
     }
 
-    /// Inner bytes of the largest bundle: record 0, and where a datagram holds as much again a second record. All of it
-    /// leaves at once, so the peer must take it without a grant.
+    /// Inner bytes of the largest bundle: record 0, and where a datagram holds as much again a
+    /// second record. All of it leaves at once, so the peer must take it without a grant.
     fn bundle_inner_max(&self, datagram: usize) -> u32 {
         let first = u32::from(self.geometry.first);
         let stream = (datagram - DataHeader::LEN).min(self.unscheduled as usize);
@@ -363,5 +371,6 @@ fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
     body.extend_from_slice(text);
 }
 
-/// Messages of other stripes that are passed over for each one that is found for a bundle: two heap operations each.
+/// Messages of other stripes that are passed over for each one that is found for a bundle: two heap
+/// operations each.
 const OTHERS_PER_MEMBER: usize = 16;

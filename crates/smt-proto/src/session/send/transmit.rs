@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session sends: control packets first, then the message with the fewest bytes left (SPEC §9.1).
+//! What a session sends: control packets first, then the message with the fewest bytes left (SPEC
+//! §9.1).
 //!
-//! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal size.
+//! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal
+//! size.
 
 use smt_record::SealError;
 use smt_wire::{Body, ControlHeader, ControlNumber, InnerHeader, Kind, MessageId, TAG_LEN};
@@ -23,7 +25,8 @@ use crate::statistics::Statistics;
 use crate::time::Time;
 
 impl Session {
-    /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes messages alone.
+    /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes
+    /// messages alone.
     pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
         self.update_keys(now, shared);
         let messages_first = core::mem::take(&mut self.messages_first);
@@ -115,7 +118,8 @@ impl Session {
         }
     }
 
-    /// How long it may wait for other sessions: the bytes left of its shortest message; control packets do not wait.
+    /// How long it may wait for other sessions: the bytes left of its shortest message; control
+    /// packets do not wait.
     pub(crate) fn rank(&self) -> u32 {
         if self.confirm_due || !self.control.is_empty() {
             return 0;
@@ -228,7 +232,8 @@ impl Session {
         out: &mut TransmitBuffer,
     ) {
         if self.seal.count_control().is_err() {
-            // The key's hard limit. Nothing more leaves under it; the peer will find the session silent.
+            // The key's hard limit. Nothing more leaves under it; the peer will find the session
+            // silent.
             return;
         }
         self.controls += 1;
@@ -307,8 +312,8 @@ impl Session {
             limit: self.pmtud.size(),
         };
         let written = packets.write(now, transmitting, batch);
-        // NEED_ACK counts from when all of the reply has left for the first time: what is sent again is an answer, and
-        // an answer does not start the schedule afresh (SPEC §9.4).
+        // NEED_ACK counts from when all of the reply has left for the first time: what is sent
+        // again is an answer, and an answer does not start the schedule afresh (SPEC §9.4).
         if matches!(written, Written::AllItMay)
             && !has_all_left
             && let Some(retry) = retry.filter(|_| outgoing.is_sent())
@@ -321,8 +326,8 @@ impl Session {
     }
 }
 
-/// Makes the inner header of a message that is about to leave for the first time, from its length without and with
-/// padding.
+/// Makes the inner header of a message that is about to leave for the first time, from its length
+/// without and with padding.
 fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
     let ack = stripe.acks.take();
     stripe.told_limit = stripe.window.limit();
@@ -412,7 +417,8 @@ enum Written {
     Lost,
 }
 
-/// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before granted bytes.
+/// Homa's cutoffs: unscheduled bytes of short messages before those of long ones, both before
+/// granted bytes.
 fn priority(transmitting: &Transmitting) -> u8 {
     match transmitting.length() {
         _ if transmitting.is_scheduled() => transmitting.priority,
@@ -429,7 +435,8 @@ const RECORDS_MAX: u32 = 1 << *smt_wire::INDEX_BITS.end();
 const EPOCH_CONTROLS_MIN: u64 = 4;
 /// Control packets leave before all data.
 const CONTROL_PRIORITY: u8 = 7;
-/// Control packets share a datagram up to this size: enough to amortise the call, small enough to be lost alone.
+/// Control packets share a datagram up to this size: enough to amortise the call, small enough to
+/// be lost alone.
 const CONTROL_DATAGRAM_MAX: usize = 1_472;
 /// The largest list entry (GRANT).
 const LIST_ENTRY_MAX: usize = 24;
