@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint's owner may choose.
+//! The choices of an endpoint's owner.
 
 use core::time::Duration;
 
@@ -16,17 +16,19 @@ pub struct Config {
     pub version: u8,
     /// Whether handshakes of clients are answered.
     pub accept: bool,
-    /// First number of this run's session indices. Larger than that of every earlier run if it
-    /// comes from a durable counter, see [`Self::durable_boot`]; else any number.
+    /// First boot number of this run: the high half of its session indices. From a durable counter
+    /// it is larger than that of every earlier run, see [`Self::durable_boot`]; else it is any
+    /// number.
     pub boot: u32,
-    /// Of a durable counter, the numbers from `boot` on that no later run has: when the indices of
-    /// one are used up, the next follows. Without one any number may follow.
+    /// How many boot numbers of a durable counter, from `boot` on, no later run has. When the
+    /// indices of one are used up, the next follows. Without a durable counter any number may
+    /// follow.
     pub boots: u32,
     /// Whether `boot` and the reset key survive restarts, so that indices of earlier runs are
     /// answered by RESET.
     pub durable_boot: bool,
-    /// Which of the endpoints that share `boot` and the reset key this is: it issues only session
-    /// indices of its own (SPEC §6.6).
+    /// Which of the endpoints that share `boot` and the reset key this endpoint is. It issues only
+    /// session indices of its own (SPEC §6.6).
     pub shard: Shard,
     /// Bits of a record number for the index within the message, 8 to 17 (SPEC §5.1).
     pub index_bits: u8,
@@ -48,23 +50,23 @@ pub struct Config {
     pub incoming_max: u32,
     /// Memory for incomplete messages, and for whole ones that wait for the application, bytes over
     /// all sessions. The unfinished messages of one peer get no more of it than is left for others:
-    /// half, if only that peer has any. As much again is for replies that are not acknowledged, and
-    /// a quarter of that for those of one session.
+    /// half, if only that peer has any. As much again is for replies that are not acknowledged; the
+    /// replies of one session get a quarter of that.
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,
-    /// Sessions that keep the tables of their ciphers, 1.3 KB each, 2.6 with those for control
-    /// packets. Others that are in use make them again each time, in half a microsecond; so this is
-    /// about what the second-level cache holds.
+    /// Sessions that keep the tables of their ciphers: 1.3 KB each, 2.6 KB with those for control
+    /// packets. Other sessions in use make their tables again each time, in half a microsecond. The
+    /// default is about what the second-level cache holds.
     pub cipher_cache_sessions: usize,
     /// Replies outstanding above which replies get only their first record unscheduled (incast
     /// control).
     pub incast_calls: usize,
     /// Largest datagram sent or accepted, UDP payload bytes, 1,200 to 65,507.
     pub datagram_limit: u16,
-    /// Most bytes of one transmit, but for a single datagram and for a flight of the handshake: 1
-    /// to 65,507. Less lets a short message overtake a long one sooner where the link is slow; more
-    /// costs fewer system calls.
+    /// Most bytes of one transmit, 1 to 65,507; a single datagram and a flight of the handshake may
+    /// be longer. A lower bound lets a short message overtake a long one sooner where the link is
+    /// slow; a higher one costs fewer system calls.
     pub batch_max: usize,
     /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
     pub bundles: bool,
@@ -74,10 +76,10 @@ pub struct Config {
     /// the control packets of a key before the messages that hold up the next one have ended: the
     /// session then dies as silent.
     pub key_limits: KeyLimits,
-    /// First wait before a silent peer is asked; of a session up to a quarter more, so that
+    /// First wait before a silent peer is asked. A session waits up to a quarter longer, so that
     /// sessions do not ask together.
     pub resend_interval: Duration,
-    /// Silence of a peer that is asked, after which the session is dead.
+    /// A session is dead after its peer, although asked, was silent for this time.
     pub silence_max: Duration,
     /// Sessions without live messages are closed by the server after this time.
     pub idle_life: Duration,
@@ -86,7 +88,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Panics if a field is out of its range: nothing that is built on it would hold.
+    /// Panics if a field is out of its range: nothing that is built on the configuration would
+    /// hold.
     pub(crate) fn assert_valid(&self) {
         let first = u32::from(self.first_record_size.min(self.record_size));
         let is_valid = smt_wire::INDEX_BITS.contains(&self.index_bits)

@@ -67,14 +67,15 @@ pub struct Endpoint {
     /// Handshakes in progress, by address, and those of clients without a cookie.
     accept_shares: AddressShares,
     accepts_without_cookie: usize,
-    /// Live sessions, by where the peer is and the index that the peer chose: RESET names that one.
-    /// A client that restarted may choose an index again, so the third is ours and makes it unique.
+    /// Live sessions, by the peer's address and the index that the peer chose, which is the one
+    /// that RESET names. A client that restarted may choose an index again, so our own index is the
+    /// third part and makes the entry unique.
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     /// Sessions of clients, by address.
     session_shares: AddressShares,
-    /// Where the next look for one to be closed begins.
+    /// Where the next search for a session to close begins, see `displace`.
     displaced: (SocketAddr, SessionIndex, SessionIndex),
-    /// Of the index that is issued next.
+    /// Boot number of the index that is issued next.
     boot: u32,
     next_serial: u32,
     next_connect: u64,
@@ -84,7 +85,7 @@ pub struct Endpoint {
     is_copy: bool,
 }
 
-/// Whoever may have something to send, or a timer.
+/// A part of the endpoint that may have something to send, or a timer.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Sender {
     Session(SessionIndex),
@@ -92,7 +93,7 @@ enum Sender {
     Accept(SessionIndex),
 }
 
-/// What a timer is for, as [`Endpoint::poll_timeout`] tells.
+/// The purpose of a timer, as [`Endpoint::poll_timeout`] tells it.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TimerReason {
@@ -100,9 +101,9 @@ pub enum TimerReason {
     Handshake,
     /// A session: deadlines, questions, keys, idleness.
     Session,
-    /// Grants that wait for the pace of a policy that pulls ([`crate::Pull`]).
+    /// Grants that wait for the pacer of a policy that pulls ([`crate::Pull`]).
     Pull,
-    /// Grants that wait, since memory is full, for a message that does not come.
+    /// Grants that wait because memory is full and the message whose turn it is does not arrive.
     Grant,
 }
 
@@ -182,8 +183,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). Whoever
-    /// reads it reads the sessions.
+    /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). A reader
+    /// of the log can read the sessions.
     pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
         self.setup.key_log = Some(log);
     }
@@ -194,7 +195,7 @@ impl Endpoint {
         self.policy = policy;
     }
 
-    /// Takes the key exchange provider of new handshakes: renewed certificates, for example.
+    /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
     pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
         self.setup.provider = provider;
     }
@@ -210,8 +211,8 @@ impl Endpoint {
         self.setup.crypto = self.setup.crypto.with_aead(aead);
     }
 
-    /// When [`Self::handle_timeout`] is to be called, if no datagram and no command comes before,
-    /// and what for.
+    /// When [`Self::handle_timeout`] is to be called if no datagram and no command comes before,
+    /// and the purpose of that timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
         let first = self.timers.first().map(|(time, sender)| {
@@ -224,7 +225,7 @@ impl Endpoint {
         });
         let pull = self.policy.next_timeout();
         let pull = pull.map(|time| (time, TimerReason::Pull));
-        // While the pace says no, nobody's turn comes.
+        // Turns under memory pressure do not come while the pacer is closed.
         let turn = self.shared.grants.next_timeout();
         let turn = turn.map(|time| (time, TimerReason::Grant));
         let grants = pull.or(turn);
@@ -234,7 +235,7 @@ impl Endpoint {
             .min_by_key(|(time, _)| *time)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics
@@ -246,14 +247,15 @@ impl Endpoint {
         self.sessions.len()
     }
 
-    /// Bytes held by incomplete and early messages, and by whole ones as told by
+    /// Bytes held by incomplete messages, by reordered packets, and by whole messages as told by
     /// [`Self::set_untaken`].
     #[must_use]
     pub fn memory(&self) -> usize {
         self.shared.memory.held() + self.shared.reordered_memory
     }
 
-    /// Of [`Self::memory`], the packets that came before their messages.
+    /// The part of [`Self::memory`] that reordered packets hold: those that came before record 0 of
+    /// their messages.
     #[must_use]
     pub fn reordered_memory(&self) -> usize {
         self.shared.reordered_memory
@@ -266,15 +268,15 @@ impl Endpoint {
     }
 
     /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not
-    /// taken from their owner. They count towards [`Config::memory_max`]: while it is reached
-    /// peers' new messages are not taken, and come again.
+    /// taken from their owner. They count towards [`Config::memory_max`]: while that is reached,
+    /// new messages of peers are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {
         self.shared.memory.set_untaken(bytes);
     }
 
-    /// Bounds what [`Self::set_untaken`] tells, for an owner of whom nobody may ever take a
-    /// message: those of peers that would wait beyond it are not taken, and come again. Replies
-    /// are, since somebody waits for them.
+    /// Bounds the bytes that [`Self::set_untaken`] tells, for an owner from which perhaps no
+    /// message is ever taken. A peer's message that would wait beyond the bound is not accepted,
+    /// and comes again. Replies are accepted, since a caller waits for them.
     pub fn set_untaken_max(&mut self, bytes: usize) {
         self.shared.memory.set_untaken_max(bytes);
     }
@@ -287,18 +289,18 @@ impl Endpoint {
     }
 
     /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers
-    /// together have: its further requests are not taken, and those that were taken already SHOULD
-    /// wait for their answers, which would be kept too (SPEC §10). It ends with acknowledgements,
-    /// which come by [`Self::handle_datagram`], or with sessions: its own, or others that keep
-    /// much.
+    /// together have. Its further requests are not taken. Those that were taken already SHOULD wait
+    /// for their answers, which would be kept too (SPEC §10). The state ends with acknowledgements,
+    /// which come by [`Self::handle_datagram`], or with the end of this session or of others that
+    /// keep much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {
         let session = self.sessions.get(session.0);
         session.is_some_and(|session| session.keeps_too_much(&self.shared))
     }
 
-    /// Facts about a live session; `None` from its end on, although its CLOSE may not have left
-    /// yet.
+    /// Facts about a live session. The answer is `None` from its end on, although its CLOSE may not
+    /// have left yet.
     #[must_use]
     pub fn session(&self, session: SessionIndex) -> Option<SessionFacts> {
         let session = self.sessions.get(session.0)?;
@@ -313,8 +315,8 @@ impl Endpoint {
         })
     }
 
-    /// A new session index and its reset token. `None`: the serials of all boot numbers of this run
-    /// are used up.
+    /// A new session index and its reset token; `None` if the serials of all boot numbers of this
+    /// run are used up.
     fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
         let step = u32::from(self.shared.config.shard.count());
         if self.next_serial.checked_add(step).is_none() {
@@ -325,7 +327,7 @@ impl Endpoint {
         Some((index, self.stateless.reset_token(path, index)))
     }
 
-    /// The serials of a boot number are used up: those of the next follow.
+    /// Goes on to the next boot number, since the serials of this one are used up.
     fn begin_next_boot(&mut self) -> Option<()> {
         let config = &self.shared.config;
         let more = self.boot.wrapping_sub(config.boot).checked_add(1)?;
@@ -344,7 +346,7 @@ impl Endpoint {
     /// used or uses.
     fn has_issued(&self, index: SessionIndex) -> bool {
         let config = &self.shared.config;
-        // Counted from the first of this run.
+        // Boot numbers are counted from the first of this run.
         let [of_index, present] = [index.boot(), self.boot].map(|b| b.wrapping_sub(config.boot));
         let is_past =
             of_index < present || of_index == present && index.serial() < self.next_serial;

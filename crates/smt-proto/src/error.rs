@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How things end (SPEC §11). Each error says whose fault it was and what to do.
+//! The errors and endings of sessions, calls and messages (SPEC §11). Each error says whose fault
+//! it was and what to do.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,19 +32,19 @@ impl core::fmt::Display for Execution {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{reason}; {execution}")]
 pub struct CallError {
-    /// What happened.
+    /// The cause.
     pub reason: CallFailure,
-    /// Whether it may have had an effect.
+    /// Whether the call may have had an effect.
     pub execution: Execution,
 }
 
-/// What ended a call.
+/// The cause of a call's end.
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CallFailure {
     /// The request's memory changed after a part of it had left, and that part was asked for again.
-    /// Sealed again it would disclose both contents, so it did not leave. Give memory that nobody
-    /// writes to, or a copy.
+    /// Sealed again, that part would disclose both contents, so it was not sent. Give memory that
+    /// is not written to, or a copy.
     #[error(
         "caller: the body changed while it was being sent; give memory that nobody writes to, or a copy"
     )]
@@ -60,8 +61,8 @@ pub enum CallFailure {
     /// The server's state for this call is gone.
     #[error("peer: the server has forgotten this call")]
     Forgotten,
-    /// The server's application refused it, or the server is shutting down. It did not run: try
-    /// again, or another server.
+    /// The server's application refused the request, or the server is shutting down. The request
+    /// did not run: try again, or try another server.
     #[error("peer: the server refused the request (its application did, or it shuts down)")]
     Refused,
     /// The session ended.
@@ -87,7 +88,7 @@ pub enum SessionEnd {
     /// The peer closed it.
     #[error("peer: the peer closed the session ({0})")]
     ClosedByPeer(CloseCode),
-    /// Nothing came from the peer although it was asked. Is it running, and reachable?
+    /// The peer did not answer although it was asked. Is it running, and reachable?
     #[error("peer: no answer for {} ms; is the peer running and reachable?", .0.as_millis())]
     Silent(Duration),
     /// The peer has restarted, or forgotten the session. A new session is needed.
@@ -104,7 +105,7 @@ pub enum SessionEnd {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CloseCode {
-    /// The peer has no more use for it.
+    /// The peer has no more use for the session.
     Done,
     /// Nothing happened for the peer's idle time.
     Idle,
@@ -112,14 +113,14 @@ pub enum CloseCode {
     ShuttingDown,
     /// Ids or keys are used up.
     UsedUp,
-    /// We broke a rule, says the peer.
+    /// The peer says that this side broke a rule of the protocol.
     Violation,
     /// A code that this version does not know.
     Unknown(u16),
 }
 
 impl CloseCode {
-    /// From the wire.
+    /// The reason of this code of a CLOSE.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code {
@@ -132,7 +133,7 @@ impl CloseCode {
         }
     }
 
-    /// To the wire.
+    /// The code of a CLOSE for this reason.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -163,11 +164,11 @@ impl core::fmt::Display for CloseCode {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Unavailability {
-    /// It finishes what it has and ends.
+    /// The server finishes the work that it has, and ends.
     ShuttingDown,
-    /// It has as many sessions as it may ([`crate::Config::sessions_max`]).
+    /// The server has as many sessions as it may ([`crate::Config::sessions_max`]).
     Full,
-    /// It has no version, key exchange or registered key that this client has.
+    /// The server has no version, key exchange or registered key that this client has.
     NothingInCommon,
     /// A code that this version does not know.
     Unknown(u16),
@@ -197,7 +198,7 @@ impl Unavailability {
     }
 }
 
-/// What the server says, and what to do.
+/// Tells what the server said, and what to do.
 impl core::fmt::Display for Unavailability {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -218,11 +219,11 @@ impl core::fmt::Display for Unavailability {
 /// How a one-way message ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum OneWayOutcome {
-    /// The peer has it and accepted it for delivery.
+    /// The peer has the message and accepted it for delivery.
     Delivered,
-    /// It was not delivered and will not be.
+    /// The message was not delivered and will not be.
     NotDelivered(CallFailure),
-    /// It may have been delivered.
+    /// The message may have been delivered.
     MayHaveBeenDelivered(CallFailure),
 }
 
@@ -236,8 +237,8 @@ pub enum ConnectError {
     /// The deadline passed and nothing ever answered.
     #[error("environment: no answer from the server within {} ms; check address, port and firewall", .0.as_millis())]
     NoAnswer(Duration),
-    /// The deadline passed, and what came from the server's address was of another protocol, or
-    /// this side's own packets. It is a hint: anybody can send such a thing in the server's name.
+    /// The deadline passed, and the packets from the server's address were of another protocol, or
+    /// this side's own. They are a hint: anybody can send such packets in the server's name.
     #[error(
         "environment: something answers there that is no SMT server (nothing of SMT within {} ms); check address and port", .0.as_millis()
     )]
@@ -255,7 +256,7 @@ pub enum ConnectError {
     Version {
         /// Our version.
         ours: u8,
-        /// What it says it speaks.
+        /// The versions that the server says it speaks.
         theirs: Vec<u8>,
     },
     /// The handshake failed: certificates, suites, parameters.
@@ -263,9 +264,9 @@ pub enum ConnectError {
     Handshake {
         /// Whose fault.
         fault: Fault,
-        /// What failed.
+        /// The part that failed.
         kind: FailureKind,
-        /// What happened, and what to do.
+        /// The cause, and what to do.
         text: String,
     },
     /// The deadline passed in the middle of a handshake.
@@ -276,7 +277,7 @@ pub enum ConnectError {
         /// The last flight that came from the server.
         flight: u8,
     },
-    /// The server answered by this registered key, and nothing that it sent under the session's
+    /// The server answered by this registered key, and no packet that it sent under the session's
     /// keys opened.
     #[error(
         "peer: the server did not prove within {} ms that it holds registered key {:?}; see that both sides have \
@@ -292,7 +293,7 @@ pub enum ConnectError {
     /// This endpoint has as many sessions as it may.
     #[error("limit: this endpoint already has {0} sessions, its configured maximum")]
     TooManySessions(usize),
-    /// What drove this endpoint is gone: nobody would receive an answer.
+    /// The runtime or thread that drove this endpoint is gone, so no answer would be received.
     #[error(
         "environment: the runtime that this endpoint was opened on has ended; open another on one that lives on"
     )]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the core tells its owner.
+//! The events that the core tells its owner.
 
 use bytes::Bytes;
 use smt_carrier::Path;
@@ -22,7 +22,7 @@ pub struct RpcId {
     pub id: MessageId,
 }
 
-/// What has happened. Drain with [`crate::Endpoint::poll_event`].
+/// An event for the endpoint's owner. Drain events with [`crate::Endpoint::poll_event`].
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Event {
@@ -32,7 +32,7 @@ pub enum Event {
         session: SessionIndex,
         /// Where the client is.
         path: Path,
-        /// Who the client has proved to be.
+        /// The identity that the client has proved.
         peer: PeerIdentity,
     },
     /// The peer gave up this RPC, whose request is with the application.
@@ -41,7 +41,7 @@ pub enum Event {
     CallFailed {
         /// Which.
         rpc: RpcId,
-        /// How, and whether it may have run.
+        /// The cause, and whether the call may have run.
         error: CallError,
     },
     /// A session with a server is live.
@@ -50,10 +50,10 @@ pub enum Event {
         connect: ConnectId,
         /// The session's index.
         session: SessionIndex,
-        /// Who the server has proved to be.
+        /// The identity that the server has proved.
         peer: PeerIdentity,
     },
-    /// No session came about.
+    /// An attempt to connect has failed.
     ConnectFailed {
         /// The attempt.
         connect: ConnectId,
@@ -64,7 +64,7 @@ pub enum Event {
     OneWay {
         /// Its name.
         rpc: RpcId,
-        /// What was sent.
+        /// The message's bytes.
         body: Bytes,
     },
     /// A one-way message that was sent from here has ended.
@@ -78,16 +78,16 @@ pub enum Event {
     Reply {
         /// Which.
         rpc: RpcId,
-        /// What was replied.
+        /// The reply's bytes.
         body: Bytes,
     },
     /// A request has arrived. Answer with [`crate::Endpoint::reply`] or [`crate::Endpoint::abort`].
     Request {
         /// Its name.
         rpc: RpcId,
-        /// What was asked.
+        /// The request's bytes.
         body: Bytes,
-        /// When the caller stops waiting, if it said so.
+        /// When the caller stops waiting, if it has a deadline.
         deadline: Option<Time>,
     },
     /// A session has ended. All its calls have ended before this event.

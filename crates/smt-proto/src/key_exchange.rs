@@ -3,7 +3,7 @@
 //!
 //! The core moves *flights* (SPEC §6.1): it fragments, repeats and reassembles them and never looks
 //! inside. A [`KeyExchange`] turns the peer's flights into its own and, in the end, into session
-//! secrets. What is not here: TLS, certificates and randomness; they live in `smt-handshake`.
+//! secrets. TLS, certificates and randomness are not here; they are in `smt-handshake`.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -26,7 +26,7 @@ pub trait KeyExchange: Send {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed>;
 }
 
-/// What a key exchange takes.
+/// An input of a key exchange.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// The attempt begins.
@@ -47,13 +47,13 @@ pub enum Input<'a> {
     },
 }
 
-/// What a step of a key exchange yields.
+/// The output of one step of a key exchange.
 #[derive(Default)]
 pub struct Step {
     /// Key exchange bytes of this side's next flight, if one is to be sent now.
     pub send: Option<Vec<u8>>,
-    /// The result, in one step of each side: at the server only after the client's Finished was
-    /// verified.
+    /// The result, which one step of each side yields. At the server that step comes after the
+    /// client's Finished was verified.
     pub finished: Option<Finished>,
 }
 
@@ -67,7 +67,7 @@ pub struct Failed {
 }
 
 impl From<HandshakeFailure> for Failed {
-    /// A failure of which the peer is not told.
+    /// Makes a failure of which the peer is not told.
     fn from(failure: HandshakeFailure) -> Self {
         Self {
             failure,
@@ -76,7 +76,7 @@ impl From<HandshakeFailure> for Failed {
     }
 }
 
-/// What a completed key exchange yields.
+/// The result of a completed key exchange.
 pub struct Finished {
     /// The secrets of both directions (SPEC §7).
     pub secrets: SessionSecrets,
@@ -145,14 +145,14 @@ pub struct NamedKey {
     pub random: [u8; 32],
 }
 
-/// Keyed hashing for what a host says to itself: cookies and reset tokens, and what its tables are
-/// hashed with.
+/// Keyed hashing for what a host says to itself: cookies, reset tokens and the salt of its hash
+/// tables.
 pub trait TokenMac: Send + Sync {
     /// MAC over the concatenation of `message`, under a key of its own for each purpose.
     fn mac(&self, purpose: MacPurpose, message: &[&[u8]]) -> [u8; 16];
 }
 
-/// What a [`TokenMac`] is for; each purpose has its own key.
+/// The purpose of a MAC of [`TokenMac`]; each purpose has its own key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MacPurpose {
     /// Address validation before the handshake (SPEC §6.4). Each generation has a key of its own.
@@ -162,19 +162,19 @@ pub enum MacPurpose {
     },
     /// Proof that an index is gone (SPEC §12.1).
     Reset,
-    /// What tables are hashed with, so that no peer can choose ids that are slow to find. Never
-    /// sent.
+    /// The salt of hash tables, which keeps peers from choosing ids that are slow to find. It is
+    /// never sent.
     Tables,
 }
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HandshakeFailure {
-    /// Who can mend it.
+    /// The side that can mend it.
     pub fault: Fault,
-    /// What failed.
+    /// The part that failed.
     pub kind: FailureKind,
-    /// What happened and what to do, in one line.
+    /// The cause and what to do, in one line.
     pub text: String,
 }
 
@@ -203,7 +203,7 @@ impl core::fmt::Display for Fault {
     }
 }
 
-/// What failed in a handshake.
+/// The part of a handshake that failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureKind {
@@ -211,7 +211,7 @@ pub enum FailureKind {
     AlertReceived,
     /// We refuse the peer's certificate.
     CertificateRefused,
-    /// Bytes that are no flight.
+    /// The peer's bytes are no flight.
     Malformed,
     /// No version, suite or parameter in common.
     NoCommonParameters,

@@ -2,8 +2,8 @@
 //! The SMT protocol core: sessions, messages, RPCs, grants, questions, timers (docs/draft-smt-00.md
 //! §4-§12).
 //!
-//! No I/O, no clock, no randomness: bytes and times in, state, bytes out. The same code runs on
-//! sockets, in a simulator and against a NIC model.
+//! The core has no I/O, no clock and no randomness: it takes bytes and times, and yields bytes and
+//! events. The same code runs on sockets, in a simulator and against a NIC model.
 //!
 //! # Contract
 //! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or
@@ -15,7 +15,7 @@
 //! # A message's way
 //! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals
 //! records as they leave; `incoming` opens them into place; `control_queue` and `grants` carry the
-//! transport's answers; `trimmed_queue` is what the network has trimmed on the way.
+//! transport's answers; `trimmed_queue` holds the ranges that the network has trimmed on the way.
 
 #![no_std]
 #![forbid(unsafe_code)]

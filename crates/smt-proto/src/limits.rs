@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Every bound and timer of the core, with unit and reason (SPEC §10).
 //!
-//! What a user may want to change is in [`crate::Config`], whose defaults come from here.
+//! The limits that a user may want to change are in [`crate::Config`], whose defaults come from
+//! here.
 
 use core::time::Duration;
 
-/// Repetition of an unanswered flight: first wait, and up to a quarter more. Longer than a
-/// post-quantum handshake's computation.
+/// First wait before an unanswered flight is repeated; up to a quarter is added. It is longer than
+/// a post-quantum handshake's computation.
 pub(crate) const HANDSHAKE_RETRY: Duration = Duration::from_millis(50);
-/// Repetition of an unanswered flight: longest wait.
+/// Longest wait before an unanswered flight is repeated.
 pub(crate) const HANDSHAKE_RETRY_MAX: Duration = Duration::from_secs(1);
-/// After the first unreachable hint, a connect's flight is repeated so soon: any hint about earlier
-/// datagrams has come by then, since a datacenter's round trip is far shorter.
+/// Wait before a connect's flight is repeated after the first unreachable hint. Any hint about
+/// earlier datagrams has come by then, since a datacenter's round trip is far shorter.
 pub(crate) const STALE_HINTS: Duration = Duration::from_millis(5);
 /// Unanswered repetitions of a flight after which a client begins a new attempt: something forged
 /// may have spoilt this one at the server.
 pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;
-/// A server forgets a handshake so long after it began.
+/// A server forgets a handshake this long after it began.
 pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
 /// Most flights of a handshake: three, with HelloRetryRequest five, with an alert after that one
 /// more.
@@ -35,7 +36,7 @@ pub(crate) const ACCEPTS_WITHOUT_COOKIE: usize = 64;
 pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
 /// Handshakes in progress in all. Those of one address prefix, with a cookie or without, are never
 /// more than the places that are still free, and where none is the prefix that has most gives one
-/// up: whoever has some valid addresses must not keep all others out.
+/// up: a peer with a few valid addresses must not keep all others out.
 pub(crate) const ACCEPTS_MAX: usize = 1_024;
 /// Sessions that are looked at to find the longest unused one, when one is to be closed for a
 /// newcomer: some 0.1 ms, less than the handshake has cost. The next look goes on with others.
@@ -50,11 +51,12 @@ pub(crate) const AMPLIFICATION: usize = 3;
 /// Answers to packets of no session (RESET, VERSION, UNAVAILABLE), and to questions about unknown
 /// ids, a second.
 pub(crate) const ANSWERS_PER_SECOND: u32 = 1_000;
-/// COOKIEs a second: more than who spoofs addresses can cause with a gigabit a second, since nobody
-/// gets in without one meanwhile. Each is an HMAC.
+/// COOKIEs a second. The rate is more than a sender of spoofed addresses can cause with a gigabit a
+/// second, since no client gets in without a cookie meanwhile. Each is an HMAC.
 pub(crate) const COOKIES_PER_SECOND: u32 = 100_000;
-/// Those for one address (IPv4) or /64: a host that shows all of its cookies must not use up those
-/// of others. More than a host of many clients needs when all of them connect anew.
+/// COOKIEs a second for one address (IPv4) or /64: a host that shows all of its cookies must not
+/// use up those of others. The rate is more than a host of many clients needs when all of them
+/// connect anew.
 pub(crate) const COOKIES_PER_ADDRESS: u32 = COOKIES_PER_SECOND / 8;
 /// Stateless answers waiting to be sent.
 pub(crate) const ANSWERS_QUEUED: usize = 64;
@@ -68,11 +70,11 @@ pub(crate) const REPLY_INTERVAL_MIN: Duration = Duration::from_micros(100);
 pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// First wait before NEED_ACK, and up to a quarter more (Homa: `request_ack_ticks` 2).
 pub(crate) const NEED_ACK_INTERVAL: Duration = Duration::from_millis(2);
-/// The same of a reply that fits one datagram, while few are kept. It holds little memory, and
-/// whoever misses it asks for it; meanwhile a next request carries its acknowledgement, and two
-/// packets are saved.
+/// First wait before NEED_ACK of a reply that fits one datagram, while few replies are kept. Such a
+/// reply holds little memory, and a caller that misses it asks for it. Meanwhile a next request
+/// carries its acknowledgement, and two packets are saved.
 pub(crate) const NEED_ACK_INTERVAL_SHORT: Duration = Duration::from_millis(500);
-/// Requests and replies of a session that are few.
+/// A session keeps few requests and replies if it keeps at most this many.
 pub(crate) const KEPT_FEW: usize = 256;
 /// Longest wait between two NEED_ACK.
 pub(crate) const NEED_ACK_INTERVAL_MAX: Duration = Duration::from_secs(1);
@@ -83,33 +85,34 @@ pub(crate) const RESEND_BYTES_PER_SECOND: u64 = 16_000_000;
 /// Most bytes that a session may save up for sending again: all that it has sent before a
 /// partition.
 pub(crate) const RESEND_CREDIT_MAX: u64 = 64 * 1024 * 1024;
-/// A session in which nothing has moved for so long gives up memory that it can make again.
+/// A session in which nothing has moved for this time gives up memory that it can make again.
 pub(crate) const HIBERNATE_AFTER: Duration = Duration::from_secs(1);
-/// Questions after which a replier forgets: after about 12 s, of a short reply 20 s. In Homa/Linux
-/// a dead client is asked for ever.
+/// Questions (NEED_ACK) after which a replier forgets a reply: after about 12 s, for a short reply
+/// 20 s. In Homa/Linux a dead client is asked for ever.
 pub(crate) const NEED_ACK_TRIES: u32 = 20;
-/// The same where replies take more than a share beyond the memory, and of questions that brought
-/// no progress, though the caller be there: after 6 s, longer than a path is out on which a session
-/// lives on, of a short reply 13 s.
+/// Questions (NEED_ACK) after which a replier forgets a reply where replies take more than a share
+/// beyond the memory, and where questions brought no progress although the caller is there. They
+/// take 6 s, which is longer than a path may be out while a session lives on; for a short reply 13
+/// s.
 pub(crate) const NEED_ACK_TRIES_PRESSED: u32 = 14;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless
 /// its sender asks about it meanwhile.
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
-/// Silence of a peer that is asked, after which the session is dead.
+/// A session is dead after its peer, although asked, was silent for this time.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
-/// A caller whose request is worked on, and who says nothing for so long, is asked whether it is
-/// there: it asks about its call every [`RESEND_INTERVAL_MAX`], and a quarter more.
+/// A caller whose request is worked on, and that is silent for this time, is asked whether it is
+/// there. A live caller asks about its call every [`RESEND_INTERVAL_MAX`], and a quarter more.
 pub(crate) const CALLER_QUIET_MAX: Duration = Duration::from_millis(625);
 /// PINGs that must have waited in vain before a silent peer is declared dead (SPEC §9.9).
 pub(crate) const PINGS_UNTIL_DEAD: u32 = 4;
-/// A session without any live message for so long is closed by the server.
+/// The server closes a session that had no live message for this time.
 pub(crate) const IDLE_LIFE: Duration = Duration::from_secs(600);
 /// Timers of one session fire at most once per this time for each live message, since a pass looks
 /// at all of them: some nanoseconds each, so a hundredth of a core at most.
 pub(crate) const TIMER_GRAIN_EACH: Duration = Duration::from_micros(2);
-/// Not more often than this,
+/// Shortest time between two passes of one session's timers, however few messages are live.
 pub(crate) const TIMER_GRAIN_MIN: Duration = Duration::from_micros(50);
-/// and never rarer.
+/// Longest time between two passes of one session's timers, however many messages are live.
 pub(crate) const TIMER_GRAIN_MAX: Duration = Duration::from_millis(1);
 /// Old opening keys are dropped after this time even without EPOCH_DONE (SPEC §7.3).
 pub(crate) const OLD_EPOCH_LIFE: Duration = Duration::from_secs(600);
@@ -138,17 +141,18 @@ pub(crate) const REORDERED_LIFE: Duration = Duration::from_secs(1);
 /// Questions about packets that were trimmed, waiting for the pace of pulls, over all sessions
 /// (NDP): 5 ms of 10 Gb/s.
 pub(crate) const TRIMMED_QUEUE_MAX: usize = 4_096;
-/// Those of one session: who forges them for one session leaves room for others.
+/// Questions about trimmed packets of one session that wait for the pace of pulls: headers forged
+/// for one session leave room for others.
 pub(crate) const CUTS_PER_SESSION: usize = 1_024;
 /// Ranges of one message that are asked for because they were trimmed, in a resend interval; others
 /// are left to timers.
 pub(crate) const TRIMMED_RANGES_MAX: usize = 256;
-/// Questions about one range in a resend interval: more only if the answers were trimmed, too. With
-/// four in a row a peer would take the path for a black hole (SPEC §9.8), and headers can be
-/// forged.
+/// Questions about one range in a resend interval; the second and third only if the answers were
+/// trimmed, too. With four in a row a peer would take the path for a black hole (SPEC §9.8), and
+/// headers can be forged.
 pub(crate) const TRIMMED_TRIES: usize = 3;
-/// What a trimmed packet takes of the link, in bytes of a record stream: as one of 66 + 36 among
-/// frames of 1,538.
+/// The link capacity that a trimmed packet takes, in bytes of a record stream: a frame of 66 + 36
+/// bytes among frames of 1,538.
 pub(crate) const TRIMMED_COST: u32 = 95;
 /// Ids of one session whose record 0 was trimmed.
 pub(crate) const UNOPENED_MAX: usize = 1_024;
@@ -159,9 +163,9 @@ pub(crate) const UNOPENED_PER_SECOND: u32 = 10_000;
 /// way. A sender that sends less than that in [`USAGE_INTERVAL`] has no more while others want
 /// grants.
 pub(crate) const GRANT_WINDOW_MIN: u32 = 2 * 16_406;
-/// Time in which a sender uses at least [`GRANT_WINDOW_MIN`] of what it may send, or is limited by
-/// itself: 6.5 MB/s, which is a twentieth of the slowest link of a datacenter (1 Gb/s). As long as
-/// the least resend interval.
+/// A sender that uses less than [`GRANT_WINDOW_MIN`] in this time, although it may, is limited by
+/// itself. The rate is 6.5 MB/s, a twentieth of the slowest link of a datacenter (1 Gb/s). The time
+/// is the least resend interval.
 pub(crate) const USAGE_INTERVAL: Duration = RESEND_INTERVAL;
 /// Messages granted at once (Homa: `max_overcommit`).
 pub(crate) const OVERCOMMIT: usize = 8;
@@ -169,11 +173,11 @@ pub(crate) const OVERCOMMIT: usize = 8;
 /// sender must not hold up the others.
 pub(crate) const QUESTIONS_UNTIL_UNGRANTED: u32 = 3;
 /// Questions of one kind in one pass of a session's timers; the others follow in the next. Each has
-/// at most 16 entries, and the queue of control packets takes 4,096: what is dropped every time
-/// would never be asked.
+/// at most 16 entries, and the queue of control packets takes 4,096: a question that is dropped
+/// every time would never be asked.
 pub(crate) const QUESTIONS_PER_PASS: usize = 256;
-/// Datagrams of requests that leave again with early questions before anything of the peer opens: a
-/// loss takes few, and many calls that fall silent wait for a peer that is held up.
+/// Datagrams of requests that leave again with first probes before any packet of the peer opens. A
+/// loss takes few datagrams; many calls that fall silent at once wait for a peer that is held up.
 pub(crate) const REQUESTS_AGAIN: u8 = 4;
 /// Share of the granted bytes that goes to the oldest message, in thousandths (Homa:
 /// `grant_fifo_fraction`).
@@ -184,23 +188,26 @@ pub(crate) const CONTROL_QUEUED: usize = 4_096;
 /// Share of `memory_max` that the unacknowledged replies of one session may have before no more of
 /// its requests are taken.
 pub(crate) const REPLIES_SHARE: usize = 4;
-/// Bytes of untaken messages, as a share of `memory_max`, behind which a short body has memory of
-/// its own. Before them each may hold the bundle of 17.5 KB that it came in: of messages that are
-/// counted as 72 B at least, a quarter of `memory_max`.
+/// Untaken messages beyond this share of `memory_max` give each further short body memory of its
+/// own. Below the share each short body may hold the bundle of 17.5 KB that it came in. Messages
+/// are counted as 72 B at least, so these bundles hold at most a quarter of `memory_max`.
 pub(crate) const BACKLOG_SHARE: usize = 1_024;
-/// And in bytes, whatever the share: what some thousand short messages are that wait for a moment.
+/// Bytes of untaken messages beyond which a short body has memory of its own, whatever
+/// [`BACKLOG_SHARE`] permits. Some thousand short messages that wait for a moment are below it.
 /// They hold 64 MB at most.
 pub(crate) const BACKLOG_MAX: usize = 256 * 1_024;
 /// Bytes that a request which is worked on, or whose reply is kept, takes beside its body: its
-/// entry, twice while a table grows, the table's index, and what a reply needs that leaves alone.
+/// entry (twice while a table grows), the table's index, and the state of a reply that leaves
+/// alone.
 pub(crate) const SERVED_BYTES: usize = 512;
-/// Bytes that they may have although other sessions have all, as long as all have no more than one
-/// [`REPLIES_SHARE`] beyond it: what leaves without a grant.
+/// Bytes that the unacknowledged replies of one session may have although other sessions have used
+/// up the memory, as long as all together are at most one [`REPLIES_SHARE`] beyond it. It is as
+/// much as leaves without a grant.
 pub(crate) const REPLIES_MIN: usize = 60_000;
 /// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
 pub(crate) const SERVED_MAX: usize = 65_536;
 /// Bundles of one session that are not acknowledged: beyond it messages leave alone. A peer that
-/// cancels what was answered, and acknowledges no bundle, makes them kept for nothing.
+/// cancels answered calls, and acknowledges no bundle, would have them kept for nothing.
 pub(crate) const BUNDLES_MAX: usize = 1_024;
 /// Segments in one transmit: what the kernel takes in one call (UDP_MAX_SEGMENTS was 64 until Linux
 /// 6.9).
@@ -215,14 +222,14 @@ pub(crate) const MESSAGE_LIMIT: u32 = 64 * 1024 * 1024;
 /// Default of [`crate::Config::unscheduled`] (Homa's benchmarks use 60,000).
 pub(crate) const UNSCHEDULED: u32 = 60_000;
 /// Default of [`crate::Config::incoming_max`]: twice the bandwidth-delay product of 25 Gb/s at 40
-/// us. What a core has not opened yet waits in the socket, before everything short (docs/PERF.md,
-/// 2026-11-21).
+/// us. Bytes that a core has not opened yet wait in the socket, ahead of every short message
+/// (docs/PERF.md, 2026-11-21).
 pub(crate) const INCOMING_MAX: u32 = 256 * 1024;
 /// Default of [`crate::Config::memory_max`].
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
-/// Buffers that are kept for bodies to come, in bytes, and at most an eighth of
-/// [`crate::Config::memory_max`]: what is under way at 100 Gb/s while an application looks at it
-/// for a millisecond.
+/// Bytes of buffers that are kept for bodies to come; at most an eighth of
+/// [`crate::Config::memory_max`]. It is what comes at 100 Gb/s while an application looks at it for
+/// a millisecond.
 pub(crate) const BUFFER_POOL_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
 pub(crate) const TRANSMITTING_KEPT: usize = 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint has counted since it began. Copy it whenever you like; nothing is reset.
+//! The counters of an endpoint since it began. They may be copied at any time, and are never reset.
 
 use smt_record::OpenFailed;
 
@@ -9,7 +9,7 @@ use smt_record::OpenFailed;
 pub struct Statistics {
     /// Datagrams handed in.
     pub datagrams_received: u64,
-    /// Packets that are none, or of an unknown type or version.
+    /// Datagrams that are no packets, or of an unknown type or version.
     pub packets_malformed: u64,
     /// Packets whose session index or addresses belong to no live session.
     pub packets_alien: u64,
@@ -35,7 +35,7 @@ pub struct Statistics {
     pub unavailable_sent: u64,
     /// RESET packets sent.
     pub resets_sent: u64,
-    /// Sessions that came to life.
+    /// Sessions that have begun.
     pub sessions_begun: u64,
     /// Requests, replies and one-way messages that have left for the first time.
     pub messages_sent: u64,
@@ -43,15 +43,16 @@ pub struct Statistics {
     pub bundles_sent: u64,
     /// Messages delivered to this side's application.
     pub messages_delivered: u64,
-    /// DATA that the network has trimmed to its header, of live sessions.
+    /// DATA packets of live sessions that the network has trimmed to their headers.
     pub packets_trimmed: u64,
-    /// Questions for bytes that were trimmed, at the pace of pulls.
+    /// Questions (RESEND) for bytes that were trimmed, sent at the pace of pulls.
     pub trimmed_asked: u64,
-    /// Questions for missing bytes or replies (RESEND), when nothing came for a while.
+    /// Questions (RESEND) for missing bytes or replies, sent when nothing came for a while.
     pub resends_asked: u64,
     /// Packets sent again.
     pub packets_resent: u64,
-    /// Questions for bytes that were not answered: too much was sent again already (SPEC §9.3).
+    /// Questions (RESEND) that were not answered because the retransmit budget was used up (SPEC
+    /// §9.3).
     pub resends_refused: u64,
     /// Messages that ended since the application's memory changed while they were being sent: a
     /// fault in the program.

@@ -11,7 +11,7 @@ use core::time::Duration;
 pub struct Time(u64);
 
 impl Time {
-    /// A moment so many nanoseconds after the beginning.
+    /// The moment `nanos` nanoseconds after the beginning.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -56,7 +56,7 @@ impl Sub for Time {
 
 /// Wall time: seconds since 1970-01-01 00:00:00 UTC, leap seconds not counted.
 ///
-/// [`Time`] counts from a beginning that nobody else knows; certificates and tickets are valid
+/// [`Time`] counts from a beginning that only this host knows; certificates and tickets are valid
 /// until a date.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct WallTime(u64);

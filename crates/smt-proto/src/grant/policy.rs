@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam at which a receiver decides which messages may send more, and how much (SPEC §9.2).
 //!
-//! What a policy is shown of a message, what it decides, and the budget it decides within. Homa's
-//! is in `shortest_remaining`, NDP's in `pull`.
+//! This module has the view of a message that a policy gets, its decision, and the budget within
+//! which it decides. Homa's policy is in `srpt`, NDP's in `ndp::pull`.
 //!
-//! Not here: which messages a policy is shown (`grants`).
+//! Not here: which messages a policy is shown (`scheduler`).
 
 use crate::event::RpcId;
 use crate::grant::ndp::pull::PullOrder;
@@ -46,22 +46,23 @@ pub struct Granted {
 pub struct GrantBudget {
     /// The most that may be granted and not yet arrived ([`crate::Config::incoming_max`]).
     pub limit: u32,
-    /// What is granted and has not arrived; of messages that a policy no longer looks at, too, but
-    /// not of those that are limited by their senders.
+    /// Bytes that are granted and have not arrived. Messages that a policy no longer looks at count
+    /// too; those that are limited by their senders do not.
     pub outstanding: u64,
-    /// The same of those that are limited by their senders.
+    /// Bytes that are granted and have not arrived, of the messages that are limited by their
+    /// senders.
     pub sender_limited: u64,
 }
 
 impl GrantBudget {
-    /// What may still be granted.
+    /// Bytes that may still be granted.
     #[must_use]
     pub fn left(&self) -> u32 {
         u64::from(self.limit).saturating_sub(self.outstanding) as u32
     }
 
-    /// The same budget for messages that are limited by their senders: what these hold is part of
-    /// it.
+    /// The budget for messages that are limited by their senders; the bytes that these hold are
+    /// part of it.
     pub(crate) fn of_sender_limited(self) -> Self {
         Self {
             outstanding: self.outstanding + self.sender_limited,
@@ -71,7 +72,7 @@ impl GrantBudget {
     }
 }
 
-/// What a policy that pulls wants to be shown (SPEC §9.10).
+/// The messages that a policy that pulls wants to be shown (SPEC §9.10).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Pulling {
     /// Bytes of a message that are to be on their way.
@@ -89,22 +90,23 @@ impl Pulling {
     }
 }
 
-/// Decides which messages may send more. Called whenever something has changed, or when its own
-/// time has come.
+/// Decides which messages may send more. The core calls it whenever something has changed, or when
+/// the time of [`Self::next_timeout`] has come.
 ///
-/// A policy that has a pace says so by [`Self::pulls`] and has the methods after it; others have no
-/// use for time.
+/// A policy with a pacer says so by [`Self::pulls`] and implements the methods after it; other
+/// policies have no use for time.
 pub trait GrantPolicy: Send {
-    /// How many messages it chooses among. It sees so many of those with the fewest bytes left, of
-    /// one session at most half of them while another's wait; behind them as many of those that are
-    /// limited by their senders, chosen likewise; and behind those the oldest one, if it is not
-    /// among them. A look costs time for each, however many wait.
+    /// The number of messages that the policy chooses among. The policy is shown that many of those
+    /// with the fewest bytes left; one session has at most half of them while messages of another
+    /// wait. Behind them come as many of those that are limited by their senders, chosen likewise,
+    /// and last the oldest message, if it is not among them. Each call takes time for each message
+    /// shown, however many wait.
     fn candidates(&self) -> usize {
         4 * OVERCOMMIT
     }
 
-    /// Appends decisions. To stay within the budget is the policy's own affair, and so is going
-    /// beyond it where else a message would wait for one that is slow.
+    /// Appends decisions. The policy itself must keep within the budget, and may go beyond it where
+    /// else a message would wait for one that is slow.
     fn grant(
         &mut self,
         now: Time,
@@ -113,24 +115,26 @@ pub trait GrantPolicy: Send {
         decisions: &mut Vec<Granted>,
     );
 
-    /// Whether it pulls: then it is shown hungry messages only, in its order, and what the network
-    /// has trimmed is asked for again at its pace.
+    /// Whether the policy pulls. A pulling policy is shown the messages of the pull queue only, in
+    /// the order that it names. Ranges that the network has trimmed are asked for again at its
+    /// pace.
     fn pulls(&self) -> Option<Pulling> {
         None
     }
 
-    /// Whether its pace lets something go now. If not, [`Self::next_timeout`] says when.
+    /// Whether the pacer permits a pull now. If not, [`Self::next_timeout`] says when it will.
     fn may_pull(&mut self, _now: Time) -> bool {
         false
     }
 
-    /// So many bytes were let go, by a decision (to the end of a record) or by asking again.
+    /// Tells that `bytes` bytes were permitted: by a decision, counted to the end of a record, or
+    /// by a question for trimmed bytes.
     fn spend(&mut self, _now: Time, _bytes: u32) {}
 
-    /// So many bytes have come that were not let go.
+    /// Tells that `bytes` bytes have come that the pacer had not permitted.
     fn came_unscheduled(&mut self, _now: Time, _bytes: u32) {}
 
-    /// When something that waits may go. Nothing waits: no time.
+    /// When a pull that waits may go; `None` if none waits.
     fn next_timeout(&self) -> Option<Time> {
         None
     }
