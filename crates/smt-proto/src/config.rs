@@ -70,7 +70,7 @@ pub struct Config {
     pub batch_max: usize,
     /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
     pub bundles: bool,
-    /// How lengths are hidden.
+    /// How the lengths of messages are hidden.
     pub padding: Padding,
     /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up
     /// the control packets of a key before the messages that hold up the next one have ended: the

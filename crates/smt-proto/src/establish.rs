@@ -4,8 +4,8 @@
 //!
 //! 1. `client` begins an attempt and repeats its flights; `server` answers each flight and never
 //!    repeats.
-//! 2. `flight` cuts a flight into packets and puts it together again; `agreement` offers and
-//!    chooses parameters.
+//! 2. `flight` splits a flight into packets and reassembles it; `agreement` offers and chooses
+//!    parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
 //! 4. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
 //!    counts who holds how much.

@@ -80,13 +80,13 @@ impl From<HandshakeFailure> for Failed {
 pub struct Finished {
     /// The secrets of both directions (SPEC §7).
     pub secrets: SessionSecrets,
-    /// Who the peer has proved to be.
+    /// The identity that the peer has proved.
     pub peer: PeerIdentity,
     /// Name of the key exchange group, for logs.
     pub key_exchange: &'static str,
 }
 
-/// Who the peer has proved to be.
+/// The identity that the peer has proved.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct PeerIdentity {
     /// Certificates in DER, leaf first; empty if the peer showed none.

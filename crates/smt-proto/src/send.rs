@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What leaves next, and in what (SPEC §9.1): queues of senders, messages and control packets, and
+//! The choice of what leaves next (SPEC §9.1): queues of senders, messages and control packets, and
 //! the batch that they fill.
 
 pub(crate) mod batch;

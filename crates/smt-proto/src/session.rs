@@ -8,12 +8,11 @@
 //!    event (`delivery`).
 //! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends
 //!    otherwise.
-//! 5. `bundles`: small messages that leave and arrive together.
+//! 5. `bundle` of `send` and `receive`: small messages that leave and arrive together.
 //! 6. `trimmed`: headers of packets that the network has trimmed.
-//! 7. `timers`: deadlines, key epochs, death, and when to ask; `retries`: what is asked.
+//! 7. `timers`: deadlines, key epochs, death, and when to ask; `retransmit`: what is asked.
 //!
-//! Not here: finding the session of a packet, and establishing it (`endpoint`, `connect`,
-//! `accept`).
+//! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
 use alloc::vec::Vec;
 mod cancel;
@@ -63,7 +62,7 @@ pub(crate) struct Session {
     pub(crate) path: Path,
     pub(crate) index: SessionIndex,
     pub(crate) remote_index: SessionIndex,
-    /// What a RESET of the peer must carry (SPEC §12.1), and what ours would.
+    /// The token that a RESET of the peer must carry (SPEC §12.1), and the one that ours would.
     pub(crate) peer_token: Option<[u8; 16]>,
     own_token: [u8; 16],
     /// The client waits for our CONFIRM.
@@ -80,7 +79,7 @@ pub(crate) struct Session {
     /// The last incomplete bundle of the peer that was let in without room for it.
     bundle_in_reserve: Option<MessageId>,
     served: IdMap<ServerRpc>,
-    /// How many of them the books have.
+    /// How many of them the memory account has.
     served_accounted: u32,
     /// Bytes of replies that are not acknowledged, alone or in bundles.
     kept_replies: usize,
@@ -90,7 +89,7 @@ pub(crate) struct Session {
     /// Ids whose record 0 was trimmed, and how many more may be asked about.
     unopened: UnopenedIds,
     unopened_rate: TokenBucket,
-    /// Questions of this session that wait for the pace.
+    /// Questions of this session that wait for the pacer.
     trimmed_waiting: usize,
     /// Longest payload of the peer's packets, of those from which a record has opened.
     payload_max: u32,
@@ -100,7 +99,8 @@ pub(crate) struct Session {
     /// The next batch is of messages, although control packets wait: they ask for what those are to
     /// bring.
     messages_first: bool,
-    /// Datagrams of requests that have left again early since something of the peer has opened.
+    /// Datagrams of requests that have left again with first probes since a packet of the peer has
+    /// opened.
     requests_again: u8,
     pmtud: Pmtud,
     /// Earliest moment that the timers may have something to do.
@@ -122,7 +122,7 @@ pub(crate) struct Session {
     retransmit_budget: RetransmitBudget,
     /// See [`Self::used`].
     last_used: Time,
-    /// What becomes of its ciphers' tables.
+    /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
     /// It has given up what an unused session does not need.
     is_hibernating: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Session {
     epoch_held: keys::Held,
     /// EPOCH_DONE has been sent for the previous epoch.
     is_epoch_done: bool,
-    /// What is left of the current key is for those first.
+    /// Messages that have begun; the rest of the current key is for those first.
     begun: keys::Begun,
     /// The old epoch of the peer whose keys are kept, and since when.
     old_epoch: Option<(u32, Time)>,

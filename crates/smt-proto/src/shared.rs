@@ -21,26 +21,29 @@ use crate::message::transmitting::{SealScratch, Transmitting};
 use crate::statistics::Statistics;
 use crate::time::Time;
 
-/// What all sessions of an endpoint share.
+/// The state that all sessions of an endpoint share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
     pub(crate) grants: GrantScheduler,
-    /// What was trimmed on the way and is to be asked for; bytes that came unasked, which the pace
-    /// has to know of.
+    /// Questions for ranges that were trimmed on the way.
     pub(crate) trimmed_queue: TrimmedQueue,
+    /// Unscheduled bytes that have come and that the pacer has not been told of yet.
     pub(crate) unscheduled_arrived: u32,
     pub(crate) cipher_cache: CipherCache,
     pub(crate) seal_scratch: SealScratch,
     pub(crate) open_scratch: Vec<u8>,
     pub(crate) record_buffer: Vec<u8>,
-    /// Where short bodies, long ones, and messages that leave alone are.
+    /// Memory of short bodies.
     pub(crate) bodies: SmallBodies,
+    /// Buffers of long bodies.
     pub(crate) buffer_pool: BufferPool,
+    /// Memory of messages that leave alone.
     pub(crate) transmitting_pool: ObjectPool<Transmitting>,
-    /// Memory of incomplete messages; beside it, bytes held by early packets.
+    /// Memory of incomplete messages.
     pub(crate) memory: MemoryAccount,
+    /// Bytes held by reordered packets; they are not in `memory`.
     pub(crate) reordered_memory: usize,
     /// New requests are refused: the endpoint shuts down.
     pub(crate) is_draining: bool,
@@ -60,14 +63,14 @@ impl Shared {
         self.grants.remove(rpc);
     }
 
-    /// So many bytes of a message have opened.
+    /// Counts `bytes` bytes of a message that have opened.
     pub(crate) fn opened(&mut self, incoming: &mut Incoming, bytes: u32) {
         if self.grants.pulling().is_some() && incoming.is_ungranted() {
             self.came_unscheduled(incoming.unscheduled_arrived(bytes));
         }
     }
 
-    /// So many bytes have come without a grant, and were not asked for again.
+    /// Counts `bytes` bytes that have come without a grant, and were not asked for again.
     pub(crate) fn came_unscheduled(&mut self, bytes: u32) {
         if self.grants.pulling().is_some() {
             self.unscheduled_arrived = self.unscheduled_arrived.saturating_add(bytes);

@@ -2,9 +2,9 @@
 //! A table by number: constant-time look-up, and iteration in an order that does not depend on
 //! hashing.
 //!
-//! Entries stand without gaps, so that a look at all of them costs what there is now, not what
-//! there once was. Few are looked through; of many an index tells the place of a number. It is
-//! hashed with a salt that nobody else knows: an authenticated peer chooses ids too.
+//! Entries are dense, so that iteration costs what there is now, not what there once was. Few
+//! entries are searched one by one; for many an index tells the place of a number. The index is
+//! hashed with a salt that only this host knows: an authenticated peer chooses ids too.
 
 mod index;
 
@@ -18,8 +18,8 @@ pub(crate) use index::Salt;
 #[derive(Debug)]
 pub(crate) struct IdMap<T> {
     entries: Vec<(u64, T)>,
-    /// Where each entry stands: of all once there were many, until none is left or it rests. Else
-    /// empty.
+    /// The place of each entry. The index is filled once there were many entries, until none is
+    /// left or the session hibernates; else it is empty.
     index: Index,
 }
 
@@ -102,9 +102,9 @@ impl<T> IdMap<T> {
         Some(place)
     }
 
-    /// The slot of a number in the index, and its place; else the slot that is free for it. Of few
-    /// there are no slots. Inlined: what it returns is three words, most of which nobody reads
-    /// (3,945 to 3,773 instructions an RPC).
+    /// The slot of a number in the index, and its place; else the slot that is free for it. A small
+    /// table has no slots. The function is inlined because it returns three words, most of which
+    /// are not read (3,945 to 3,773 instructions an RPC).
     #[inline(always)]
     fn search(&self, number: u64) -> Result<(usize, usize), usize> {
         if self.index.is_on() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the application asks of an endpoint.
+//! The application's commands to an endpoint.
 
 use alloc::vec::Vec;
 use core::time::Duration;

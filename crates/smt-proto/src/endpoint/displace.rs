@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Room for a client's session where as many are live as may be (SPEC §10): a session of those who
-//! have most is closed.
+//! Room for a new client's session when the endpoint has as many as it may (SPEC §10): a session of
+//! the addresses that have most is closed.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use core::ops::Bound;

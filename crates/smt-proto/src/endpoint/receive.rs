@@ -209,7 +209,7 @@ impl Endpoint {
     ) {
         self.shared.statistics.packets_alien += 1;
         let config = &self.shared.config;
-        // What another shard has issued may be live there.
+        // An index that another shard has issued may be live there.
         let is_closed = self.has_issued(index)
             && !self.sessions.contains(index.0)
             && !self.accepts.contains(index.0)
@@ -233,8 +233,9 @@ impl Endpoint {
 
     fn handle_reset(&mut self, path: Path, reset: &Reset) {
         let named = self.sessions_with(path.remote, reset.index..=reset.index);
-        // A peer that numbers its sessions has one of this index. Of one that does not, the newest:
-        // anybody can make us look.
+        // A peer that numbers its sessions has one session of this index. A peer that does not
+        // number them may have many; only the newest are looked at, since anybody can cause this
+        // search.
         let named: Vec<_> = named.rev().take(RESETTABLE).collect();
         if named.is_empty() {
             self.shared.statistics.packets_alien += 1;
@@ -366,9 +367,9 @@ impl Endpoint {
         self.advance_accept(now, index, packet, length);
     }
 
-    /// Makes room for a client that has shown a cookie: the oldest handshake of those who have more
-    /// than their share is forgotten. So a few cannot keep all others out. Whether there is room
-    /// now.
+    /// Makes room for a client that has shown a cookie: the oldest handshake of the addresses that
+    /// have more than their share is forgotten, so that a few addresses cannot keep all others out.
+    /// Returns whether there is room now.
     fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
         let Some(excess) = self.accept_shares.excess(newcomer) else {
             return false;

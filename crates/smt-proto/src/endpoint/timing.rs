@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Timers of an endpoint, and the books that every change ends with.
+//! Timers of an endpoint, and the accounting that ends every change.
 
 use alloc::boxed::Box;
 use smt_record::Side;
@@ -35,7 +35,7 @@ impl Endpoint {
         }
     }
 
-    /// Brings the books of a session up to date after any change: its place in the queue of
+    /// Brings the accounts of a session up to date after any change: its place in the queue of
     /// senders, its timer, its ciphers' tables, and its end.
     pub(super) fn reschedule(&mut self, index: SessionIndex) {
         let Some(session) = self.sessions.get_mut(index.0) else {
@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// What has come of a connect: a session, another attempt, an error.
+    /// Acts on the progress of a connect: a session, another attempt, or an error.
     pub(super) fn progress(&mut self, now: Time, id: ConnectId, progress: Progress) {
         match progress {
             Progress::Waiting => self.reschedule_connect(id),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint sends: stateless answers, then whoever of its senders has the least left, in
-//! batches.
+//! Transmission of an endpoint: stateless answers first, then the sender with the fewest bytes
+//! left, in batches.
 
 use smt_carrier::{Path, Transmit};
 use smt_wire::SessionIndex;
@@ -131,8 +131,8 @@ impl Endpoint {
         let config = &self.shared.config;
         let is_full = self.shared.memory.is_full(config.memory_max);
         let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
-        // What nobody takes grows by each message that becomes whole, but for replies: somebody
-        // waits for those, and perhaps takes no message before.
+        // Untaken memory grows by each message that becomes whole. Replies are the exception: a
+        // caller waits for them, and may take no message before its reply.
         let sessions = &self.sessions;
         let frees_memory = |rpc: RpcId| {
             let session = sessions.get(rpc.session.0);
@@ -150,7 +150,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether what has waited for the policy's pace may go.
+    /// Whether the grants and questions that have waited for the policy's pacer may go.
     pub(super) fn is_pull_due(&self, now: Time) -> bool {
         self.policy.next_timeout().is_some_and(|due| due <= now)
     }
@@ -163,7 +163,7 @@ impl Endpoint {
             || self.is_pull_due(now)
     }
 
-    /// Asks for what was trimmed on the way, at the policy's pace. Whether nothing of it waits any
+    /// Asks for trimmed ranges at the policy's pace. Returns whether nothing of them waits any
     /// longer.
     fn ask_for_trimmed(&mut self, now: Time) -> bool {
         // Under another policy than when they were noted, timers ask.

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::key_exchange::Attempt;
 use crate::recovery::jitter::Jitter;
 
-/// What the client offers, as bytes.
+/// The client's parameters as bytes.
 pub(crate) fn client_params(config: &Config, attempt: &Attempt, index: SessionIndex) -> Vec<u8> {
     let suites = suite_codes(attempt);
     emit(&own_params(config, attempt, index, &suites))
@@ -28,7 +28,7 @@ pub(crate) fn check_offer(config: &Config, client_bytes: &[u8]) -> Result<(), Di
     }
 }
 
-/// What the server answers to the client's parameters, as bytes: sizes and stripes are the lesser
+/// The server's parameters, which answer the client's, as bytes: sizes and stripes are the lesser
 /// of both.
 pub(crate) fn server_params(
     config: &Config,
@@ -51,7 +51,7 @@ pub(crate) fn server_params(
     Ok(emit(&params))
 }
 
-/// What both sides' parameters come to.
+/// The agreement that follows from both sides' parameters.
 pub(crate) fn agree(
     config: &Config,
     side: Side,
@@ -103,7 +103,7 @@ pub(crate) fn agree(
     })
 }
 
-/// What the handshake agreed (SPEC §6.3).
+/// The parameters that the handshake agreed (SPEC §6.3).
 pub(crate) struct Agreement {
     pub(crate) side: Side,
     pub(crate) geometry: Geometry,

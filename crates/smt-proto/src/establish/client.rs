@@ -80,7 +80,7 @@ struct Attempt {
     has_failed: bool,
 }
 
-/// What has come of a connect.
+/// The progress of a connect.
 pub(crate) enum Progress {
     /// Nothing yet.
     Waiting,
@@ -414,8 +414,8 @@ impl Attempt {
         outcome
     }
 
-    /// Takes what follows the end of TLS. What is repeated is still the last flight with CONFIRM,
-    /// and when it was to be.
+    /// Takes the alert that follows the end of TLS. The last flight with CONFIRM is still repeated,
+    /// at the time that was set before.
     fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
         let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;

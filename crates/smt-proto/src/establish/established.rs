@@ -18,7 +18,7 @@ use crate::send::buffer::TransmitBuffer;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
-/// What both sides have agreed, and the keys that follow from it. A session begins with it.
+/// The agreement of both sides and the keys that follow from it. A session begins with it.
 pub(crate) struct Established {
     /// When the key exchange finished.
     pub(crate) agreed_at: Time,
@@ -28,7 +28,8 @@ pub(crate) struct Established {
     pub(crate) seal: SealKeys,
     pub(crate) open: OpenKeys,
     pub(crate) peer: PeerIdentity,
-    /// What a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has opened.
+    /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
+    /// opened.
     pub(crate) peer_token: Option<[u8; 16]>,
     /// Control packets that have left, all of them CONFIRM in stripe 0.
     pub(crate) controls: u64,

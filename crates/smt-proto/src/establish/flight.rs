@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Flights of the handshake as packets: cutting, padding, putting together (SPEC §6.1, §6.2).
+//! Flights of the handshake as packets: fragmentation, padding, reassembly (SPEC §6.1, §6.2).
 //!
 //! Nothing here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
 
@@ -15,7 +15,7 @@ use crate::send::batch::Batch;
 /// A flight on its way in.
 #[derive(Debug, Default)]
 pub(crate) struct FlightAssembly {
-    /// Who sends it and its length, as the first fragment says.
+    /// The flight's sender and its length, as the first fragment says.
     name: Option<(SessionIndex, u32)>,
     bytes: Vec<u8>,
     filled: ByteRanges,
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Whoever changes the length with each small packet makes room once.
+    /// A sender that changes the length with each small packet causes one allocation.
     #[test]
     fn a_flight_that_begins_anew_takes_the_memory_of_the_one_before() {
         let fragment = |length, offset, fragment| Handshake {

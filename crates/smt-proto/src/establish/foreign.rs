@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets from where this side connects to that no SMT server sends: a hint for error messages.
+//! Packets that no SMT server sends, from an address that this side connects to: a hint for error
+//! messages.
 //!
-//! Anybody can send such, at any rate: each costs one look-up, however many connects there are.
+//! Anybody can send such packets, at any rate. Each costs one look-up, however many connects there
+//! are.
 
 use alloc::collections::BTreeMap;
 use core::net::SocketAddr;

@@ -38,7 +38,7 @@ pub(crate) struct Accept {
     bytes_received: usize,
     bytes_sent: usize,
     key_exchange: Option<Box<dyn KeyExchange>>,
-    /// Of the key exchange, once it has begun.
+    /// The kind of the key exchange, once it has begun.
     kind: smt_wire::KeyExchange,
     client_params: Vec<u8>,
     server_params: Vec<u8>,
@@ -49,7 +49,7 @@ pub(crate) struct Accept {
     must_send: bool,
     /// How often what came as flight 1 has spoilt the attempt.
     spoilt: u8,
-    /// What is to be told the client, which would else wait in vain.
+    /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
     unconfirmed: Option<Box<Unconfirmed>>,
     pub(crate) timer: Option<Time>,
@@ -173,7 +173,7 @@ impl Accept {
         self.bytes_sent += COOKIE_PACKET_LEN;
     }
 
-    /// What the client is to be told, once.
+    /// Takes the refusal that the client is to be told, once.
     pub(crate) fn take_refusal(&mut self) -> Option<Unavailability> {
         self.refusal.take()
     }
@@ -310,13 +310,13 @@ impl Accept {
     }
 }
 
-/// What a client's handshake failed by is told nobody but the log: it learns an alert at most,
-/// which sends its user there.
+/// Writes the cause of a client's failed handshake to the log only. The client learns an alert at
+/// most, which sends its user to the log.
 fn or_logged<T, E: core::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
     result
         .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))
         .ok()
 }
 
-/// What came as flight 1 may spoil an attempt so often, and be followed by another.
+/// How often a bad flight 1 may spoil an attempt and be followed by another.
 const SPOILT_MAX: u8 = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint makes sessions with: key exchange, cipher library, key log, what their tables
-//! are hashed with.
+//! The parts from which an endpoint makes sessions: key exchange, cipher library, key log and the
+//! salt of their hash tables.
 
 use alloc::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct CryptoContext {
     pub(crate) wall: Option<WallClock>,
 }
 
-/// What a handshake of either side is made with.
+/// The parts from which a handshake of either side is made.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionFactory<'a> {
     pub(crate) config: &'a Config,

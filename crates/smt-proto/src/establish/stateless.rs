@@ -107,8 +107,8 @@ impl Stateless {
         self.push(path, bytes)
     }
 
-    /// What a RESET for this index must carry. Our own address is not in it: a session may have
-    /// been established without knowing which one it is called on.
+    /// The token that a RESET for this index must carry. This side's address is not in it: a
+    /// session may have been established without knowing on which of its addresses it was called.
     pub(crate) fn reset_token(&self, path: Path, index: SessionIndex) -> [u8; 16] {
         let (address, port) = (octets(path.remote.ip()), path.remote.port().to_be_bytes());
         self.mac.mac(
@@ -117,7 +117,7 @@ impl Stateless {
         )
     }
 
-    /// What tables are hashed with: known to nobody else.
+    /// The salt of hash tables, which only this host knows.
     pub(crate) fn table_salt(&self) -> Salt {
         table_salt(&*self.mac)
     }

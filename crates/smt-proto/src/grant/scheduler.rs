@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The books of what is granted: which incoming messages need grants, and how much all of them hold
-//! (SPEC §9.2).
+//! The account of grants: which incoming messages need grants, and how much all of them hold (SPEC
+//! §9.2).
 //!
 //! [`GrantScheduler`] holds every opened message of the endpoint that is longer than its
 //! unscheduled bytes, in the orders in which a [`GrantPolicy`] is shown them; the policy decides.
@@ -53,7 +53,7 @@ pub(crate) struct GrantScheduler {
     turns: MemoryPressure,
     /// The last look for the next one was long: there is none before.
     look_from: Option<Time>,
-    /// What was shown at the last decision: its room is used again.
+    /// The messages shown at the last decision; the vector's memory is used again.
     shown: Vec<Grantable>,
 }
 
@@ -62,7 +62,7 @@ struct Entry {
     message: Grantable,
     /// End of what it could send without a grant.
     free: u32,
-    /// Since when it is hungry.
+    /// Since when it is in the pull queue.
     turn: u64,
     /// How fast its sender uses what it may send.
     usage: Option<Usage>,
@@ -112,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// Another policy decides: a pace tells nothing of a sender.
+    /// Another policy decides: under a pacer usage tells nothing of a sender.
     fn forget_usage(&mut self) {
         self.usage = None;
         self.message.is_sender_limited = false;
@@ -232,7 +232,7 @@ impl GrantScheduler {
         Some(entry)
     }
 
-    /// Takes a message out of all orders but the seats.
+    /// Takes a message out of all orders but the pull queue.
     fn take_out(&mut self, rpc: RpcId) -> Option<Entry> {
         let entry = self.messages.remove(&rpc)?;
         self.is_dirty = true;
@@ -248,7 +248,7 @@ impl GrantScheduler {
         Some(entry)
     }
 
-    /// Puts a message into all orders but the seats.
+    /// Puts a message into all orders but the pull queue.
     fn put_in(&mut self, entry: Entry) {
         let (message, rank) = (entry.message, entry.by_left());
         self.is_dirty = true;
@@ -329,9 +329,9 @@ impl GrantScheduler {
         next.chain(measured).min().filter(|_| is_awaited)
     }
 
-    /// The message that gets on. Who is put aside, or would not help, is walked by, and there may
-    /// be thousands of those. So after a long walk there is a pause: walking takes a tenth of the
-    /// time at most, since a step takes some 0.1 us.
+    /// The message that gets on. Messages that are set back, or would not free memory, are skipped,
+    /// and there may be thousands of them. A pause therefore follows a long walk: walking takes a
+    /// tenth of the time at most, since a step takes some 0.1 us.
     fn under_memory_pressure(
         &mut self,
         now: Time,

@@ -4,7 +4,7 @@
 //! A small share is for the oldest message, so that long ones are not starved by ever new short
 //! ones.
 //!
-//! Not here: which messages need grants, and how much all of them hold (`grants`).
+//! Not here: which messages need grants, and how much all of them hold (`scheduler`).
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -98,7 +98,7 @@ impl GrantPolicy for ShortestRemainingFirst {
 }
 
 impl ShortestRemainingFirst {
-    /// Decides for the messages that have places, in their order. What is left of the budget.
+    /// Decides for the messages that have places, in their order. Returns the rest of the budget.
     fn grant_places(
         &mut self,
         places: &[Grantable],
@@ -184,11 +184,11 @@ impl ShortestRemainingFirst {
     }
 }
 
-/// What each message may have, and all together.
+/// The bounds of each message's window, and of all together.
 struct Share {
     least: u32,
     window: u32,
-    /// Of the budget.
+    /// The rest of the budget.
     left: u32,
 }
 

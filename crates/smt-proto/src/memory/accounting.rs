@@ -5,16 +5,16 @@
 //! A message may come to hold all that its sender was allowed to send, in any order: its last
 //! record makes room for all before it. Promises therefore count like bytes that are held; else
 //! many messages that have just begun could grow far beyond the bound together. Messages that are
-//! whole and wait for the application count as well: a peer sends as many as it likes, and nobody
-//! has to take them.
+//! whole and wait for the application count as well: a peer sends as many as it likes, and the
+//! application need not take them.
 //!
-//! Replies have books of their own: a caller decides when it acknowledges them, so it decides what
-//! this side keeps.
+//! Replies have an account of their own: a caller decides when it acknowledges them, so it decides
+//! what this side keeps.
 
 use crate::limits::{BACKLOG_MAX, BACKLOG_SHARE, REPLIES_MIN, REPLIES_SHARE, SERVED_BYTES};
 use crate::message::incoming::Incoming;
 
-/// The books.
+/// The memory account of an endpoint.
 #[derive(Debug)]
 pub(crate) struct MemoryAccount {
     held: usize,
@@ -27,7 +27,8 @@ pub(crate) struct MemoryAccount {
     waiting: usize,
     /// Bytes of replies that no caller has acknowledged.
     replies: usize,
-    /// What the requests take, beside their bodies, that are worked on or whose replies are kept.
+    /// Bytes that requests take beside their bodies while they are worked on or their replies are
+    /// kept.
     served: usize,
 }
 
@@ -75,9 +76,9 @@ impl MemoryAccount {
         self.used() >= most
     }
 
-    /// Whether one more message may begin of a peer whose unfinished ones were promised so much. Of
-    /// what may come unasked one alone so gets half of all, of two each a third. What is granted
-    /// later is not bounded by it.
+    /// Whether one more message may begin of a peer whose unfinished messages were promised
+    /// `promised` bytes. One peer alone gets half of the memory for unscheduled bytes in this way,
+    /// and each of two a third. Bytes that are granted later are not bounded by it.
     pub(crate) fn may_begin(&self, promised: usize, most: usize) -> bool {
         let used = self.used();
         used < most && promised <= most - used

@@ -5,15 +5,16 @@
 //! a fault for each 4 KB, which costs as much as opening them and more. A buffer from here has its
 //! pages, and has been initialised.
 //!
-//! 1. [`BufferPool::take`] yields a buffer of at least so many bytes: a spare one, or a new one.
-//! 2. Dropped, be it by the core or as the last [`bytes::Bytes`] of a body, it comes back; of the
-//!    kind that takes most room, those beyond the bound go.
+//! 1. [`BufferPool::take`] yields a buffer of at least as many bytes as asked for, from the pool or
+//!    a new one.
+//! 2. A buffer comes back when it is dropped, be it by the core or as the last [`bytes::Bytes`] of
+//!    a body. Beyond the bound, buffers of the size class that takes most room are freed.
 //!
 //! No thread waits for the lock: a buffer that finds it taken is allocated, or freed, as if there
 //! were no pool.
 //!
-//! What a buffer held before is still in it. Nobody sees it: a body is delivered when all of its
-//! records have opened, and they cover all of it.
+//! A buffer still holds its former bytes. They are never visible: a body is delivered when all of
+//! its records have opened, and they cover all of it.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -21,7 +22,7 @@ use alloc::vec::Vec;
 
 use spin::mutex::SpinMutex;
 
-/// Spare buffers. Clones share them.
+/// A pool of free buffers. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferPool(Arc<SpinMutex<FreeLists>>);
 
@@ -41,7 +42,7 @@ struct FreeLists {
 }
 
 impl BufferPool {
-    /// None yet, and never more than so many bytes.
+    /// A pool without buffers, which will never hold more than `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self(Arc::new(SpinMutex::new(FreeLists {
             by_class: Vec::new(),
@@ -50,7 +51,7 @@ impl BufferPool {
         })))
     }
 
-    /// A buffer of at least `least` bytes: a spare one that has `most` if there is one, else any
+    /// A buffer of at least `least` bytes: a free one that has `most` if there is one, else any
     /// that will do, else a new one.
     pub(crate) fn take(&self, least: usize, most: usize) -> Buffer {
         let recycled = self.0.try_lock().and_then(|mut free_lists| {
@@ -65,7 +66,7 @@ impl BufferPool {
 }
 
 impl FreeLists {
-    /// A spare of so many bytes, and at most about half as many more.
+    /// A free buffer of at least as many bytes, and at most about half as many more.
     fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let first = Class::of(bytes).0.min(self.by_class.len());
         let free_lists = self.by_class[first..].iter_mut();

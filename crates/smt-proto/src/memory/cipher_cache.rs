@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which sessions keep the tables of their ciphers.
+//! The choice of sessions that keep the tables of their ciphers.
 //!
 //! Tables take 1.3 KB a session, 2.6 with those for control packets, and come from its keys in half
 //! a microsecond: with thousands of sessions in use they are as quickly made as fetched from
-//! memory. So a bounded number of sessions keeps them, those that were first, until they rest or
-//! end. Who comes beside them is a *guest*: it gives them up when a few other guests have come, so
-//! that several packets in a row make them once, and while they are still in the cache.
+//! memory. A bounded number of sessions therefore keeps them, those that were first, until they
+//! hibernate or end. Any other session in use is *transient*: it gives its tables up when a few
+//! other transient sessions have come. Several packets in a row make the tables once, while they
+//! are still in the processor's cache.
 //!
-//! Not here: sessions that nobody uses (`session::rest`).
+//! Not here: sessions that are not in use (`session::hibernate`).
 
 use alloc::collections::VecDeque;
 
 use smt_wire::SessionIndex;
 
-/// How warm an endpoint's sessions are.
+/// The sessions of an endpoint that have tables.
 #[derive(Debug, Default)]
 pub(crate) struct CipherCache {
     /// Sessions that keep their tables.
@@ -22,7 +23,7 @@ pub(crate) struct CipherCache {
     transients: VecDeque<SessionIndex>,
 }
 
-/// What a session does with the tables of its ciphers.
+/// How a session holds the tables of its ciphers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CipherSlot {
     /// It has none.
@@ -45,13 +46,13 @@ impl CipherCache {
         CipherSlot::Transient
     }
 
-    /// A session rests or has ended.
+    /// A session hibernates or has ended.
     pub(crate) fn leave(&mut self, cipher_slot: CipherSlot) {
         self.residents -= usize::from(cipher_slot == CipherSlot::Resident);
     }
 
-    /// A guest that is to give its tables up, if there are more than a few, or than `most` if that
-    /// is less. It may have rested or ended meanwhile.
+    /// A transient session that is to give its tables up, if there are more than a few, or than
+    /// `most` if that is less. It may have rested or ended meanwhile.
     pub(crate) fn surplus_transient(&mut self, most: usize) -> Option<SessionIndex> {
         match self.transients.len() > most.min(TRANSIENTS_MAX) {
             true => self.transients.pop_front(),
@@ -60,7 +61,8 @@ impl CipherCache {
     }
 }
 
-/// Guests that have tables: few, so that the memory that one gives up is at hand for the next one.
+/// Transient sessions that have tables: few, so that the memory that one gives up is at hand for
+/// the next one.
 const TRANSIENTS_MAX: usize = 3;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Memory for values that come and go, used again: a message that leaves alone allocates nothing in
 //! the steady state.
 //!
-//! What is dropped instead of given back is freed as usual: nothing depends on it.
+//! A value that is dropped instead of given back is freed as usual: nothing depends on its return.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

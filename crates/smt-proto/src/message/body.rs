@@ -3,9 +3,9 @@
 //!
 //! A short one is a vector of its own, and a longer one is in a buffer that comes back when the
 //! application drops it (`buffer_pool`). It grows to what the peer may send, never to a claimed
-//! length; only a spare buffer may be larger.
+//! length; only a buffer from the pool may be larger.
 //!
-//! Not here: bodies of one record, which are in a block with others (`bodies`).
+//! Not here: bodies of one record, which are in a block with others (`memory::small_bodies`).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -23,8 +23,9 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// A body of at most `whole` bytes that begins so. A long one has a spare buffer for all of it
-    /// from the beginning, if there is one; a new one is small until more has come.
+    /// Starts a body of up to `whole` bytes whose first bytes are `bytes`. A long one has a pooled
+    /// buffer for all of it from the beginning, if there is one; a new one is small until more has
+    /// come.
     pub(crate) fn beginning(bytes: &[u8], whole: usize, buffer_pool: &BufferPool) -> Self {
         if whole <= OWN_MAX {
             let mut own = Vec::with_capacity(whole);
@@ -36,7 +37,7 @@ impl Body {
         Self::Lent(buffer, bytes.len())
     }
 
-    /// What the body holds or may come to hold without growing.
+    /// The bytes that the body holds or may come to hold without growing.
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.capacity(),

@@ -20,7 +20,7 @@ use crate::message::outgoing::Outgoing;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
-/// What this side waits for under an id that it initiated.
+/// The state of an id that this side initiated.
 #[derive(Debug)]
 pub(crate) enum Call {
     /// The application waits.
@@ -31,7 +31,7 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// What leaves or has left under the id.
+    /// The outgoing message of the id.
     pub(crate) fn outgoing_mut(&mut self) -> Option<&mut Outgoing> {
         match self {
             Self::Live(live) => live.outgoing.as_mut(),
@@ -54,15 +54,15 @@ pub(crate) struct LiveCall {
     pub(crate) reply_unscheduled: u32,
     /// Whether the peer is known to have marked the id as seen.
     pub(crate) is_seen: bool,
-    /// Whether it has left again ahead of an early question, which it does once.
+    /// Whether the request has left again ahead of a first probe, which it does once.
     pub(crate) went_again: bool,
     /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
     pub(crate) bundle: Option<MessageId>,
-    /// What has left in it, if it is a bundle itself.
+    /// The members that have left in it, if it is a bundle itself.
     pub(crate) members: Option<Box<Members>>,
 }
 
-/// What has left in a bundle; at least one message.
+/// The messages that have left in a bundle; at least one.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     pub(crate) ids: Vec<MessageId>,
@@ -93,7 +93,7 @@ impl Members {
     }
 }
 
-/// What a header says of a message beside its length (SPEC §5.2, §5.7).
+/// The fields of a message's header beside its length (SPEC §5.2, §5.7).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) kind: Kind,
@@ -102,7 +102,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Of what is no request.
+    /// The terms of a message that is no request.
     pub(crate) const fn of(kind: Kind) -> Self {
         Self {
             kind,
@@ -140,13 +140,13 @@ impl LiveCall {
         members.is_some_and(|members| !members.has_others)
     }
 
-    /// Whether any record has left: only then can it have run. Of a member it is assumed, though
-    /// its bundle may wait.
+    /// Whether any record has left: only then can the call have run. A member of a bundle counts as
+    /// having left, although its bundle may wait.
     pub(crate) fn has_left(&self) -> bool {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)
     }
 
-    /// What its header says of it if it leaves now.
+    /// The terms of its header if it leaves now.
     pub(crate) fn terms(&self, now: Time) -> Terms {
         match (self.is_bundle(), self.is_one_way) {
             (true, _) => Terms::of(Kind::Bundle),

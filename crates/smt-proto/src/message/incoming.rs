@@ -47,13 +47,13 @@ pub(crate) struct Incoming {
     priority: u8,
     /// End of what needed no grant.
     free: u32,
-    /// What of it was trimmed on the way, if anything.
+    /// Its ranges that were trimmed on the way, if any.
     trimmed_queue: Option<Box<TrimmedRanges>>,
     /// Bytes of the record stream in records that have opened.
     arrived: u32,
 }
 
-/// What opening needs beside the bytes.
+/// The state that opening needs beside the bytes.
 pub(crate) struct Opener<'a> {
     pub(crate) keys: &'a mut OpenKeys,
     pub(crate) index_bits: IndexBits,
@@ -150,12 +150,12 @@ impl Incoming {
         self.priority = priority;
     }
 
-    /// Whether nothing of it was granted: what comes, comes unasked.
+    /// Whether all bytes of it so far were unscheduled: nothing was granted.
     pub(crate) fn is_ungranted(&self) -> bool {
         self.allowed <= self.free
     }
 
-    /// What of it was trimmed.
+    /// Its ranges that were trimmed.
     pub(crate) fn trimmed_mut(&mut self) -> &mut TrimmedRanges {
         self.trimmed_queue.get_or_insert_default()
     }

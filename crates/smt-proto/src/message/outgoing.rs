@@ -6,8 +6,8 @@
 //!      └─ becomes a member of a bundle ──▶ (gone)
 //! ```
 //! A message that waits is its body and the right to its id; nothing is sealed. Most short messages
-//! in a crowd never get further than that: they leave as members of a bundle. So a waiting message
-//! is small, and what a message needs that leaves alone is made when it does.
+//! in a crowd never get further than that: they leave as members of a bundle. A waiting message is
+//! therefore small, and the state of a message that leaves alone is made when it does.
 
 use core::time::Duration;
 
@@ -90,7 +90,7 @@ impl Outgoing {
         }
     }
 
-    /// What has been frozen, to be given back.
+    /// The frozen message, to be given back to the pool.
     pub(crate) fn into_transmitting(self) -> Option<Pooled<Transmitting>> {
         match self.state {
             State::Transmitting(transmitting) => Some(transmitting),
@@ -111,7 +111,7 @@ impl Outgoing {
         self.waiting().map(|_| self.geometry.records(self.padded))
     }
 
-    /// What has been frozen.
+    /// The frozen message, if it is one.
     pub(crate) fn transmitting(&self) -> Option<&Transmitting> {
         match &self.state {
             State::Transmitting(transmitting) => Some(transmitting),
@@ -119,7 +119,7 @@ impl Outgoing {
         }
     }
 
-    /// What has been frozen, to change.
+    /// The frozen message, to change it.
     pub(crate) fn transmitting_mut(&mut self) -> Option<&mut Transmitting> {
         match &mut self.state {
             State::Transmitting(transmitting) => Some(transmitting),
@@ -129,7 +129,7 @@ impl Outgoing {
 
     /// The peer has got further, or we may. Whether it said more than before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
-        // Of what waits the peer cannot know.
+        // The peer cannot know of a message that waits.
         self.transmitting_mut()
             .is_some_and(|transmitting| transmitting.grant(grant))
     }

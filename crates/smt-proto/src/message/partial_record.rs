@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A record that comes in parts, none of which can be checked on its own (SPEC §5.4).
 //!
-//! Parts are put where they claim to belong until the record is whole; then it opens or not. What
-//! to do when it does not, because some part was forged, is decided here. Which record and epoch:
-//! `incoming`.
+//! Parts are put where they claim to belong until the record is whole; then it opens or not. The
+//! next step when it does not, because some part was forged, is decided here. Not here: which
+//! record and epoch it is (`incoming`).
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::collections::step_count;
@@ -23,8 +23,8 @@ pub(crate) struct PartialRecord {
 }
 
 impl PartialRecord {
-    /// A record of `length` bytes of which nothing has come. What the last one was put together in
-    /// is used again if it is about as long.
+    /// A record of `length` bytes of which nothing has come. The memory of the last record is used
+    /// again if it is about as long.
     pub(crate) fn new(length: usize, recycled: &mut Vec<u8>) -> Self {
         let mut bytes = match (length..=2 * length).contains(&recycled.capacity()) {
             true => core::mem::take(recycled),
@@ -65,8 +65,8 @@ impl PartialRecord {
             return;
         }
         if self.filled.len() >= PIECES_MAX && !self.filled.touches(part) {
-            // Scattered so by who forges: each packet would cost a look at all pieces. What comes
-            // again finds them merged.
+            // Only forged packets scatter a record like this: each would cost a look at all pieces.
+            // A packet that comes again finds the pieces merged.
             return;
         }
         if within as usize == self.bytes.len() {

@@ -2,7 +2,8 @@
 //! The records of a message that have come in part, by index and the epoch that their packets
 //! claim.
 //!
-//! Who forges packets makes many: what is asked of all of them is kept up to date, not summed up.
+//! Forged packets can make many of them, so totals are kept up to date, not summed up when asked
+//! for.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -60,8 +61,8 @@ impl Reassembly {
         names.next().map(|((index, _), _)| *index)
     }
 
-    /// What is missing of a record, at most `most` parts. If some of it came under two epochs, one
-    /// is forged: all.
+    /// The missing parts of a record, at most `most`. If parts came under two epochs, one of them
+    /// is forged and all of the record is missing.
     pub(crate) fn gaps(&self, index: u32, length: u32, most: usize) -> Vec<ByteRange> {
         let mut held = self.by_name.range(of_record(index));
         match (held.next(), held.next()) {

@@ -82,7 +82,7 @@ impl RecordBitmap {
     fn word(&self, at: u32) -> u64 {
         step_count::step();
         let word = self.words.get(at as usize).copied().unwrap_or(0);
-        // What came in order, before there were bits, has none.
+        // Records that came in order, before there were bits, have none.
         let below = self.prefix.saturating_sub(at * WORD);
         word | 1u64.checked_shl(below).map_or(u64::MAX, |bit| bit - 1)
     }

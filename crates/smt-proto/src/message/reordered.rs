@@ -4,7 +4,8 @@
 //! Nothing in them has authenticated, so they live in a pool of their own: bounded, each packet on
 //! its own merit, the oldest evicted first, and never at the cost of a message that has opened.
 //! When record 0 opens, the message takes its packets out; those that contradict it are dropped
-//! there. What nobody took for [`REORDERED_LIFE`] goes: its message has ended, or it was forged.
+//! there. A packet that was not taken for [`REORDERED_LIFE`] is dropped: its message has ended, or
+//! it was forged.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,7 +24,7 @@ pub(crate) struct ReorderedPacket {
     pub(crate) payload: Vec<u8>,
 }
 
-/// The early packets of one session, oldest first.
+/// The reordered packets of one session, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct ReorderedPackets {
     packets: VecDeque<ReorderedPacket>,
@@ -87,8 +88,9 @@ fn cost(packet: &ReorderedPacket) -> usize {
     packet.payload.len() + OVERHEAD
 }
 
-/// What a packet costs beside its payload. More than it takes: each message that opens looks at all
-/// that wait, of which there are so at most a thousand, however short somebody forges them.
+/// Bytes that a packet counts beside its payload. They are more than it takes: each message that
+/// opens looks at all packets that wait, and there are thus at most a thousand, however short
+/// forged ones are.
 const OVERHEAD: usize = 256;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::time::Time;
 pub(crate) struct ServerRpc {
     pub(crate) state: ServerRpcState,
     pub(crate) retry: RetryTimer,
-    /// What the request permits of the reply without a grant.
+    /// The bytes of the reply that the request permits without a grant.
     pub(crate) reply_unscheduled: u32,
     pub(crate) deadline: Option<Time>,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A message that is leaving: frozen, and sent at least in part, until it is acknowledged (SPEC
-//! §5.5, §9.1).
+//! A message that is being transmitted: frozen, and sent at least in part, until it is acknowledged
+//! (SPEC §5.5, §9.1).
 //!
 //! Records are sealed as they leave. Bytes asked for again are sealed again from the frozen
 //! message: same key, number and bytes. No ciphertext is kept. A record that spans packets is
@@ -17,7 +17,7 @@ mod packetizer;
 
 pub(crate) use packetizer::{NextPacket, Room};
 
-/// A message that is leaving.
+/// A message that is being transmitted.
 #[derive(Debug)]
 pub(crate) struct Transmitting {
     frozen: FrozenMessage,
@@ -124,15 +124,16 @@ impl Transmitting {
         self.asked_from = None;
     }
 
-    /// All of a bundle is to be sent again, since a member of it is missed. That is no answer to
-    /// questions about the rest of it, which go on in their row (SPEC §9.8).
+    /// Queues all of a bundle to be sent again, since a member of it is missed. The repetition is
+    /// no answer to questions about the rest of the bundle, which go on in their order (SPEC §9.8).
     pub(crate) fn repeat(&mut self) {
         let asked_from = self.asked_from;
         self.ask_again(0, u32::MAX);
         self.asked_from = asked_from;
     }
 
-    /// What was asked for again cannot be sealed any more: its epoch is finished.
+    /// Drops the ranges that were asked for again: they cannot be sealed any more, since their
+    /// epoch is finished.
     pub(crate) fn forget_questions(&mut self) {
         self.resend.clear();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waits that differ, so that those who lost packets together do not repeat them together (SPEC
+//! Waits that differ, so that hosts that lost packets together do not repeat them together (SPEC
 //! §6.2, §9.3).
 //!
 //! A short queue that a hundred senders fill at once passes the first few and drops the rest. If

@@ -85,7 +85,7 @@ impl Pmtud {
 
     /// A question about bytes that left in large datagrams brought no progress.
     pub(crate) fn stalled(&mut self, now: Time) {
-        // Of many messages behind one queue each may be asked for; that is one sign.
+        // Many messages behind one queue may each be asked for; together they are one sign.
         let is_same = self
             .stalled_at
             .is_some_and(|at| now.since(at) < RESEND_INTERVAL);
@@ -145,7 +145,7 @@ mod tests {
         pmtud.answered(65_507);
         let mut now = Time::default();
         for _ in 1..BLACK_HOLE_QUESTIONS {
-            // Of ten messages at once.
+            // Ten messages stall at once.
             (0..10).for_each(|_| pmtud.stalled(now));
             assert_eq!(pmtud.size(), 65_507);
             now = now + RESEND_INTERVAL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much a session may send again (SPEC §9.3): as many bytes as it has sent for the first time,
-//! and a rate beside that. Who forges DATA makes records fail and be asked for, and gets no more
-//! traffic than that. As many bytes of records may be sealed again for it: who asks for a byte of
-//! each gets no more work out of us either.
+//! The bytes that a session may send again (SPEC §9.3): as many as it has sent for the first time,
+//! and a rate beside that. An attacker who forges DATA makes records fail and be asked for, and
+//! causes no more traffic than that. As many bytes of records may be sealed again for it: a peer
+//! that asks for a byte of each record causes no more work either.
 
 use crate::limits::{RESEND_BYTES_PER_SECOND, RESEND_CREDIT_MAX};
 use crate::time::Time;

@@ -56,7 +56,7 @@ impl RetryTimer {
         *self = Self::new(now, interval);
     }
 
-    /// What was waited for came: first-hand, or again.
+    /// The awaited packet came: for the first time, or as a repetition (`is_again`).
     pub(crate) fn came(&mut self, now: Time, rto: &mut RtoEstimator, is_again: bool) {
         if self.is_telling(now, rto, is_again) {
             rto.answered(now, is_again);
@@ -75,7 +75,8 @@ impl RetryTimer {
         }
     }
 
-    /// Whether what comes now tells of the interval: not if it was asked for early and comes late.
+    /// Whether an arrival now tells of the interval. It does not if it was asked for by a first
+    /// probe and comes late.
     pub(crate) fn is_telling(&self, now: Time, rto: &RtoEstimator, is_again: bool) -> bool {
         let was_due = now.since(self.since) >= rto.interval();
         self.asked > 0 && (is_again || was_due)
@@ -95,9 +96,9 @@ impl RetryTimer {
         self.asked = 0;
     }
 
-    /// The peer has asked about the same message: whether what is missing may be asked for with the
-    /// answer. That is a question like any other, so it is asked once in an interval, and the next
-    /// one is later (SPEC §9.4).
+    /// The peer has asked about the same message. Returns whether missing bytes may be asked for
+    /// with the answer. Such a question is like any other, so it is asked once in an interval, and
+    /// the next one is later (SPEC §9.4).
     pub(crate) fn ask_beside_answer(&mut self, now: Time, longest: Duration) -> bool {
         let is_due = now >= self.due;
         if is_due {

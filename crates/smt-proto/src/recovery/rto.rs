@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long a session waits before it asks for bytes again (SPEC §9.3: at first 5 ms, and
-//! up to a quarter more).
+//! The RTO estimator: how long a session waits before it asks for bytes again (SPEC §9.3: at first
+//! 5 ms, and up to a quarter more).
 //!
-//! On a path with a long queue that is too early: what is asked for is under way, comes twice, and
-//! makes the queue longer. What came without RETRANSMIT after it was asked for was late, not lost,
-//! and the wait grows; what came again was lost, and the wait shrinks. The flag is a hint of the
-//! clear header: who forges it changes when we ask, within the bounds, and nothing else.
+//! On a path with a long queue 5 ms are too short: the bytes that are asked for are under way, come
+//! twice, and make the queue longer. Bytes that came without RETRANSMIT after they were asked for
+//! were late, not lost, and the wait grows. Bytes that came again were lost, and the wait shrinks.
+//! The flag is a hint of the clear header: a forger changes when this side asks, within the bounds,
+//! and nothing else.
 //!
 //! Where replies come fast 5 ms are long: a lone call that was lost would wait for a hundred round
-//! trips. The first question about a call therefore comes after what a reply of late has taken at
-//! most, if that is less: the mean and four deviations, as TCP has it (RFC 6298 §2), of one reply a
-//! round trip. One that a scheduler has held up is forgotten after some thirty others.
+//! trips. The first question about a call therefore comes after the longest time of recent replies,
+//! if that is less: the mean and four deviations, as TCP has it (RFC 6298 §2), of one reply a round
+//! trip. A reply that a scheduler has held up is forgotten after some thirty others.
 
 use core::time::Duration;
 
@@ -24,19 +25,18 @@ use crate::time::Time;
 pub(crate) struct RtoEstimator {
     least: u64,
     interval: u64,
-    /// When it last grew: what was asked for at once is late at once, and counts once.
+    /// When the wait last grew: bytes that were asked for at once are late at once, and count once.
     grown: Time,
     /// How long replies take.
     replies: Option<SmoothedTime>,
     /// When a reply last began a round trip, and what the slowest of that round trip has taken.
     round: Time,
     slowest: u32,
-    /// What the last ones took that were asked about, until one comes that was not.
+    /// The time of the last replies that were asked about, until one comes that was not.
     asked: u32,
 }
 
-/// What times are like, of late: their mean over some eight, and how far from it they are, over
-/// some four.
+/// Recent times: their mean over some eight, and their deviation from it over some four.
 #[derive(Clone, Copy, Debug)]
 struct SmoothedTime {
     mean: u32,
@@ -131,7 +131,8 @@ impl RtoEstimator {
 
     /// The same of a reply that was asked about: what it has taken does not count, since some of it
     /// may have been the wait for the question (Karn; RFC 6298 §3). But the next one is given
-    /// longer than that (§5.5 there): if replies take so long now, one comes unasked, and counts.
+    /// longer than that (§5.5 there): if replies take so long now, one comes without a question,
+    /// and counts.
     pub(crate) fn ambiguous_reply_sample(&mut self, after: Duration) {
         let after = nanos_of_reply(after);
         self.asked = self.asked.max(after.saturating_add(after / 4));

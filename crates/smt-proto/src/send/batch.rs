@@ -41,7 +41,7 @@ impl<'a> Batch<'a> {
                 && self.bytes.len() + length <= self.bytes_max
     }
 
-    /// What the next datagram, of at most `limit` bytes, leaves in.
+    /// The room for the next datagram of at most `limit` bytes.
     pub(crate) fn room(&self, limit: usize) -> Room {
         match self.bytes_max >= 2 * limit {
             true => Room::InBatch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is to be sent, in memory that is initialised once and then only written over.
+//! A send buffer: memory that is initialised once and then only written over.
 //!
 //! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record
 //! is sealed into the same bytes: a pass over all that is sent, for nothing (docs/PERF.md).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control packets that wait to leave (SPEC §8).
 //!
-//! Entries of one kind share packets. Every list is bounded; what does not fit is dropped, since
-//! whoever needs it asks again. Stripes: all ids of a packet have one stripe, so a list is taken
+//! Entries of one kind share packets. Every list is bounded; an entry that does not fit is dropped,
+//! since the side that needs it asks again. All ids of a packet have one stripe, so a list is taken
 //! stripe by stripe.
 
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ use smt_wire::{Ack, Body, Grant, LIST_MAX, List, MessageId, PacketType, Resend};
 use crate::limits::CONTROL_QUEUED;
 use crate::message::incoming::Incoming;
 
-/// What waits to be sent as control packets.
+/// Entries that wait to be sent as control packets.
 #[derive(Debug, Default)]
 pub(crate) struct ControlQueue {
     singles: VecDeque<(u16, Body<'static>)>,

@@ -2,8 +2,8 @@
 //! Messages that may send, fewest bytes left first, the older first among equals (SPEC §9.1).
 //!
 //! Most become ready in the order in which they leave: short ones of like length, one after the
-//! other. Those stand in line, at no cost; the others are in a heap, and whoever of both is first
-//! leaves first.
+//! other. Those stand in line, at no cost; the others are in a heap, and the first of both leaves
+//! first.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;

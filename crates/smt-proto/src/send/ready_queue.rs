@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who may send next: the one with the fewest bytes left, over all sessions (SPEC §9.1).
+//! The sender that may send next: the one with the fewest bytes left, over all sessions (SPEC
+//! §9.1).
 
 use alloc::collections::{BTreeSet, BinaryHeap};
 use core::cmp::Reverse;
 
 /// Senders in the order of their ranks; of equals the one that has waited longest comes first.
 ///
-/// Who is taken out of the middle stays in the heap until it would be next, or until many have: the
-/// second heap knows.
+/// Removal is lazy: a removed entry stays in the heap until it would be next, or until many were
+/// removed. The second heap holds the removed entries.
 #[derive(Debug)]
 pub(crate) struct ReadyQueue<S> {
     waiting: BinaryHeap<Reverse<(u32, u64, S)>>,
@@ -53,7 +54,7 @@ impl<S: Copy + Ord> ReadyQueue<S> {
         self.waiting.is_empty()
     }
 
-    /// Who is next.
+    /// The sender that is next.
     pub(crate) fn first(&self) -> Option<S> {
         self.waiting.peek().map(|Reverse((_, _, sender))| *sender)
     }

@@ -123,8 +123,8 @@ impl Session {
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
         if matches!(self.calls.get(abort.id.0), Some(Call::Live(live)) if live.is_one_way) {
-            // Nobody waits for a reply; of a bundle's members some do, and each of those has its
-            // own.
+            // A one-way message expects no reply. Members of a bundle may expect one, and each of
+            // those has a call of its own.
             shared.statistics.violations += 1;
             return;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the application asks of a session.
+//! The application's commands to a session.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -134,7 +134,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a reply that cannot go on leaving.
+    /// Ends a reply that cannot be transmitted any further.
     pub(super) fn abort_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let Some(served) = self.served.get_mut(id.0) else {
             return;
@@ -208,7 +208,7 @@ impl Session {
 
     /// Ends all messages because the session ends.
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
-        // Of what has not left yet the original of a copy may make use.
+        // The original of a copy may still use the ids of calls that have not left.
         let is_sure = *end != SessionEnd::Copied;
         let calls = self.calls.iter().filter(|_| is_sure);
         let waiting: BTreeSet<u64> = calls

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A session that nobody uses gives up memory that is made again when it is needed: tables of
-//! ciphers, room in queues. It keeps secrets, windows, and where its peer is. One that is used
-//! gives up the tables of its ciphers when many are.
+//! Hibernation: an idle session gives up memory that is made again when it is needed, which is
+//! tables of ciphers and room in queues. It keeps its secrets, its windows, and the address of its
+//! peer. A session in use gives up the tables of its ciphers when many are in use.
 
 use super::Session;
 use crate::limits::HIBERNATE_AFTER;
@@ -40,8 +40,8 @@ impl Session {
         }
     }
 
-    /// Rests if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may be
-    /// so.
+    /// Hibernates if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may
+    /// be so.
     pub(super) fn hibernate_if_unused(&mut self, now: Time, shared: &mut Shared) {
         let is_unused = self.calls.is_empty() && self.served.is_empty();
         if !is_unused || self.is_hibernating {

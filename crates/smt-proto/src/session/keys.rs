@@ -44,9 +44,9 @@ impl Session {
         }
     }
 
-    /// Whether a message of so many records may begin. What is left of the key is for those that
-    /// have begun: else they could not finish before the previous epoch has, and what the peer
-    /// holds of them could keep out, for want of memory, the very messages that hold that epoch.
+    /// Whether a message of `records` records may begin. The rest of the key is for messages that
+    /// have begun. They could else not finish before the previous epoch has, and the peer's memory
+    /// for them could keep out the very messages that hold that epoch.
     pub(super) fn key_suffices(&mut self, records: u32, shared: &Shared) -> bool {
         let most = shared.config.key_limits.records();
         let left = self.seal.records_left();
@@ -197,9 +197,9 @@ impl Session {
         all.map(|(number, transmitting)| (MessageId(number), transmitting))
     }
 
-    /// The next epoch is wanted and these messages hold it up: ask about them now, whatever their
-    /// own questions have backed off to. All others would wait for their key. That is a question
-    /// with a back-off of its own.
+    /// Asks at once about the messages that hold up the next epoch, whatever their own questions
+    /// have backed off to, since all other messages would wait for their key. The question has a
+    /// back-off of its own.
     fn hurry(&mut self, holders: &[MessageId]) {
         for id in holders.iter().copied() {
             match self.calls.get(id.0) {
@@ -236,14 +236,15 @@ impl Held {
     }
 }
 
-/// Records that messages which have begun have yet to seal, or more: what they begin with is added,
-/// what they seal is not taken off. All are counted anew when they seem to be too many, and not at
-/// every write: a peer may let an epoch last, and a look through 20,000 messages takes 86 us.
+/// An upper bound of the records that messages which have begun have yet to seal: the records of a
+/// message are added when it begins, and those that it seals are not taken off. All are counted
+/// anew when they seem to be too many, and not at every write: a peer may let an epoch last, and a
+/// look through 20,000 messages takes 86 us.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
     records: u32,
-    /// What was left of the key when they were counted, [`u32::MAX`] if that was another key: none
-    /// has so many.
+    /// Records left of the key when they were counted; [`u32::MAX`], which no key has, if that was
+    /// another key.
     left: u32,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What arrives for a session: DATA, control packets, bundles, headers of trimmed packets.
+//! Reception of a session: DATA, control packets, bundles, headers of trimmed packets.
 
 mod bundle;
 mod control;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session asks about its messages when nothing came for a while (SPEC §9.3-§9.5).
+//! The questions of a session about its messages when nothing came for a while (SPEC §9.3-§9.5).
 //!
-//! `timers` says of which. A question asks for what is missing, or whether the peer has what it was
-//! sent; one that waits for this side instead is put off.
+//! `timers` chooses the messages. A question asks for missing bytes, or whether the peer has what
+//! it was sent; a question is put off if the peer waits for this side instead.
 
 use smt_wire::{MessageId, PacketType};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session does when time has passed: deadlines, questions (`retries`), death (SPEC
-//! §9.3-§9.9, §10).
+//! Timers of a session: deadlines, questions (`retransmit`), death (SPEC §9.3-§9.9, §10).
 //!
 //! One pass looks at every live message, does what is due, and finds the next moment that anything
 //! is. It runs the more rarely the more messages are live ([`TIMER_GRAIN_EACH`]), and not at all

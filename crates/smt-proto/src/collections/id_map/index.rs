@@ -2,13 +2,13 @@
 //! Where the entries of a table stand, by their numbers: open addressing, linear probing.
 //!
 //! A slot holds an entry's place and one, zero is free. The number itself is read in the entry,
-//! which whoever looks it up reads next. At most half of the slots are taken, and an entry that
-//! leaves closes its gap: a search ends at the first free slot, mostly the first or second.
+//! which a look-up reads next anyway. At most half of the slots are taken, and an entry that leaves
+//! closes its gap: a search ends at the first free slot, mostly the first or second.
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// What nobody else knows. Whoever did could choose numbers that are all searched for from the same
-/// slots.
+/// The salt of the hash, which only this host knows. A peer that knew it could choose numbers whose
+/// searches all begin at the same slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Salt(pub(crate) u32);
 

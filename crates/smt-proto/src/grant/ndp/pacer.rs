@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When a link is free again for what is asked to come over it.
+//! A pacer: it tells when a link is free for the next bytes that are asked to come over it.
 //!
-//! Each byte that is let go takes its time on the link. Who waited for the link and is late,
-//! because timers are coarse, may catch up a little; who had nothing to let go may not. In
+//! Each permitted byte occupies the link for its time. A wait for the link that ends late, because
+//! timers are coarse, may be caught up a little (`slack`); idle time may not. Times are in
 //! picoseconds: a byte at 400 Gb/s takes 20.
 
 use crate::time::Time;
 
-/// The pace of a link.
+/// The pacer of a link.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     bits_per_second: u64,
     /// How much may be caught up.
     slack: u128,
-    /// When all that was let go has passed.
+    /// When all permitted bytes have passed.
     free_at: u128,
 }
 
@@ -30,28 +30,28 @@ impl Pacer {
         pace
     }
 
-    /// Whether something may be let go.
+    /// Whether bytes may be permitted now.
     pub(crate) fn is_free(&self, now: Time) -> bool {
         self.free_at <= picos(now)
     }
 
-    /// So many bytes are let go, by one who `has_waited` for it.
+    /// Permits `bytes` bytes; `has_waited` tells whether they have waited for the link.
     pub(crate) fn spend(&mut self, now: Time, bytes: u32, has_waited: bool) {
         let slack = if has_waited { self.slack } else { 0 };
         let earliest = picos(now).saturating_sub(slack);
         self.free_at = self.free_at.max(earliest) + self.time_of(bytes);
     }
 
-    /// So many bytes came that nobody let go. They have passed the link already, so what waits is
-    /// put off for what would have come instead; but by no more than what may be caught up, however
-    /// long they were more than the link carries.
+    /// Counts `bytes` bytes that came without permission. They have passed the link already, so
+    /// waiting bytes are put off by the time of these. They are put off by no more than what may be
+    /// caught up, however long such bytes came faster than the link carries.
     pub(crate) fn put_off(&mut self, now: Time, bytes: u32) {
         let most = self.free_at.max(picos(now) + self.slack);
         let after = self.free_at.max(picos(now)) + self.time_of(bytes);
         self.free_at = after.min(most);
     }
 
-    /// When something may be let go next.
+    /// When bytes may be permitted next.
     pub(crate) fn free_at(&self) -> Time {
         Time::from_nanos(u64::try_from(self.free_at.div_ceil(PICOS)).unwrap_or(u64::MAX))
     }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(pace.free_at(), now + Duration::from_micros(1));
         (0..1_000).for_each(|_| pace.put_off(now, 1_250));
         assert_eq!(pace.free_at(), now + Duration::from_micros(10));
-        // What was let go counts in full, and is not forgotten.
+        // Permitted bytes count in full, and are not forgotten.
         pace.spend(now, 125_000, false);
         pace.put_off(now, 1_250);
         assert_eq!(pace.free_at(), now + Duration::from_micros(110));

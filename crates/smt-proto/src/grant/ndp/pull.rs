@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! NDP's way to grant: pull one record at a time, at the pace of this host's link (SPEC §9.10).
 //!
-//! What comes may make way for more, but the more is let go only as fast as the link can carry it:
-//! what has been trimmed on the way first, then the next record of the message whose turn it is.
-//! Queues stay short wherever this host's link is the narrow place, however many send to it.
+//! Bytes that arrive make room for more, but more is permitted only as fast as the link can carry
+//! it. Ranges that were trimmed on the way come first, then the next record of the message whose
+//! turn it is. Queues stay short wherever this host's link is the bottleneck, however many hosts
+//! send to it.
 //!
-//! Not here: which messages are hungry, and whose turn it is (`grants`), and what was trimmed
-//! (`trimmed_queue`).
+//! Not here: which messages are in the pull queue and whose turn it is (`scheduler`), and which
+//! ranges were trimmed (`trimmed`).
 
 use crate::grant::ndp::pacer::Pacer;
 use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
@@ -21,8 +22,9 @@ pub struct Pull {
     pulling: Pulling,
     /// Pulls since the oldest message had one out of its turn.
     since_oldest: u32,
-    /// Something waits for the pace; and it has done so since the last time that nothing did.
+    /// Whether a pull waits for the pacer now.
     is_waiting: bool,
+    /// Whether a pull has waited since the last time that none did.
     has_waited: bool,
 }
 
@@ -62,8 +64,8 @@ impl Pull {
         self
     }
 
-    /// The message whose turn it is. What is on its way stays within the budget; beyond it, one
-    /// record of each, so that none waits for another whose sender is slow.
+    /// The message whose turn it is. The bytes on their way stay within the budget. Beyond it each
+    /// message may have one record on its way, so that none waits for another whose sender is slow.
     fn choose<'a>(
         &mut self,
         messages: &'a [Grantable],
@@ -103,7 +105,7 @@ impl GrantPolicy for Pull {
         decisions: &mut Vec<Granted>,
     ) {
         if !messages.iter().any(|one| self.pulling.wants_pull(one)) {
-            // What was trimmed is asked for before; if that waited nobody would come here.
+            // Trimmed ranges are asked for before; while one of them waits, this is not reached.
             self.is_waiting = false;
             self.has_waited = false;
             return;
@@ -138,7 +140,7 @@ impl GrantPolicy for Pull {
     }
 }
 
-/// Of what is pulled; the levels above are for unscheduled bytes.
+/// Priority of pulled bytes; the levels above are for unscheduled bytes.
 const PRIORITY: u8 = 3;
 
 #[cfg(test)]

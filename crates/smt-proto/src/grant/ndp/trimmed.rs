@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the network has trimmed on the way, and is to be asked for again at the pace of pulls (SPEC
-//! §9.10).
+//! Ranges that the network has trimmed on the way, and that are to be asked for again at the pace
+//! of pulls (SPEC §9.10).
 //!
 //! 1. A trimmed DATA packet is a hint that anybody can forge. [`TrimmedRanges`] of its message, or
-//!    [`UnopenedIds`] of its session if record 0 has not opened, let each range through once in a
-//!    resend interval; and again if the answer seems to have been trimmed too, three times in all.
-//! 2. What got through waits in [`TrimmedQueue`] of the endpoint until the policy's pace lets a
-//!    question go.
+//!    [`UnopenedIds`] of its session if record 0 has not opened, lets each range through once in a
+//!    resend interval, and again if the answer seems to have been trimmed too: three times in all.
+//! 2. A range that got through waits in [`TrimmedQueue`] of the endpoint until the policy's pacer
+//!    permits a question.
 //!
-//! Everything is bounded; what finds no room is asked for by the timers, like any loss. Not here:
-//! what a header may claim (`session/trimmed`).
+//! Everything is bounded; a range that finds no room is asked for by the timers, like any loss. Not
+//! here: what a header may claim (`session::receive::trimmed`).
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -29,10 +29,10 @@ pub(crate) struct TrimmedPart {
     pub(crate) missing: Missing,
 }
 
-/// What of a message.
+/// The missing part of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missing {
-    /// Record 0, which nobody here has seen.
+    /// Record 0, which has not opened here.
     First,
     Range(ByteRange),
 }
@@ -67,7 +67,7 @@ impl TrimmedQueue {
     }
 }
 
-/// Ranges of a message that were trimmed, since a while.
+/// Ranges of a message that were trimmed in the present interval.
 #[derive(Debug, Default)]
 pub(crate) struct TrimmedRanges {
     /// Those asked for once, twice ..
@@ -76,14 +76,15 @@ pub(crate) struct TrimmedRanges {
     since: Time,
     /// Those that wait in [`TrimmedQueue`].
     pub(crate) waiting: u32,
-    /// Bytes asked for that have not come: they were let go already.
+    /// Bytes asked for that have not come: the pacer has counted them already.
     pub(crate) owed: u32,
 }
 
 impl TrimmedRanges {
-    /// Notes a range that is missing; `is_again`: what was trimmed was a repetition. What is to be
-    /// asked for of it: what was not noted within the interval (or not so often), and is more than
-    /// a crumb. How long a packet was is guessed, so that two may seem to overlap.
+    /// Notes a range that is missing; `is_again` tells that the trimmed packet was a repetition.
+    /// Returns the part that is to be asked for: it was not noted within the interval (or not so
+    /// often), and is at least a quarter of the packet. The length of a packet is guessed, so two
+    /// packets may seem to overlap.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -106,7 +107,7 @@ impl TrimmedRanges {
         Some(range)
     }
 
-    /// So many bytes have come. How many of them were not asked for again.
+    /// Takes the arrival of `bytes` bytes, and returns how many of them were not asked for again.
     pub(crate) fn came(&mut self, bytes: u32) -> u32 {
         let asked = bytes.min(self.owed);
         self.owed -= asked;
@@ -114,7 +115,7 @@ impl TrimmedRanges {
     }
 }
 
-/// Adds what is new of a range, if that is more than a crumb: the first of it.
+/// Adds the first new part of a range, if it is at least a quarter of the packet, or all of it.
 fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
     let gap = noted.gaps(u32::MAX).find(|gap| gap.end > part.start)?;
     let range = ByteRange {
@@ -134,8 +135,9 @@ fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
 pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
-    /// Notes an id; `is_again`: what was trimmed was a repetition. Whether it is to be asked about:
-    /// as seldom as a range, not if there are too many, and at their rate.
+    /// Notes an id; `is_again` tells that the trimmed packet was a repetition. Returns whether the
+    /// id is to be asked about: as seldom as a range, not if there are too many ids, and at their
+    /// rate.
     pub(crate) fn note(
         &mut self,
         now: Time,

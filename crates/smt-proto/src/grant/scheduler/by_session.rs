@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The messages that need grants, by session: one with many of them has at most half of the places
-//! while another's wait (SPEC §9.2).
+//! The messages that need grants, by session. A session with many of them has at most half of the
+//! places while messages of another wait (SPEC §9.2).
 //!
 //! Each session's messages stand in the order of their bytes left, and the sessions in that of
 //! their first ones: of so many messages as there are places, none is in a later session. A look

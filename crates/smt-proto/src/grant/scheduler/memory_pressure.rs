@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose turn it is while memory is full (SPEC §9.2).
+//! The message whose turn it is while memory is full (SPEC §9.2).
 //!
 //! 1. One message gets on at a time, the one with the fewest bytes left: once it is whole its
 //!    memory is free.
-//! 2. What it was granted is beyond the bound, so nobody else is granted anything until it has
+//! 2. Its grants are beyond the bound, so no other message is granted anything until they have
 //!    come.
-//! 3. Unless it does not come: after [`TURN_MAX`] the next may get on, but of another session. So a
-//!    peer that lets the last record of each of its messages wait has one message beyond the bound,
-//!    and no other's turn waits for it any longer.
+//! 3. If they do not come within [`TURN_MAX`], the next message may get on, but of another session.
+//!    A peer that holds back the last record of each of its messages has therefore one message
+//!    beyond the bound, and the turns of others wait for it no longer.
 //!
-//! Not here: what the message is granted (`grant_policy`).
+//! Not here: what the message is granted (`policy`).
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -21,7 +21,7 @@ use crate::grant::policy::Grantable;
 use crate::limits::RESEND_INTERVAL;
 use crate::time::Time;
 
-/// Who gets on, and who was to and has not.
+/// The message that gets on, and those that were to and have not.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPressure {
     /// The message whose turn it is, and since when.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The hungry messages in the order of a policy that pulls (SPEC §9.10): of which more is to be on
-//! its way.
+//! The pull queue: messages of which more is to be on its way, in the order of a policy that pulls
+//! (SPEC §9.10).
 //!
-//! Not here: when one of them gets something, and how much (`pull`).
+//! Not here: when one of them is granted something, and how much (`ndp::pull`).
 
 use alloc::collections::BTreeSet;
 
@@ -11,23 +11,22 @@ use crate::event::RpcId;
 use crate::grant::ndp::pull::PullOrder;
 use crate::grant::policy::{GrantBudget, Pulling};
 
-/// Who is hungry; nobody under a policy that does not pull.
+/// Messages whose pull window is not full; empty under a policy that does not pull.
 #[derive(Debug, Default)]
 pub(super) struct PullQueue {
     pulling: Option<Pulling>,
     pending: BTreeSet<Turn>,
-    /// Of those, the ones of which nothing is on its way.
+    /// The pending messages of which nothing is on its way.
     starved: BTreeSet<Turn>,
     /// The turn that was given last.
     last: u64,
 }
 
-/// A place: what the order goes by, age, and whose it is.
+/// A place in the queue: the key of the order, the age, and the message.
 type Turn = (u64, u64, RpcId);
 
 impl PullQueue {
-    /// From now on a policy decides that pulls like this, or does not pull. All have lost their
-    /// seats.
+    /// Takes the way in which a new policy pulls, or that it does not pull, and empties the queue.
     pub(super) fn clear(&mut self, pulling: Option<Pulling>) {
         self.pulling = pulling;
         self.pending.clear();
@@ -38,7 +37,7 @@ impl PullQueue {
         self.pulling
     }
 
-    /// Puts a message behind the others, if it is hungry.
+    /// Puts a message behind the others, if its pull window is not full.
     pub(super) fn insert(&mut self, entry: &mut Entry) {
         if let Some(pulling) = self.pulling.filter(|p| p.wants_pull(&entry.message)) {
             self.last += 1;
@@ -58,7 +57,7 @@ impl PullQueue {
         }
     }
 
-    /// Whether it had a seat.
+    /// Returns whether it was in the queue.
     pub(super) fn leave(&mut self, entry: &Entry) -> bool {
         let Some(pulling) = self.pulling else {
             return false;
@@ -68,7 +67,8 @@ impl PullQueue {
         self.pending.remove(&turn)
     }
 
-    /// Those that may get something: beyond the budget only the unfed, whom the others would hide.
+    /// The messages that may be granted something. Beyond the budget these are only the starved
+    /// ones, which the others would hide.
     pub(super) fn in_turn(&self, budget: GrantBudget) -> impl Iterator<Item = RpcId> {
         let turns = match budget.left() {
             0 => &self.starved,

@@ -10,7 +10,7 @@ fn rpc(id: u64) -> RpcId {
     rpc_of(1, id)
 }
 
-/// So many of these bytes have arrived and may be sent, at the beginning of time.
+/// Tells at time 0 that `arrived` of these bytes have arrived and `granted` may be sent.
 fn update(grants: &mut GrantScheduler, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
     update_at(0, grants, rpc, (length, arrived, granted));
 }
@@ -69,7 +69,7 @@ fn granted_and_not_arrived_stays_within_the_budget() {
     assert!((LIMIT / 2..=LIMIT).contains(&sum), "{sum}");
 }
 
-/// What was overtaken keeps what it has: the budget is used up, and who comes first still has a
+/// An overtaken message keeps its grants. The budget is used up, and the first message still has a
 /// little.
 #[test]
 fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
@@ -186,8 +186,8 @@ fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
         ids.collect::<Vec<_>>()
     };
     assert_eq!(shown(&mut grants), [0, 1, 2, 3]);
-    // Whoever was granted goes behind the others, whoever has enough is gone (but the oldest, which
-    // is always shown), and what merely arrives keeps its place.
+    // A message that was granted goes behind the others. One that has enough is gone, but for the
+    // oldest, which is always shown. One that merely gets bytes keeps its place.
     update(&mut grants, rpc(1), 400_000 - 10, 60_000, FREE + 1_000);
     update(&mut grants, rpc(2), 400_000 - 20, 61_000, FREE);
     update(&mut grants, rpc(0), 400_000, 60_000, FREE + 10_000);
@@ -208,7 +208,7 @@ const PLENTY: GrantBudget = GrantBudget {
     outstanding: 0,
     sender_limited: 0,
 };
-/// What each message may send without a grant.
+/// The bytes that each message may send without a grant.
 const FREE: u32 = 60_000;
 
 fn rpc_of(session: u32, id: u64) -> RpcId {
@@ -218,7 +218,7 @@ fn rpc_of(session: u32, id: u64) -> RpcId {
     }
 }
 
-/// Who may get on at a time while memory is full, if anybody.
+/// The id of the message that may get on at a time while memory is full, if any.
 fn turn(grants: &mut GrantScheduler, at: u64) -> Option<u64> {
     let next = grants.under_memory_pressure(milli(at), |_| true);
     next.map(|message| message.rpc.id.0)
@@ -250,7 +250,7 @@ fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
     assert_eq!(pulled(&mut grants), Some(10));
 }
 
-/// Of session 1 messages 1 to 3, of session 2 message 4, in the order of their lengths.
+/// Messages 1 to 3 of session 1 and message 4 of session 2, in the order of their lengths.
 fn four_of_two_sessions() -> GrantScheduler {
     let mut grants = GrantScheduler::default();
     for (session, id) in [(1, 1), (1, 2), (1, 3), (2, 4)] {
@@ -431,7 +431,7 @@ fn a_message_that_ends_or_is_passed_over_is_not_measured_any_longer() {
     assert_eq!(grants.outstanding, 0);
 }
 
-/// What Homa's policy decides now: the ids, and the ends of what they may send.
+/// The present decisions of Homa's policy: the ids, and the ends of what they may send.
 fn decide(grants: &mut GrantScheduler) -> Vec<(u64, u32)> {
     let mut policy = ShortestRemainingFirst::default();
     let decisions = grants.decide(Time::default(), &mut policy, (LIMIT, false), |_| true);

@@ -4,8 +4,8 @@
 //! A sender that may send a least window, and sends less than that in [`USAGE_INTERVAL`], is
 //! limited by itself and not by grants: its message is *sender-limited*. Beside others it has a
 //! least window, but no place among the messages that are granted at once, and no part of the
-//! budget. While nobody else wants grants it is treated like others, since on a path with a long
-//! round trip it can use more than a least window.
+//! budget. While no other message wants grants it is treated like others, since on a path with a
+//! long round trip it can use more than a least window.
 //!
 //! It keeps what it was granted before, and no budget of others counts that: a single slow message
 //! would leave them least windows until it has used it. The bound is the memory for messages, in
@@ -15,8 +15,8 @@
 //! so a peer could stretch it. A sender on a path with a longer round trip is recognised by a least
 //! window that comes at once, since a measurement begins with the record that arrives.
 //!
-//! Not here: what sender-limited messages are granted (`grant_policy`), and messages that do not
-//! come at all (`retries`).
+//! Not here: what sender-limited messages are granted (`policy`), and messages that do not come at
+//! all (`session::retransmit`).
 
 use crate::limits::{GRANT_WINDOW_MIN, USAGE_INTERVAL};
 use crate::time::Time;
@@ -33,7 +33,7 @@ pub(super) struct Usage {
     is_permitted: bool,
 }
 
-/// What a measurement says.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     /// The sender has used a least window in time.
@@ -69,7 +69,7 @@ impl Usage {
         })
     }
 
-    /// What is known now that a message has got so far.
+    /// The verdict on a message that has got this far.
     pub(super) fn verdict(&self, now: Time, progress: Progress) -> Verdict {
         let in_time = now < self.until;
         match (progress.arrived >= self.target, self.is_permitted) {

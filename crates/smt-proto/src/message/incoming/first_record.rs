@@ -9,7 +9,7 @@ use smt_wire::{Geometry, InnerHeader, RECORD_OVERHEAD};
 
 use super::{Incoming, Opener, Piece};
 
-/// What a message's first packet has brought.
+/// The content of a message's first packet.
 #[derive(Debug)]
 pub(crate) struct First {
     pub(crate) header: InnerHeader,

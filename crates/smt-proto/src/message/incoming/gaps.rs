@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What of a message on its way in has not come: the ranges that questions ask for (SPEC §9.3,
-//! §9.10).
+//! The missing ranges of a message on its way in, which questions ask for (SPEC §9.3, §9.10).
 //!
-//! Of a record that has not opened, the parts that wait to be assembled are not asked for again.
-//! Forged parts may be many, so a question looks at a few records.
+//! Parts of an unopened record that wait to be assembled are not asked for again. Forged parts may
+//! be many, so a question looks at a few records.
 
 use alloc::vec::Vec;
 use core::ops::Range as Span;
@@ -12,7 +11,7 @@ use super::{Incoming, stream_end};
 use crate::collections::byte_ranges::ByteRange;
 
 impl Incoming {
-    /// What is missing of what the peer was allowed to send; at most `most` ranges.
+    /// The missing ranges of what the peer was allowed to send; at most `most` ranges.
     pub(crate) fn missing(&self, most: usize) -> Vec<ByteRange> {
         let end = self.allowed.min(self.length);
         let records = self.geometry.record_at(end.saturating_sub(1)) + 1;
@@ -27,7 +26,7 @@ impl Incoming {
         missing
     }
 
-    /// What is missing of a range from its beginning on; nothing if its first byte is there, or
+    /// The missing part of a range from its beginning on; `None` if its first byte is there, or
     /// beyond what the peer may send.
     pub(crate) fn gap_in(&self, range: ByteRange) -> Option<ByteRange> {
         let most = range.end.min(self.allowed).min(self.length);
@@ -59,8 +58,8 @@ impl Incoming {
         })
     }
 
-    /// What is missing of a run of records, none of which has opened: all but what has come in
-    /// parts.
+    /// Adds the missing ranges of a run of records, none of which has opened: all but what has come
+    /// in parts.
     fn missing_of(&self, run: Span<u32>, most: usize, missing: &mut Vec<ByteRange>) {
         let mut from = run.start;
         // Forged parts may be many; what is left out here is asked for next time.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a message is trimmed into packets (SPEC §9.1).
+//! The cutting of a message into packets (SPEC §9.1).
 //!
-//! Alone, packets are full but for the last. In a batch all but the last datagram are equally long,
-//! and a shorter one ends it: so a message is trimmed evenly, and the next one of its length
-//! follows in the same batch.
+//! Packets that leave alone are full but for the last. In a batch all but the last datagram are
+//! equally long, and a shorter one ends it. A message is therefore cut evenly, and the next message
+//! of its length follows in the same batch.
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
@@ -19,7 +19,7 @@ pub(crate) struct NextPacket {
     pub(crate) is_again: bool,
 }
 
-/// What the next packet leaves in.
+/// The room that the next packet leaves in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
     /// A datagram of its own, of at most so many bytes.
@@ -56,7 +56,7 @@ impl Transmitting {
         }
     }
 
-    /// What has not left yet, at most `most` bytes.
+    /// The next bytes that have not left yet, at most `most`.
     fn further(&self, most: u32) -> ByteRange {
         ByteRange {
             start: self.next,
@@ -104,9 +104,9 @@ impl Transmitting {
     }
 }
 
-/// What was asked for again. Record 0 goes out again in a datagram that every path carries: the
-/// peer must see the message before it can ask for the rest, and only its questions tell whether
-/// large datagrams get lost (SPEC §9.8).
+/// The packet for a range that was asked for again. Record 0 goes out again in a datagram that
+/// every path carries: the peer must see the message before it can ask for the rest, and only its
+/// questions tell whether large datagrams get lost (SPEC §9.8).
 fn again(range: ByteRange, limit: usize) -> NextPacket {
     let limit = match range.start {
         0 => limit.min(DATAGRAM_FLOOR),

@@ -274,10 +274,11 @@ impl Session {
     }
 }
 
-/// Requests that have left together are mostly answered together: so many of this bundle.
+/// Answered requests of one bundle, counted: requests that have left together are mostly answered
+/// together.
 #[derive(Default)]
 struct Answered {
-    /// What answers them was lost before.
+    /// Whether the packet that answers them was lost before.
     is_again: bool,
     bundle: Option<MessageId>,
     count: usize,

@@ -131,7 +131,7 @@ impl Session {
                     retry,
                     ..
                 }) => {
-                    // What is granted is long.
+                    // A message that gets grants is long.
                     let interval = outgoing.need_ack_interval(true, self.jitter);
                     (Some(outgoing), retry, interval)
                 }
@@ -166,7 +166,7 @@ impl Session {
         }
         match self.calls.get_mut(resend.id.0) {
             Some(Call::Live(live)) => {
-                // Who asks for record 0 has not opened it.
+                // A peer that asks for record 0 has not opened it.
                 live.is_seen |= resend.offset > 0 && !live.is_bundle();
                 live.retry.heard(now);
                 let Some(outgoing) = live.outgoing.as_mut() else {

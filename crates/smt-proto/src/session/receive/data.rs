@@ -3,7 +3,7 @@
 //!
 //! 1. The id tells whether it is a reply to a call of ours or a message of the peer.
 //! 2. If the message is live, its record 0 has opened and decides what the packet may claim.
-//! 3. Else a packet with offset 0 is opened at once; another waits among the early packets.
+//! 3. Else a packet with offset 0 is opened at once; another waits among the reordered packets.
 //! 4. The first record that opens marks the id as seen; then, and only then, what rides along
 //!    counts.
 
@@ -149,7 +149,7 @@ impl Session {
         self.take_ride(now, id, &first.header, shared);
         match first.message {
             Message::Whole(body) => {
-                // What else came of the id belonged to no message.
+                // Other packets that came of the id belong to no message.
                 self.forget_reordered(id, shared);
                 self.rto.on_whole_message();
                 self.deliver(now, (sight, &first.header, body), shared);
@@ -201,16 +201,16 @@ impl Session {
         shared.memory.keeps_too_much(self.kept_replies, most)
     }
 
-    /// Whether so many requests of the peer are worked on, or their replies kept, that no more are
-    /// taken. What they take beside their bodies counts; it does not hold up those that were taken,
-    /// which end when they are answered.
+    /// Whether no more requests of the peer are taken, because too many are worked on or have their
+    /// replies kept. Their memory beside their bodies counts. It does not hold up requests that
+    /// were taken, which end when they are answered.
     pub(in crate::session) fn is_served_too_much(&self, shared: &Shared) -> bool {
         let most = shared.config.memory_max;
         let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
         shared.memory.serves_too_much(taken, most)
     }
 
-    /// Tells the books how many requests are served.
+    /// Tells the memory account how many requests are served.
     pub(crate) fn account_served(&mut self, shared: &mut Shared) {
         // Bounded by `limits::SERVED_MAX`.
         let served = self.served.len() as u32;
@@ -343,7 +343,7 @@ impl Session {
         self.set_due(now + limits::REORDERED_LIFE);
     }
 
-    /// Drops early packets that nobody took.
+    /// Drops reordered packets that no message took.
     pub(in crate::session) fn expire_reordered(&mut self, now: Time, shared: &mut Shared) {
         shared.reordered_memory -= self.reordered.bytes();
         self.reordered.expire(now);
@@ -372,7 +372,8 @@ impl Session {
         taken
     }
 
-    /// What rides in an inner header: the peer's window and acknowledgements (SPEC §5.2).
+    /// Takes the fields that ride in an inner header: the peer's window and acknowledgements (SPEC
+    /// §5.2).
     pub(in crate::session) fn take_ride(
         &mut self,
         now: Time,
@@ -408,8 +409,8 @@ impl Session {
     }
 }
 
-/// Gives a piece to its message; keeps the books. Returns whether a record has opened: bytes alone
-/// are no progress, anybody may have sent them.
+/// Gives a piece to its message, and accounts for it. Returns whether a record has opened: bytes
+/// alone are no progress, anybody may have sent them.
 pub(in crate::session) fn accept(
     incoming: &mut Incoming,
     keys: &mut OpenKeys,

@@ -2,7 +2,7 @@
 //! Messages of the peer that are whole: to the application, or to what is in them (SPEC §5.4).
 //!
 //! A message of one record, which most are, is delivered at once; a longer one when its last record
-//! has opened. Replies to our calls are in `replies`, a bundle's members in `bundles`.
+//! has opened. Replies to our calls are in `replies`, a bundle's members in `bundle`.
 
 use bytes::Bytes;
 use smt_record::FirstSight;

@@ -66,7 +66,7 @@ impl Session {
         self.take_ride(now, id, &first.header, shared);
         match first.message {
             Message::Whole(body) => {
-                // What else came of the id belonged to no message.
+                // Other packets that came of the id belong to no message.
                 self.forget_reordered(id, shared);
                 self.end_with_reply(id, body, shared);
             }

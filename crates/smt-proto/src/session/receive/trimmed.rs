@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! DATA of which the network has left only the header (SPEC §9.10).
 //!
-//! 1. The header says which message lacks bytes. Nobody has authenticated it: it may bring a
-//!    question forward that a timer would ask later, and nothing else.
-//! 2. Of a message whose record 0 has opened the range is asked for, if it is missing and was not
-//!    asked for of late.
-//! 3. Of another id record 0 is asked for first; headers of its other packets wait among the early
-//!    packets.
-//! 4. Questions wait in the endpoint's [`TrimmedQueue`](crate::grant::ndp::trimmed::Cuts) for the
-//!    policy's pace. Without one, timers ask.
+//! 1. The header says which message lacks bytes. It is not authenticated: it may bring a question
+//!    forward that a timer would ask later, and nothing else.
+//! 2. If record 0 of the message has opened, the range is asked for, unless it is there or was
+//!    asked for recently.
+//! 3. For another id record 0 is asked for first; headers of its other packets wait among the
+//!    reordered packets.
+//! 4. Questions wait in the endpoint's [`TrimmedQueue`](crate::grant::ndp::trimmed::TrimmedQueue)
+//!    for the policy's pacer. Without one, timers ask.
 
 use smt_record::IdParts;
 use smt_wire::{Data, DataHeader, MessageId, Resend};
@@ -111,7 +111,7 @@ impl Session {
         self.push_trimmed(rank, id, Missing::First, shared);
     }
 
-    /// Record 0 has opened: it came unasked, unless it was asked for after it had been trimmed.
+    /// Record 0 has opened: it was unscheduled, unless it was asked for after it had been trimmed.
     pub(in crate::session) fn first_came(
         &mut self,
         first: &First,
@@ -245,7 +245,7 @@ impl Session {
         Trimmed::new(header, self.payload_most())
     }
 
-    /// What a packet may have had, as the path seems to carry it in both directions alike.
+    /// The payload that a packet may have had, if the path carries the same in both directions.
     fn payload_most(&self) -> u32 {
         let own = (self.pmtud.size() - DataHeader::LEN) as u32;
         self.payload_max.max(own)
@@ -271,8 +271,8 @@ impl Session {
     }
 }
 
-/// What comes first: by the bytes left where the policy wants it so. Of an id that has not opened
-/// the length is a claim; who lies about it comes first, at its rate.
+/// The rank of a question: the bytes left where the policy orders by them. The length of an id that
+/// has not opened is a claim; a peer that lies about it comes first, at its rate.
 fn rank(left: u32, shared: &Shared) -> u32 {
     match shared.grants.pulling().map(|pulling| pulling.order) {
         Some(PullOrder::ShortestFirst) => left,

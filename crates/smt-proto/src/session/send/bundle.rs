@@ -3,13 +3,13 @@
 //! §5.7).
 //!
 //! A bundle travels as a one-way message does: under an id of its own, repeated until it is
-//! acknowledged. Of its members only the ids and what they are waits here.
-//! 1. [`Session::bundle_with_waiting`] puts what waits behind a message into a bundle with it; a
-//!    message alone leaves alone.
+//! acknowledged. Only the ids and kinds of its members are kept here.
+//! 1. [`Session::bundle_with_waiting`] puts the messages that wait behind a message into a bundle
+//!    with it; a single message leaves alone.
 //! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come
 //!    alone.
-//! 3. Whoever has seen the bundle has all members: [`Session::bundle_arrived`]. An answered request
-//!    says so too.
+//! 3. A peer that has seen the bundle has all members: [`Session::bundle_arrived`]. An answered
+//!    request says so too.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -211,8 +211,8 @@ impl Session {
         }
     }
 
-    /// So many requests of a bundle were answered: the peer has seen it. When all are, nobody has
-    /// to be asked.
+    /// Counts `count` answered requests of a bundle: the peer has seen it. When all are answered,
+    /// no question is needed.
     pub(in crate::session) fn members_answered(
         &mut self,
         (bundle, count): (MessageId, usize),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session sends: control packets first, then the message with the fewest bytes left (SPEC
-//! §9.1).
+//! The order in which a session sends: control packets first, then the message with the fewest
+//! bytes left (SPEC §9.1).
 //!
 //! One call writes one batch: either a datagram of control packets, or datagrams of DATA of equal
 //! size.
@@ -107,7 +107,8 @@ impl Session {
         self.parked.insert(id);
     }
 
-    /// What did not fit keeps its turn: a bundle that of its shortest member.
+    /// Queues a message that did not fit again, at its old turn; a bundle has the turn of its
+    /// shortest member.
     fn queue_again(&mut self, id: MessageId, rank: u32) {
         if let Some(outgoing) = self.outgoing_mut(id)
             && !outgoing.is_queued
@@ -140,7 +141,7 @@ impl Session {
             || self.ended.is_none() && !self.sendable.is_empty()
     }
 
-    /// Whether the endpoint's books have it as it is: of many commands the first one changes them.
+    /// Whether the endpoint's accounts have it as it is: the first of many commands changes them.
     pub(crate) fn is_schedule_current(&self, shared: &Shared) -> bool {
         self.due() == self.timer
             && self.is_cipher_slot_current()
@@ -343,7 +344,7 @@ fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHe
     }
 }
 
-/// What writing the packets of a message needs of its session.
+/// The parts of a session that writing the packets of a message needs.
 struct Packets<'a> {
     writer: PacketWriter<'a>,
     retransmit_budget: &'a mut RetransmitBudget,
