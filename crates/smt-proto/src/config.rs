@@ -125,7 +125,7 @@ impl Default for Config {
             incoming_max: limits::INCOMING_MAX,
             memory_max: limits::MEMORY_MAX,
             sessions_max: limits::SESSIONS_MAX,
-            cipher_cache_sessions: limits::WARM_SESSIONS,
+            cipher_cache_sessions: limits::CIPHER_CACHE_SESSIONS,
             incast_calls: 512,
             datagram_limit: limits::DATAGRAM_LIMIT,
             batch_max: limits::TRANSMIT_BYTES_MAX,

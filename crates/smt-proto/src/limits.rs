@@ -234,7 +234,7 @@ pub(crate) const BUFFER_POOL_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
 pub(crate) const TRANSMITTING_KEPT: usize = 256;
 /// Default of [`crate::Config::cipher_cache_sessions`]: 1.3 to 2.6 MB of tables.
-pub(crate) const WARM_SESSIONS: usize = 1_024;
+pub(crate) const CIPHER_CACHE_SESSIONS: usize = 1_024;
 /// Default of [`crate::Config::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;
 /// Default of [`crate::Config::record_size`], the largest that TLS permits.

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_of_a_value_is_taken_and_the_rest_dropped() {
+    fn take_returns_the_wanted_part_of_a_value_and_drops_the_rest() {
         let mut table = IdMap::new(Salt(7));
         for count in [3u64, 30] {
             (0..count).for_each(|number| table.insert(number, (Rc::new(number), number)));

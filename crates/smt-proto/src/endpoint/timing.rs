@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn when_serials_are_used_up_the_next_boot_number_of_this_run_follows() {
+    fn the_next_boot_number_of_this_run_follows_when_serials_are_used_up() {
         let mut endpoint = durable(2);
         let issued = issued_from(&mut endpoint, u32::MAX - 1, 3);
         assert_eq!(
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_durable_counter_some_boot_number_always_follows() {
+    fn some_boot_number_always_follows_without_a_durable_counter() {
         let mut config = Config::default();
         (config.boot, config.shard) = (u32::MAX, smt_wire::Shard::new(1, 4));
         let shard = config.shard;

@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn of_that_network_the_address_that_has_most_does() {
+    fn the_address_that_has_most_of_the_network_that_has_most_gives_one_up() {
         let shares = shares(&[("192.0.2.1", 2), ("2001:db8::1", 3), ("2001:db8::2", 2)]);
         let excess = shares.excess(ip("198.51.100.1"));
         assert_eq!(excess, Some(Excess::Address(ip("2001:db8::1"))));
     }
 
     #[test]
-    fn if_no_other_has_more_the_address_that_has_most_does() {
+    fn the_address_that_has_most_gives_one_up_if_no_other_network_has_more() {
         let shares = shares(&[("192.0.2.1", 2), ("192.0.2.2", 3), ("198.51.100.1", 6)]);
         let excess = shares.excess(ip("192.0.2.1"));
         assert_eq!(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn and_nobody_gives_one_up_for_who_would_have_as_many() {
+    fn no_address_gives_one_up_for_a_newcomer_that_would_have_as_many() {
         let mut shares = shares(&[("192.0.2.1", 1), ("198.51.100.1", 1)]);
         assert_eq!(shares.excess(ip("203.0.113.1")), None);
         shares.add(ip("192.0.2.1"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_gone_nothing_is_kept() {
+    fn an_address_whose_shares_are_gone_leaves_no_entry() {
         let mut shares = shares(&[("192.0.2.1", 2)]);
         (0..2).for_each(|_| shares.remove(ip("192.0.2.1")));
         assert!(shares.of_prefix.is_empty() && shares.of_address.is_empty());

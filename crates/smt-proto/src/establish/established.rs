@@ -2,7 +2,7 @@
 //! The product of a handshake as a value, before and after the peer has confirmed it (SPEC §6.5).
 //!
 //! ```text
-//!   key exchange finished ──▶ Unconfirmed ── the peer's CONFIRM opens ──▶ Established ──▶ one session
+//!   key exchange finished ─▶ Unconfirmed ── the peer's CONFIRM opens ─▶ Established ─▶ one session
 //! ```
 //! Neither value is `Clone`, and each is consumed by what follows it: numbers under the keys go on
 //! where CONFIRM left off, and no second user of the same keys can begin at zero.

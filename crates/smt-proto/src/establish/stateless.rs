@@ -266,7 +266,7 @@ mod tests {
 
     /// The next run's clock begins where this one's did, and its key may be the same.
     #[test]
-    fn and_for_this_run_of_the_host() {
+    fn a_cookie_is_valid_for_this_run_of_the_host_only() {
         let [mut this, next] = [7, 8].map(|boot| Stateless::new((1, boot), Arc::new(Sum)));
         let (here, index) = (path("192.0.2.1:7"), SessionIndex(5));
         assert!(this.cookie(Time::default(), here, index));

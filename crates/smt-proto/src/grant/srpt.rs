@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_eight_are_granted_at_once() {
+    fn eight_messages_at_most_are_granted_at_once() {
         let messages: Vec<_> = (0..20)
             .map(|id| message(id, 1_000_000 + id as u32, 0, id))
             .collect();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_another_an_oldest_one_that_its_sender_limits_has_a_least_window() {
+    fn an_oldest_message_that_its_sender_limits_has_a_least_window_beside_another() {
         let messages = nine_limited_and_another();
         let mut policy = ShortestRemainingFirst::default();
         let mut grants = (0..100).flat_map(|_| decide(&mut policy, &messages));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn nor_does_it_save_up_while_it_has_enough_on_its_way() {
+    fn the_oldest_message_saves_up_no_share_while_it_has_enough_on_its_way() {
         let mut policy = ShortestRemainingFirst::default();
         let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
         let mut oldest = message(99, 50_000_000, 0, 0);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn of_hundreds_the_shortest_is_still_the_most_urgent() {
+    fn the_shortest_of_hundreds_is_still_the_most_urgent() {
         let messages: Vec<_> = (0..300)
             .map(|id| message(id, 1_000_000 + id as u32, 0, id))
             .collect();

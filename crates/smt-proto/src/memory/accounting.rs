@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn where_little_is_left_one_peer_keeps_no_more_than_that() {
+    fn one_peer_keeps_no_more_than_the_little_that_is_left() {
         assert!(!is_too_much(200_000, 3_800_000));
         assert!(is_too_much(200_001, 3_800_000));
     }

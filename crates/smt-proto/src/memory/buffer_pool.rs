@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_taken_again() {
+    fn a_dropped_buffer_is_taken_again() {
         let buffer_pool = BufferPool::new(1 << 20);
         let mut buffer = buffer_pool.take(10_000, 10_000);
         buffer.bytes_mut()[0] = 7;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spare_for_all_comes_before_one_for_the_beginning() {
+    fn a_free_buffer_for_the_whole_body_comes_before_one_for_its_beginning() {
         let buffer_pool = BufferPool::new(1 << 20);
         let (small, large) = (buffer_pool.take(10_000, 0), buffer_pool.take(100_000, 0));
         drop((small, large));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_bound_the_kind_that_takes_most_room_goes() {
+    fn the_size_class_that_takes_most_room_is_freed_beyond_the_bound() {
         let buffer_pool = BufferPool::new(100_000);
         let small: Vec<Buffer> = (0..20).map(|_| buffer_pool.take(5_000, 5_000)).collect();
         drop(small);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_when_others_keep_their_tables_is_a_guest() {
+    fn a_session_that_comes_when_others_keep_their_tables_is_transient() {
         let (transient, resident) = (CipherSlot::Transient, CipherSlot::Resident);
         let mut cipher_cache = CipherCache::default();
         assert_eq!(
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_than_a_few_guests_the_first_one_gives_its_tables_up() {
+    fn the_first_of_more_than_a_few_transient_sessions_gives_its_tables_up() {
         let mut cipher_cache = CipherCache::default();
         entered(&mut cipher_cache, [1, 2, 3, 4, 5]);
         assert_eq!(cipher_cache.surplus_transient(1_000), None);

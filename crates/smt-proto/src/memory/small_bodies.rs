@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_as_it_is() {
+    fn kept_bodies_stay_as_they_are() {
         let mut bodies = SmallBodies::default();
         let kept: Vec<Bytes> = (0..100).map(|number| bodies.of(&[number; 700])).collect();
         for (number, body) in kept.into_iter().enumerate() {

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_first_stays() {
+    fn the_bytes_that_come_first_stay() {
         let mut partial = PartialRecord::new(6, &mut Vec::new());
         partial.write(2, b"cd");
         partial.write(0, b"XXXX");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_what_comes_later_counts_and_then_again_what_comes_first() {
+    fn later_bytes_count_after_a_failure_and_then_again_the_first_ones() {
         let mut partial = PartialRecord::new(4, &mut Vec::new());
         partial.write(0, b"XXXX");
         fail(&mut partial);

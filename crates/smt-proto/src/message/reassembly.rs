@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_under_two_epochs_is_missing_wholly() {
+    fn a_record_that_came_under_two_epochs_is_missing_wholly() {
         let mut reassembly = Reassembly::default();
         reassembly
             .entry((3, 0), 86, &mut Vec::new())

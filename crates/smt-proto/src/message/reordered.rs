@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_goes() {
+    fn packets_that_no_message_takes_are_dropped() {
         let mut reordered = ReorderedPackets::default();
         reordered.keep(packet(1, 1_200), usize::MAX / 2);
         let due = reordered.due().unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_only_replacement_is_possible() {
+    fn a_packet_can_only_replace_others_without_room() {
         let mut reordered = ReorderedPackets::default();
         reordered.keep(packet(1, 0), 5_000);
         reordered.keep(packet(2, 0), 0);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   receiving ──▶ working ── reply ──▶ replying ── acknowledged ──▶ (gone)
-//!       │            │                     └─ in a bundle ──▶ bundled ── bundle acknowledged ──▶ (gone)
+//!       │            │                     └─ in a bundle ──▶ bundled ── acknowledged ──▶ (gone)
 //!       │            └────── abort ──▶ aborted  ── acknowledged ──▶ (gone)
 //!       └─ one-way, whole ──▶ (gone; its id is marked delivered)
 //! ```

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_may_be_sent_again() {
+    fn bytes_that_were_sent_may_be_sent_again() {
         let mut credit = RetransmitBudget::new(Time::default());
         assert!(credit.spend(Time::default(), RESEND_BYTES_PER_SECOND as usize, 0));
         assert!(!credit.spend(Time::default(), 1, 0));

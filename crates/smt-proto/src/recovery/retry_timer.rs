@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_early_says_nothing_of_the_interval() {
+    fn an_answer_to_a_first_probe_says_nothing_of_the_interval() {
         let now = Time::from_nanos(1_000_000_000);
         let reordered = RetryTimer::with_first_probe(now, LEAST / 10, LEAST);
         assert_eq!(interval_after(reordered), LEAST);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_early_question_the_interval_is_as_at_first() {
+    fn the_interval_after_a_first_probe_is_as_at_first() {
         let now = Time::from_nanos(1_000_000_000);
         let waits = |reordered| {
             let mut retry = RetryTimer::with_first_probe(now, reordered, LEAST);

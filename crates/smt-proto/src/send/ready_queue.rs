@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_removed_is_never_next() {
+    fn a_removed_sender_is_never_next() {
         let mut ready = ReadyQueue::new();
         let first = ready.insert(1, 'a');
         let second = ready.insert(2, 'b');

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_counts_until_all_are_counted_anew() {
+    fn a_message_that_begins_counts_until_all_are_counted_anew() {
         let mut begun = Begun::counted(90, 500);
         assert!(begun.leaves(500, 410) && !begun.leaves(500, 411));
         begun.add(10);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_salt_cannot_choose_numbers_that_are_slow_to_find() {
+    fn a_peer_without_the_salt_cannot_choose_numbers_that_are_slow_to_find() {
         let known = index_of(
             &(0..1_000).map(|number| (number, ())).collect::<Vec<_>>(),
             5,

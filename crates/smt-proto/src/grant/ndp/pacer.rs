@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_unasked_puts_off_by_the_slack_at_most() {
+    fn unscheduled_bytes_put_off_by_the_slack_at_most() {
         let mut pace = Pacer::new(10_000_000_000, 12_500);
         let now = Time::from_nanos(5_000_000_000);
         pace.put_off(now, 1_250);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hungry_messages_there_is_no_timer() {
+    fn no_timer_runs_without_messages_to_pull() {
         let mut policy = Pull::new(10_000_000_000, 10_000);
         policy.spend(NOW, 100_000);
         let pending = [message(1, 0, 0)];
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_budget_each_message_has_what_keeps_it_alive() {
+    fn each_message_may_have_one_record_on_its_way_beyond_the_budget() {
         let mut policy = Pull::new(10_000_000_000, 10_000);
         let messages = [message(1, 5_000, 10_000), message(2, 5_000, 5_000)];
         assert_eq!(pulled(&mut policy, NOW, &messages, BUDGET), Some(1));

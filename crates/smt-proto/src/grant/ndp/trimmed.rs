@@ -265,7 +265,7 @@ mod tests {
         }
 
         #[test]
-        fn crumbs_are_not_asked_for() {
+        fn new_parts_of_less_than_a_quarter_of_a_packet_are_not_asked_for() {
             let mut trimmed_queue = TrimmedRanges::default();
             let asked = (1_000..10_000u32).rev().filter(|start| {
                 let part = range(*start, start + 1_400);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_sessions_those_with_the_fewest_bytes_left_have_places() {
+    fn the_sessions_with_the_fewest_bytes_left_have_places() {
         let messages: Vec<_> = (0..20)
             .map(|session| (session, 100 - session as u32))
             .collect();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_not_shown() {
+    fn removed_messages_are_not_shown() {
         let mut by_session = BySession::default();
         let messages = [message(1, 0, 10), message(1, 1, 5), message(2, 2, 7)];
         for (rank, message) in messages {

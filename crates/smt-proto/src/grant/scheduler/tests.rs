@@ -72,7 +72,7 @@ fn granted_and_not_arrived_stays_within_the_budget() {
 /// An overtaken message keeps its grants. The budget is used up, and the first message still has a
 /// little.
 #[test]
-fn what_overtakes_when_the_budget_is_used_up_has_the_least_window() {
+fn a_message_that_overtakes_when_the_budget_is_used_up_has_the_least_window() {
     let mut policy = ShortestRemainingFirst::new(8, 100_000..=200_000);
     let ends = begin_one_after_the_other(&mut policy, (0..50).map(|at| 4_000_000 - at));
     assert_eq!(ends.last(), Some(&101_000));
@@ -134,7 +134,7 @@ fn the_oldest_is_shown_although_it_is_the_longest() {
 }
 
 #[test]
-fn what_ends_gives_its_part_of_the_budget_back() {
+fn a_message_that_ends_gives_its_part_of_the_budget_back() {
     let mut grants = GrantScheduler::default();
     let rpc = rpc(1);
     update(&mut grants, rpc, 400_000, 1_000, FREE);
@@ -150,7 +150,7 @@ fn what_ends_gives_its_part_of_the_budget_back() {
 /// With the path out for a while all are passed over, and when it is back all go on: beyond the
 /// budget, but it is known.
 #[test]
-fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
+fn a_message_that_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
     let mut grants = GrantScheduler::default();
     for id in [1, 2] {
         update(&mut grants, rpc(id), 400_000, 1_000, FREE);
@@ -168,7 +168,7 @@ fn who_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_before() {
 }
 
 #[test]
-fn a_policy_that_pulls_is_shown_the_hungry_in_turn() {
+fn a_policy_that_pulls_is_shown_the_pending_messages_in_turn() {
     let mut grants = GrantScheduler::default();
     let pulling = |order| Pulling {
         window: 10_000,
@@ -226,7 +226,7 @@ fn turn(grants: &mut GrantScheduler, at: u64) -> Option<u64> {
 
 /// Eight that hold all that there is do not hide the others.
 #[test]
-fn beyond_the_budget_a_policy_that_pulls_is_shown_who_has_nothing_on_its_way() {
+fn a_policy_that_pulls_is_shown_starved_messages_beyond_the_budget() {
     let mut grants = GrantScheduler::default();
     grants.set_pulling(Some(Pulling {
         window: 100_000,
@@ -261,14 +261,14 @@ fn four_of_two_sessions() -> GrantScheduler {
 }
 
 #[test]
-fn while_memory_is_full_only_what_helps_gets_on() {
+fn only_a_message_that_frees_memory_gets_on_while_memory_is_full() {
     let mut grants = four_of_two_sessions();
     let next = grants.under_memory_pressure(Time::default(), |rpc| rpc.id.0 > 2);
     assert_eq!(next.map(|message| message.rpc.id.0), Some(3));
 }
 
 #[test]
-fn who_was_granted_all_is_waited_for() {
+fn a_message_that_was_granted_all_is_waited_for() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
     update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
@@ -281,7 +281,7 @@ fn who_was_granted_all_is_waited_for() {
 
 /// Else each of several would have a part, and none would be whole.
 #[test]
-fn who_was_granted_a_part_keeps_its_turn_though_a_shorter_one_begins() {
+fn a_message_that_was_granted_a_part_keeps_its_turn_though_a_shorter_one_begins() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
     update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 200_000);
@@ -290,7 +290,7 @@ fn who_was_granted_a_part_keeps_its_turn_though_a_shorter_one_begins() {
 }
 
 #[test]
-fn but_not_for_ever_and_then_another_session_gets_on() {
+fn a_message_that_does_not_come_is_overtaken_by_one_of_another_session() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
     update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
@@ -309,7 +309,7 @@ fn but_not_for_ever_and_then_another_session_gets_on() {
 }
 
 #[test]
-fn nor_does_one_of_the_session_that_waits_when_nobody_expects_the_rest() {
+fn a_message_that_is_passed_over_is_overtaken_by_one_of_another_session() {
     let mut grants = four_of_two_sessions();
     assert_eq!(turn(&mut grants, 0), Some(1));
     update(&mut grants, rpc_of(1, 1), 300_001, 1_000, 300_001);
@@ -322,7 +322,7 @@ fn nor_does_one_of_the_session_that_waits_when_nobody_expects_the_rest() {
 }
 
 #[test]
-fn who_stops_half_way_is_overtaken_until_more_comes() {
+fn a_message_that_stops_half_way_is_overtaken_until_more_comes() {
     let mut grants = four_of_two_sessions();
     update(&mut grants, rpc_of(1, 1), 300_001, 100_000, 200_000);
     assert_eq!(turn(&mut grants, 0), Some(1), "its window is the policy's");
@@ -378,7 +378,7 @@ fn stalled(count: u64) -> GrantScheduler {
 }
 
 #[test]
-fn what_is_not_used_for_a_resend_interval_is_others() {
+fn grants_that_are_not_used_for_a_resend_interval_are_given_to_others() {
     let mut grants = stalled(20);
     assert_eq!(grants.outstanding, 0);
     assert_eq!(grants.next_timeout(), None);
@@ -440,7 +440,7 @@ fn decide(grants: &mut GrantScheduler) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn on_a_path_with_a_longer_round_trip_a_window_that_comes_at_once_is_used() {
+fn a_window_that_comes_at_once_is_used_in_time_on_a_path_with_a_longer_round_trip() {
     let mut grants = stalled(10);
     let granted = FREE + GRANT_WINDOW_MIN;
     update_at(20, &mut grants, rpc(1), (1_000_000, FREE + 16_406, granted));
@@ -476,7 +476,7 @@ fn messages_that_their_senders_limit_share_the_budget_while_nobody_else_wants_gr
 }
 
 #[test]
-fn what_messages_hold_that_their_senders_limit_is_part_of_the_budget_that_they_share() {
+fn sender_limited_messages_share_a_budget_that_includes_what_they_hold() {
     let mut grants = limited(3);
     update_at(20, &mut grants, rpc(0), (1_000_000, HALF, HALF + LIMIT));
     let end = HALF + GRANT_WINDOW_MIN;
@@ -493,7 +493,7 @@ fn another_message_takes_over_and_has_all_of_the_budget_at_the_next_decision() {
 }
 
 #[test]
-fn who_was_passed_over_and_comes_back_under_a_policy_that_pulls_is_in_the_budget() {
+fn a_message_that_comes_back_under_a_policy_that_pulls_is_in_the_budget() {
     let mut grants = limited(1);
     grants.pass_over(rpc(0));
     grants.set_pulling(Some(Pulling {

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_neither_open_nor_there_in_part() {
+    fn missing_ranges_are_neither_open_nor_there_in_part() {
         let mut incoming = message(10, [0, 1, 4].into_iter());
         incoming
             .reassembly
