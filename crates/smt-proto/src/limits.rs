@@ -123,9 +123,9 @@ pub(crate) const DATAGRAM_FLOOR: usize = 1_200;
 /// Sizes probed above the floor, UDP payload: loopback, jumbo and Ethernet frames, for IPv4 and
 /// IPv6.
 pub(crate) const PROBE_SIZES: [usize; 6] = [65_507, 65_487, 8_972, 8_952, 1_472, 1_452];
-/// A probe size is tried this often.
+/// Probes of one size before it is given up.
 pub(crate) const PROBE_TRIES: u32 = 3;
-/// Wait between two rounds of probes.
+/// Wait between two rounds of PMTUD probes.
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// After a black hole, wait before probing again.
 pub(crate) const PROBE_AGAIN: Duration = Duration::from_secs(60);
@@ -204,7 +204,8 @@ pub(crate) const SERVED_BYTES: usize = 512;
 /// up the memory, as long as all together are at most one [`REPLIES_SHARE`] beyond it. It is as
 /// much as leaves without a grant.
 pub(crate) const REPLIES_MIN: usize = 60_000;
-/// Live RPCs of one session, each direction: beyond it new ones wait, unmarked.
+/// Live RPCs of one session in each direction; beyond it new ones wait, and their ids are not
+/// marked as seen.
 pub(crate) const SERVED_MAX: usize = 65_536;
 /// Bundles of one session that are not acknowledged: beyond it messages leave alone. A peer that
 /// cancels answered calls, and acknowledges no bundle, would have them kept for nothing.

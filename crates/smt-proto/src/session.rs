@@ -4,7 +4,7 @@
 //! A message's way through this folder:
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
 //! 2. `transmit`: its records are sealed as they leave.
-//! 3. `data`, `replies`: the peer's records open into an [`Incoming`]; a whole message becomes an
+//! 3. `data`, `replies`: the peer's records open into an `Incoming`; a whole message becomes an
 //!    event (`delivery`).
 //! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends
 //!    otherwise.
@@ -62,8 +62,9 @@ pub(crate) struct Session {
     pub(crate) path: Path,
     pub(crate) index: SessionIndex,
     pub(crate) remote_index: SessionIndex,
-    /// The token that a RESET of the peer must carry (SPEC §12.1), and the one that ours would.
+    /// The token that a RESET of the peer must carry (SPEC §12.1).
     pub(crate) peer_token: Option<[u8; 16]>,
+    /// The token that a RESET of this side must carry.
     own_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
@@ -76,7 +77,7 @@ pub(crate) struct Session {
     calls: IdMap<Call>,
     /// Bundles among the calls, those included whose id is cancelled.
     bundles: usize,
-    /// The last incomplete bundle of the peer that was let in without room for it.
+    /// The last incomplete bundle of the peer that was accepted although there was no room for it.
     bundle_in_reserve: Option<MessageId>,
     served: IdMap<ServerRpc>,
     /// How many of them the memory account has.
@@ -96,35 +97,35 @@ pub(crate) struct Session {
     control: ControlQueue,
     /// Messages that may send, fewest bytes left first.
     sendable: MessageQueue,
-    /// The next batch is of messages, although control packets wait: they ask for what those are to
-    /// bring.
+    /// Whether the next batch is of messages although control packets wait, which ask for the bytes
+    /// that messages are to bring.
     messages_first: bool,
     /// Datagrams of requests that have left again with first probes since a packet of the peer has
     /// opened.
     requests_again: u8,
     pmtud: Pmtud,
-    /// Earliest moment that the timers may have something to do.
+    /// Earliest moment at which the timers may have something to do.
     due: Option<Time>,
-    /// Not before then: see [`Self::handle_timeout`].
+    /// The timers do not run before this moment: see [`Self::handle_timeout`].
     earliest: Time,
-    /// When something of the peer has last opened.
+    /// When a packet of the peer has last opened.
     heard_at: Time,
-    /// The first question that has not been followed by anything from the peer.
+    /// The first question that no packet of the peer has followed.
     asked_since: Option<Time>,
     /// PING, while the peer is suspected to be gone.
     ping_retry: Option<RetryTimer>,
-    /// Its waits are longer by that than others'.
+    /// The jitter of its waits, so that sessions do not retry in lockstep.
     jitter: Jitter,
     rto: RtoEstimator,
     /// Bounds answers to questions about ids that are not live.
     answers: TokenBucket,
-    /// Bounds what is sent again.
+    /// Bounds the bytes that are sent again.
     retransmit_budget: RetransmitBudget,
-    /// See [`Self::used`].
+    /// When the session was last in use, see [`Self::used`].
     last_used: Time,
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
-    /// It has given up what an unused session does not need.
+    /// Whether the session has given up memory that an unused session does not need.
     is_hibernating: bool,
     /// EPOCH_DONE is owed or repeated.
     epoch_done_retry: Option<RetryTimer>,
@@ -254,7 +255,7 @@ impl Session {
         }
     }
 
-    /// The session is over: every call ends, every request that is worked on is cancelled.
+    /// Ends the session: every call ends, and every request that is worked on is cancelled.
     pub(crate) fn end(&mut self, end: SessionEnd, shared: &mut Shared) {
         if self.ended.is_some() {
             return;
@@ -269,28 +270,28 @@ impl Session {
         self.ended = Some(end);
     }
 
-    /// Something of the peer has opened that it sends to who is heard: what was asked may be
-    /// answered by it.
+    /// Notes that a packet of the peer has opened which it sends only to a side that it hears: the
+    /// packet may answer a question.
     pub(crate) fn heard(&mut self, now: Time) {
         self.spoke(now);
         self.asked_since = None;
         self.ping_retry = None;
     }
 
-    /// Something of the peer has opened. It need not hear this side.
+    /// Notes that a packet of the peer has opened. The peer need not hear this side.
     fn spoke(&mut self, now: Time) {
         self.heard_at = now;
         self.requests_again = 0;
     }
 
-    /// A message of either side begins, goes on or ends: the session is in use. Control packets
-    /// alone are no use of it, nor is a bundle of which nothing is new.
+    /// Notes that the session is in use: a message of either side begins, goes on or ends. Control
+    /// packets alone are no use of it, nor is a bundle of which nothing is new.
     fn used(&mut self, now: Time) {
         self.is_hibernating = false;
         self.last_used = now;
     }
 
-    /// When anything of the peer has last opened, or the session was used.
+    /// When a packet of the peer has last opened, or the session was last in use.
     fn last_active(&self) -> Time {
         self.heard_at.max(self.last_used)
     }

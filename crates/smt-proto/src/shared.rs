@@ -50,14 +50,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// A message on its way out is over: its memory is used again.
+    /// Takes back the memory of an outgoing message that is over.
     pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
         if let Some(transmitting) = outgoing.and_then(Outgoing::into_transmitting) {
             self.transmitting_pool.take_back(transmitting);
         }
     }
 
-    /// A message on its way in is over.
+    /// Removes an incoming message that is over.
     pub(crate) fn forget(&mut self, rpc: RpcId, incoming: &Incoming) {
         self.memory.leave(incoming);
         self.grants.remove(rpc);
@@ -77,9 +77,9 @@ impl Shared {
         }
     }
 
-    /// A body of a peer's message as it goes to the application. A short one holds the block or the
-    /// bundle that it came in (`bodies`), which others share that may be gone long before: behind a
-    /// backlog it has memory of its own.
+    /// A body of a peer's message as it goes to the application. A short body holds the block or
+    /// the bundle that it came in (`small_bodies`), which it shares with bodies that may be gone
+    /// long before. Behind a backlog it therefore has memory of its own.
     pub(crate) fn body_to_wait(&self, body: Bytes) -> Bytes {
         let has_backlog = self.memory.has_backlog(self.config.memory_max);
         match has_backlog && body.len() <= small_bodies::SHORT {
@@ -88,7 +88,8 @@ impl Shared {
         }
     }
 
-    /// More of a message has opened, or may be sent: it may want grants.
+    /// Tells the grant scheduler of a message of which more has opened, or may be sent: it may want
+    /// grants.
     pub(crate) fn seek_grants(&mut self, now: Time, rpc: RpcId, incoming: &Incoming) {
         let progress = Progress {
             length: incoming.length(),

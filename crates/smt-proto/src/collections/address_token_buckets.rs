@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A rate limit for each address, so that one has no more than its share of a limit for all.
+//! A rate limit for each address, so that one address has no more than its share of a limit for
+//! all.
 //!
-//! Addresses are told apart by a hash that others cannot compute, into so few places that nothing
-//! has to be forgotten. Two that meet in a place share what is for one.
+//! Addresses are told apart by a hash that others cannot compute, into so few places that no place
+//! has to be evicted. Two addresses that meet in a place share the tokens of one.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -16,7 +17,7 @@ use crate::time::Time;
 pub(crate) struct AddressTokenBuckets {
     per_second: u32,
     salt: Salt,
-    /// Empty before the first is asked for.
+    /// The buckets; the vector is empty until the first token is asked for.
     places: Vec<TokenBucket>,
 }
 
@@ -53,7 +54,8 @@ impl AddressTokenBuckets {
     }
 }
 
-/// 6 KB. One address in so many meets a greedy one.
+/// Number of buckets, which take 6 KB. One address in this many shares a bucket with a given greedy
+/// one.
 const PLACES: usize = 256;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A small set of byte ranges: what has come of a record, what is to be sent again.
+//! A small set of byte ranges: the parts of a record that have come, or the bytes that are to be
+//! sent again.
 //!
-//! Sorted and disjoint; neighbours are merged. Its size is bounded by the caller's use: at most one
-//! range per packet of what it describes.
+//! The ranges are sorted and disjoint; neighbours are merged. The caller's use bounds their number:
+//! at most one range per packet.
 use alloc::vec::Vec;
 
 /// A half-open range of offsets in a record stream.

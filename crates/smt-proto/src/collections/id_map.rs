@@ -62,8 +62,8 @@ impl<T> IdMap<T> {
         Some(value)
     }
 
-    /// Takes of a value what is wanted, and then drops it where it is: values are large, and are
-    /// not moved for that. If nothing is wanted it stays.
+    /// Takes the wanted part of a value, and then drops the value in place: values are large, and
+    /// are not moved for that. A value of which nothing is wanted stays.
     pub(crate) fn take<R>(
         &mut self,
         number: u64,
@@ -140,7 +140,7 @@ impl<T> IdMap<T> {
         core::mem::take(&mut self.entries)
     }
 
-    /// Gives all room back that is not needed now.
+    /// Gives back all memory that is not needed now.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.entries.shrink_to_fit();
         self.index.shrink_to_fit();
@@ -149,7 +149,7 @@ impl<T> IdMap<T> {
         }
     }
 
-    /// Gives room back after a burst.
+    /// Gives back memory after a burst.
     fn shrink(&mut self) {
         let (held, room) = (self.entries.len(), self.entries.capacity());
         if room > ROOM_KEPT && held < room / 4 {
@@ -163,10 +163,10 @@ impl<T> IdMap<T> {
     }
 }
 
-/// Most entries that are looked through: as long as a look-up in the index takes, and without its
-/// memory.
+/// Most entries that are searched one by one: the search takes as long as a look-up in the index,
+/// and needs no memory for it.
 const LOOKED_THROUGH: usize = 8;
-/// Entries whose room is kept: what is in progress comes and goes by hundreds.
+/// Entries whose memory is kept: messages in progress come and go by hundreds.
 const ROOM_KEPT: usize = 256;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Steps of work, counted in tests: what a peer can make us do is bounded too, and time is a bad
-//! measure of it.
+//! Steps of work, counted in tests: the work that a peer can cause is bounded too, and time is a
+//! bad measure of it.
 //!
 //! Outside of tests a step is nothing.
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A rate limit: so many a second, with a burst of a tenth of that.
+//! A rate limit: a token bucket that yields a number of tokens a second, with a burst of a tenth of
+//! that.
 
 use crate::time::Time;
 

@@ -23,8 +23,8 @@ impl Endpoint {
     /// the latest after `deadline`.
     ///
     /// # Errors
-    /// The name is none, this endpoint cannot be a client, or it has or had as many sessions as it
-    /// may.
+    /// `server_name` is not a DNS name or IP address, this endpoint cannot be a client, or it has
+    /// or had as many sessions as it may.
     pub fn connect(
         &mut self,
         now: Time,
@@ -143,7 +143,7 @@ impl Endpoint {
         self.remove_connect(id);
     }
 
-    /// Closes a session: calls in progress end, the peer is told.
+    /// Closes a session: calls in progress end, and the peer is told.
     pub fn close(&mut self, session: SessionIndex, code: CloseCode) {
         let Some(live) = self.sessions.get_mut(session.0) else {
             return;
@@ -166,8 +166,8 @@ impl Endpoint {
 
     /// Leaves everything to the process that this one is a copy of (SPEC §16: a fork, a snapshot):
     /// sessions and connects end here with [`SessionEnd::Copied`] and [`ConnectError::Copied`],
-    /// nothing is sent or taken in any more, and peers hear nothing of it. Two that seal under the
-    /// same keys would tell what they seal.
+    /// nothing is sent or received any more, and peers are not told. Two processes that seal under
+    /// the same keys would disclose what they seal.
     pub fn leave_to_original(&mut self) {
         self.is_copy = true;
         let sessions: Vec<u64> = self.sessions.iter().map(|(number, _)| number).collect();
@@ -193,9 +193,9 @@ impl Endpoint {
         while self.stateless.pop().is_some() {}
     }
 
-    /// From now on new requests are refused (their callers learn that they did not run), and
-    /// clients that come are told (handshakes in progress are finished). Requests that the
-    /// application has are finished as usual; whether replies have arrived is asked soon.
+    /// From now on new requests are refused (their callers learn that they did not run), and new
+    /// clients are told so (handshakes in progress are finished). Requests that the application has
+    /// are finished as usual; peers are asked soon whether replies have arrived.
     pub fn drain(&mut self) {
         self.shared.is_draining = true;
         let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();

@@ -13,7 +13,7 @@ use crate::error::CloseCode;
 use crate::establish::address_shares::Excess;
 use crate::limits::DISPLACEABLE;
 
-/// A live session, by where its peer is.
+/// A live session, by the address of its peer.
 type Place = (SocketAddr, SessionIndex, SessionIndex);
 
 /// Before all sessions.
@@ -23,8 +23,9 @@ pub(super) const START: Place = {
 };
 
 impl Endpoint {
-    /// Whether a client whose CONFIRM has opened gets a session. If as many are live as may be, the
-    /// longest unused one of those who have more than their share is closed for it.
+    /// Whether a client whose CONFIRM has opened gets a session. If the endpoint has as many as it
+    /// may, the longest unused session of the addresses that have more than their share is closed
+    /// for it.
     pub(super) fn has_room_for(&mut self, newcomer: IpAddr) -> bool {
         if self.sessions.len() < self.shared.config.sessions_max {
             return true;
@@ -38,8 +39,7 @@ impl Endpoint {
         true
     }
 
-    /// The session that has been unused for longest, of some at least: the next look goes on behind
-    /// those.
+    /// The longest unused session, among some at least: the next search goes on behind those.
     fn longest_unused(&mut self, excess: Excess) -> Option<SessionIndex> {
         let start = (
             SocketAddr::new(excess.first(), 0),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From a datagram to the session that it is for.
+//! Reception of an endpoint: from a datagram to the session that it is for.
 //!
-//! Everything here works on bytes that nobody has authenticated: it looks up, counts and hands on,
-//! and answers at most with something smaller, at a bounded rate.
+//! Everything here works on bytes that are not authenticated: it looks up, counts and hands on, and
+//! answers at most with a smaller packet, at a bounded rate.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -37,8 +37,8 @@ impl Endpoint {
                     let length = rest.len() - further.len();
                     self.handle_packet(now, path, &packet, length);
                     if matches!(packet, Packet::VersionAnswer(_)) {
-                        // It speaks to all connects at once, and is alone: thousands in a datagram
-                        // are an attack.
+                        // The packet is for all connects at once, and is alone in its datagram:
+                        // thousands in one are an attack.
                         return;
                     }
                     rest = further;
@@ -66,10 +66,10 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a switch has left of a datagram that came by `path`, as a carrier knows that can
-    /// tell: by a DSCP code point, for example (SPEC §9.10). At least the DATA header must be left;
-    /// what stands behind it is not looked at. It is a hint and changes nothing but when bytes are
-    /// asked for, and only under a policy that pulls.
+    /// Takes the part that a switch has left of a datagram that came by `path`. The carrier must be
+    /// able to tell trimmed datagrams: by a DSCP code point, for example (SPEC §9.10). At least the
+    /// DATA header must be left; the bytes behind it are not looked at. The packet is a hint and
+    /// changes nothing but when bytes are asked for, and only under a policy that pulls.
     pub fn handle_trimmed(&mut self, now: Time, path: Path, datagram: &[u8]) {
         self.shared.statistics.datagrams_received += 1;
         let Ok(header) = DataHeader::of_trimmed(self.shared.config.version, datagram) else {
@@ -86,9 +86,9 @@ impl Endpoint {
         self.reschedule(index);
     }
 
-    /// The carrier reports that a peer is unreachable. A hint: it makes live sessions ask, and a
-    /// connect that nothing has answered repeat its flight. One that comes after that ends the
-    /// connect (SPEC §9.9).
+    /// Takes the carrier's report that a peer is unreachable. The report is a hint: it makes live
+    /// sessions ask, and an unanswered connect repeat its flight. A report that comes after that
+    /// ends the connect (SPEC §9.9).
     pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
         let connects: Vec<_> = self
             .connects
@@ -256,8 +256,8 @@ impl Endpoint {
         }
     }
 
-    /// Live sessions with this host whose remote index is one of these; of one remote index the
-    /// oldest first.
+    /// Live sessions with this host whose remote index is one of these; those of one remote index
+    /// come oldest first.
     fn sessions_with(
         &self,
         remote: SocketAddr,
@@ -294,7 +294,8 @@ impl Endpoint {
         }
     }
 
-    /// Flight 1: the only packet that may make state for an address nobody has validated.
+    /// Takes flight 1: the only packet that may make state for an address that has not been
+    /// validated.
     fn handle_first_flight(
         &mut self,
         now: Time,
@@ -329,15 +330,15 @@ impl Endpoint {
         let has_cookie = self
             .stateless
             .is_cookie(now, path.remote, packet.source, packet.cookie);
-        // Anybody can send in a client's name: what others have is given up for one that has shown
-        // a cookie.
+        // Anybody can send in a client's name, so a handshake of others is given up for a client
+        // that has shown a cookie.
         let places = match has_cookie && may_displace {
             true => ACCEPTS_MAX,
             false => free.min(ACCEPTS_MAX),
         };
         let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
-        // Half of the places are for those who show a cookie: anybody can take the others, in any
-        // name.
+        // Half of the places are for clients that show a cookie: anybody can take the others, in
+        // any name.
         let is_loaded = self.accepts_without_cookie
             >= config.accepts_without_cookie.min(places / 2)
             || of_prefix >= ACCEPTS_PER_PREFIX;
@@ -384,8 +385,8 @@ impl Endpoint {
     }
 
     /// Asks a client to show that it receives at its address, if its packet is padded as the
-    /// specification has it (§6.2): others are cheap to send, and would use up the rate. Whether it
-    /// was asked.
+    /// specification has it (§6.2): others are cheap to send, and would use up the rate. Returns
+    /// whether it was asked.
     fn ask_for_cookie(
         &mut self,
         now: Time,
@@ -468,7 +469,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a datagram came by a session's way. A session without a local address takes any.
+/// Whether a datagram came by a session's path. A session without a local address takes any.
 fn is_on(session: Path, datagram: Path) -> bool {
     session.remote == datagram.remote
         && (session.local.is_none() || session.local == datagram.local)

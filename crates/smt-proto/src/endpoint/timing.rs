@@ -70,12 +70,12 @@ impl Endpoint {
         self.move_timer(Sender::Session(index), before, due);
     }
 
-    /// Sessions that are not to keep their ciphers' tables give them up for others.
+    /// Makes sessions that are not to keep their ciphers' tables give them up for others.
     fn drop_transient_ciphers(&mut self) {
         let most = self.shared.config.cipher_cache_sessions;
         while let Some(index) = self.shared.cipher_cache.surplus_transient(most) {
             let session = self.sessions.get_mut(index.0);
-            // It may have rested and come back as one that keeps them.
+            // The session may have hibernated and come back as one that keeps them.
             if let Some(transient) =
                 session.filter(|session| session.cipher_slot == CipherSlot::Transient)
             {
@@ -119,7 +119,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer has confirmed: a session is live.
+    /// Begins a session, since the peer has confirmed.
     pub(super) fn begin_session(&mut self, now: Time, established: Established) {
         let factory = SessionFactory {
             config: &self.shared.config,
@@ -230,7 +230,7 @@ mod tests {
     use crate::time::WallTime;
     use std::prelude::v1::{Box, Vec};
 
-    /// Begins, and hears nothing ever.
+    /// A key exchange that begins and never gets an answer.
     struct Unheard;
 
     impl KeyExchangeProvider for Unheard {
@@ -290,7 +290,7 @@ mod tests {
         Path::to("192.0.2.1:17379".parse().unwrap())
     }
 
-    /// The next indices, when this serial is the next.
+    /// The next indices if the next serial is this one.
     fn issued_from(endpoint: &mut Endpoint, serial: u32, count: usize) -> Vec<Option<(u32, u32)>> {
         endpoint.next_serial = serial;
         let issued = (0..count).map(|_| endpoint.issue_index(path()));

@@ -13,8 +13,8 @@ use crate::send::ready_queue::Place;
 use crate::time::Time;
 
 impl Endpoint {
-    /// Writes the next datagrams into `buffer`, which is cleared first. `None`: nothing is to be
-    /// sent now.
+    /// Writes the next datagrams into `buffer`, which is cleared first. Returns `None` if nothing
+    /// is to be sent now.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut TransmitBuffer) -> Option<Transmit> {
         if self.is_quiet(now) {
             buffer.clear();
@@ -61,7 +61,7 @@ impl Endpoint {
     }
 
     /// Whether nothing is to be sent. Owners ask after every look at the socket and every command,
-    /// and mostly so it is.
+    /// and the answer is mostly yes.
     fn is_quiet(&self, now: Time) -> bool {
         self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)
     }
@@ -84,7 +84,7 @@ impl Endpoint {
         }
     }
 
-    /// Nothing of a session fitted: it keeps its turn among its equals.
+    /// Lets a session of which nothing fitted keep its turn among its equals.
     fn put_back(&mut self, index: SessionIndex, before: Option<Place>) {
         let sender = Sender::Session(index);
         let (Some(before), Some(session)) = (before, self.sessions.get_mut(index.0)) else {

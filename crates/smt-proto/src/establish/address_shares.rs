@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many each address and each address prefix has of something that there is little of, and
-//! where there is most (SPEC §10). Not here: what is given up there, and when.
+//! Shares of a scarce thing: how many each address and each address prefix has, and which has most
+//! (SPEC §10). Not here: what is given up, and when.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,12 +10,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) struct AddressShares {
     of_prefix: BTreeMap<IpAddr, usize>,
     of_address: BTreeMap<IpAddr, usize>,
-    /// The same by number; addresses by prefix before that.
+    /// Prefixes ordered by their numbers, and addresses by prefix and then number.
     prefixes: BTreeSet<(usize, IpAddr)>,
     addresses: BTreeSet<(IpAddr, usize, IpAddr)>,
 }
 
-/// Where there is more than a newcomer would have.
+/// The address or prefix that has more than a newcomer would have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Excess {
     Prefix(IpAddr),
@@ -46,20 +46,20 @@ impl AddressShares {
         count.copied().unwrap_or_default()
     }
 
-    /// An address has one more.
+    /// Adds one to an address.
     pub(crate) fn add(&mut self, address: IpAddr) {
         self.change(address, |count| count + 1);
     }
 
-    /// An address has one less.
+    /// Takes one from an address.
     pub(crate) fn remove(&mut self, address: IpAddr) {
         self.change(address, |count| count.saturating_sub(1));
     }
 
-    /// Where one may be given up for a newcomer: in the network that has most, if that has more
-    /// than the newcomer's would have, at the address that has most of it, unless none has more
-    /// than one; else at the address that has most of the newcomer's network, if that has more than
-    /// the newcomer would.
+    /// The place where one may be given up for a newcomer. It is in the network that has most, if
+    /// that has more than the newcomer's would have: at the address that has most of it, unless
+    /// none has more than one. Else it is at the address that has most of the newcomer's network,
+    /// if that has more than the newcomer would.
     pub(crate) fn excess(&self, newcomer: IpAddr) -> Option<Excess> {
         if let Some((count, prefix)) = self.prefixes.last()
             && *count > self.of_prefix(newcomer) + 1
@@ -72,7 +72,7 @@ impl AddressShares {
         address.map(Excess::Address)
     }
 
-    /// The address that has most of a prefix, if that is so many at least.
+    /// The address that has most of a prefix, if it has at least this many.
     fn address_of_most(&self, prefix: IpAddr, least: usize) -> Option<IpAddr> {
         let from = (prefix, least, IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let highest = IpAddr::V6(Ipv6Addr::from_bits(u128::MAX));
@@ -95,7 +95,7 @@ impl AddressShares {
     }
 }
 
-/// Changes a count; what it was and is.
+/// Changes a count. Returns the old and the new one.
 fn counted(
     counts: &mut BTreeMap<IpAddr, usize>,
     of: IpAddr,

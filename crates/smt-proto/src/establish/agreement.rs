@@ -118,12 +118,12 @@ pub(crate) struct Agreement {
     pub(crate) message_max: u32,
     /// Inner bytes of the largest message whose records the peer's indices can number.
     pub(crate) received_max: u32,
-    /// How much of a message the peer accepts without a grant.
+    /// Bytes of a message that the peer accepts without a grant.
     pub(crate) unscheduled: u32,
     pub(crate) datagram_limit: usize,
     /// Whether the peer was told that it may send bundles.
     pub(crate) takes_bundles: bool,
-    /// Whether both sides take them.
+    /// Whether both sides take bundles.
     pub(crate) sends_bundles: bool,
 }
 
@@ -246,7 +246,7 @@ mod tests {
         attempt(smt_wire::KeyExchange::Registered)
     }
 
-    /// N, N0 and k, and defaults.
+    /// Parameters with these N, N0 and k, and defaults.
     fn with(record_size: u16, first_record_size: u16, stripes_log2: u8) -> Config {
         Config {
             record_size,
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    /// A side's own parameters: an offer, or an answer that heeds none.
+    /// A side's own parameters: an offer, or an answer that does not look at the offer.
     fn own(config: &Config) -> Vec<u8> {
         client_params(config, &tls(), SessionIndex(7))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The client's way to a session (SPEC §6).
+//! The client's handshake (SPEC §6).
 //!
 //! ```text
 //!   attempt: flight 1 ──▶ flight 2 ──▶ flight 3 + CONFIRM ──▶ server's CONFIRM opens: live
@@ -49,8 +49,7 @@ pub(crate) struct Connect {
     refusals: u32,
     last_failure: Option<ConnectError>,
     has_answered: bool,
-    /// The registered key of the last attempt in which nothing but the server's CONFIRM was
-    /// missing.
+    /// The registered key of the last attempt that lacked only the server's CONFIRM.
     unproven_key: Option<Vec<u8>>,
     pub(crate) timer: Option<Time>,
 }
@@ -66,29 +65,30 @@ struct Attempt {
     cookie: Vec<u8>,
     flight: FlightOut,
     assembly: FlightAssembly,
-    /// Before a flight is repeated for the first time.
+    /// First wait before a flight is repeated.
     first_wait: Duration,
     retry: RetryTimer,
     must_send: bool,
     /// Questions asked when the first unreachable hint came.
     asked_before_hint: Option<u32>,
-    /// Once TLS has finished; live when the server's CONFIRM has opened.
+    /// The established keys, once TLS has finished. The session is live when the server's CONFIRM
+    /// has opened.
     unconfirmed: Option<Box<Unconfirmed>>,
-    /// Something of flight 2 has come.
+    /// Whether a fragment of flight 2 has come.
     has_answer: bool,
-    /// The attempt has failed; an alert may still be due, then a new one begins.
+    /// The attempt has failed: an alert may still be due, then a new attempt begins.
     has_failed: bool,
 }
 
 /// The progress of a connect.
 pub(crate) enum Progress {
-    /// Nothing yet.
+    /// The connect goes on.
     Waiting,
-    /// This attempt failed: begin another.
+    /// This attempt has failed; another is to begin.
     Restart,
     /// The session is live.
     Live(Box<Established>),
-    /// It is over.
+    /// The connect has failed.
     Failed(ConnectError),
 }
 
@@ -164,7 +164,7 @@ impl Connect {
         };
         attempt.remote = Some(packet.source);
         if attempt.unconfirmed.is_some() {
-            // Nothing is missing but CONFIRM: what is no alert is forged.
+            // Only CONFIRM is missing: a flight that is no alert is forged.
             return match attempt.hear_alert(packet.flight, &body) {
                 Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
                 Ok(()) | Err(_) => Progress::Waiting,
@@ -220,9 +220,9 @@ impl Connect {
         }
     }
 
-    /// The host of the server reports that nobody listens there. The first report may be about what
-    /// was sent before, to a server that has since come back: the flight is repeated, and a report
-    /// after that is believed.
+    /// Takes a report of the server's host that no socket listens there. The first report may be
+    /// about a datagram that was sent before, to a server that has since come back: the flight is
+    /// repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
         let attempt = &mut self.attempt;
         if self.has_answered {
@@ -239,9 +239,9 @@ impl Connect {
         }
     }
 
-    /// The server says that it takes no client. Anybody can say so: it costs the attempt, as an
-    /// alert does, unless the server has begun to answer. The next attempt may reach another shard
-    /// (SPEC §6.6).
+    /// Takes the server's word that it takes no client. Anybody can forge it: it costs the attempt,
+    /// as an alert does, unless the server has begun to answer. The next attempt may reach another
+    /// shard (SPEC §6.6).
     pub(crate) fn handle_unavailable(&mut self, now: Time, why: Unavailability) -> Progress {
         if self.attempt.has_answer || self.attempt.has_failed {
             return Progress::Waiting;
@@ -250,8 +250,8 @@ impl Connect {
         self.refuse_attempt(ConnectError::Unavailable(why))
     }
 
-    /// Does what is due; `foreign` is when something has last come from the server's address that
-    /// no SMT server sends: a hint for the error message only.
+    /// Does what is due. `foreign` is when a packet that no SMT server sends has last come from the
+    /// server's address: a hint for the error message only.
     pub(crate) fn handle_timeout(&mut self, now: Time, foreign: Option<Time>) -> Progress {
         if now >= self.deadline {
             let after = self.deadline.since(self.began);
@@ -270,7 +270,7 @@ impl Connect {
                 return Progress::Restart;
             }
             if attempt.retry.asked >= ATTEMPT_QUESTIONS {
-                // Only what comes in a row is believed: this attempt nobody has refused.
+                // Only refusals in a row are believed, and this attempt was not refused.
                 self.refusals = 0;
                 return Progress::Restart;
             }
@@ -316,7 +316,7 @@ impl Connect {
         Progress::Waiting
     }
 
-    /// This attempt was refused, or somebody says so: some in a row are believed.
+    /// Counts a refusal of this attempt, which may be forged: some in a row are believed.
     fn refuse_attempt(&mut self, why: ConnectError) -> Progress {
         self.refusals += 1;
         if self.refusals >= REFUSALS_BELIEVED {
@@ -328,8 +328,7 @@ impl Connect {
     }
 }
 
-/// Whether an attempt failed since the server does not want it, or this side does not want the
-/// server.
+/// Whether an attempt failed because one side refused the other.
 fn is_refusal(failure: &HandshakeFailure) -> bool {
     matches!(
         failure.kind,

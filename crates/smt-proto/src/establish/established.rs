@@ -66,8 +66,8 @@ impl Unconfirmed {
         control_packet::seal(&mut established.seal, route, &Body::Confirm, &token, out);
     }
 
-    /// Takes a control packet that names the attempt: only CONFIRM counts. Whether it was the
-    /// peer's, which confirms.
+    /// Takes a control packet that names the attempt: only CONFIRM counts. Returns whether it was
+    /// the peer's, which confirms.
     pub(crate) fn open_confirm(&mut self, control: &Control<'_>, counted: &mut Statistics) -> bool {
         let established = &mut self.0;
         if control.body != Body::Confirm {

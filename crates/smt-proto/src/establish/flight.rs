@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Flights of the handshake as packets: fragmentation, padding, reassembly (SPEC §6.1, §6.2).
 //!
-//! Nothing here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
+//! No byte here is authenticated; a wrong fragment costs the attempt, which the client begins anew.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,8 +23,8 @@ pub(crate) struct FlightAssembly {
 
 impl FlightAssembly {
     /// Adds a fragment; the body if it is whole now. A fragment of another flight begins anew, and
-    /// so does one that makes too many pieces: nobody can tell which one is forged, and this way a
-    /// forged one does not last.
+    /// so does one that makes too many pieces: a forged fragment cannot be told from a genuine one,
+    /// and this way it does not last.
     pub(crate) fn add(&mut self, packet: &Handshake<'_>) -> Option<Vec<u8>> {
         let length = packet.flight_length as usize;
         let start = packet.offset as usize;
@@ -34,8 +34,8 @@ impl FlightAssembly {
         }
         let name = Some((packet.source, packet.flight_length));
         if self.name != name {
-            // Its memory stays: whoever changes lengths with each small packet would have it
-            // cleared each time.
+            // The memory is kept: a sender that changes lengths with each small packet would have
+            // it cleared each time.
             self.name = name;
             self.filled.clear();
         }
@@ -86,7 +86,7 @@ pub(crate) struct FlightRoute<'a> {
 }
 
 impl FlightOut {
-    /// `None`: it is longer than [`OWN_FLIGHT_MAX`].
+    /// A flight of these bytes; `None` if it is longer than [`OWN_FLIGHT_MAX`].
     pub(crate) fn new(number: u8, params: &[u8], bytes: &[u8]) -> Option<Self> {
         let flight = FlightBody {
             params,
@@ -254,7 +254,7 @@ mod tests {
             (assembly.bytes.as_ptr(), assembly.bytes.len()),
             (memory, 65_536)
         );
-        // And nothing of what was there before is in what comes whole.
+        // Bytes of the former flight are not in the one that comes whole.
         assert_eq!(assembly.add(&fragment(3, 1, &[2, 3])), None);
         assert_eq!(assembly.add(&fragment(3, 0, &[1])), Some(vec![1, 2, 3]));
     }

@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 
 use crate::time::Time;
 
-/// The addresses of connects in progress, and when something foreign has last come from each.
+/// The addresses of connects in progress, and when a foreign packet has last come from each.
 #[derive(Default)]
 pub(crate) struct NonSmtPackets(BTreeMap<SocketAddr, Place>);
 
@@ -21,12 +21,12 @@ struct Place {
 }
 
 impl NonSmtPackets {
-    /// A connect to this address begins.
+    /// Notes that a connect to this address begins.
     pub(crate) fn begin(&mut self, remote: SocketAddr) {
         self.0.entry(remote).or_default().connects += 1;
     }
 
-    /// A connect to this address is over.
+    /// Notes that a connect to this address is over.
     pub(crate) fn end(&mut self, remote: SocketAddr) {
         let Some(place) = self.0.get_mut(&remote) else {
             return;
@@ -37,14 +37,14 @@ impl NonSmtPackets {
         }
     }
 
-    /// Something foreign has come from there.
+    /// Notes that a foreign packet has come from this address.
     pub(crate) fn note(&mut self, now: Time, remote: SocketAddr) {
         if let Some(place) = self.0.get_mut(&remote) {
             place.last = Some(now);
         }
     }
 
-    /// When something foreign has last come from there.
+    /// When a foreign packet has last come from this address.
     pub(crate) fn last(&self, remote: SocketAddr) -> Option<Time> {
         self.0.get(&remote)?.last
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The server's way to a session (SPEC §6).
+//! The server's handshake (SPEC §6).
 //!
-//! It answers and never repeats on its own: flight by flight, until the client's CONFIRM opens.
-//! Nothing is kept for an address that has not been validated while many handshakes are in
-//! progress, and at most three times the bytes received are sent to one; cookies are `endpoint`'s.
+//! The server answers flight by flight and never repeats on its own, until the client's CONFIRM
+//! opens. While many handshakes are in progress, no state is kept for an address that has not been
+//! validated, and at most three times the bytes received are sent to one. Not here: cookies
+//! (`stateless`, `endpoint`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,7 +48,7 @@ pub(crate) struct Accept {
     assembly: FlightAssembly,
     flight: Option<FlightOut>,
     must_send: bool,
-    /// How often what came as flight 1 has spoilt the attempt.
+    /// How often a bad flight 1 has spoilt the attempt.
     spoilt: u8,
     /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
@@ -87,7 +88,8 @@ impl Accept {
         }
     }
 
-    /// Takes a HANDSHAKE packet of this client. False: the attempt has failed, for the statistics.
+    /// Takes a HANDSHAKE packet of this client. Returns false if the attempt has failed, for the
+    /// statistics.
     pub(crate) fn handle_handshake(
         &mut self,
         now: Time,
@@ -117,15 +119,15 @@ impl Accept {
             .and_then(|body| self.advance(now, packet.flight, body, factory));
         let is_unanswered = packet.flight == 1 && self.flight.is_none();
         if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
-            // Forged or damaged, and nothing was answered: the genuine flight may still come. Not
-            // for ever: TLS may have signed before it met what was wrong.
+            // The flight was forged or damaged, and no answer was sent: the genuine flight may
+            // still come. The tries are bounded, since TLS may have signed before it met the fault.
             self.spoilt += 1;
             self.expected = 1;
         }
         advanced.is_some()
     }
 
-    /// Takes a control packet that names this handshake: what is established, if it was the
+    /// Takes a control packet that names this handshake. Returns what is established if it was the
     /// client's CONFIRM.
     pub(crate) fn handle_control(
         &mut self,
@@ -152,7 +154,7 @@ impl Accept {
         self.is_validated
     }
 
-    /// The client has shown a cookie.
+    /// Notes that the client has shown a cookie.
     pub(crate) fn validate(&mut self) {
         self.is_validated = true;
     }
@@ -168,7 +170,7 @@ impl Accept {
         is_put_off && COOKIE_PACKET_LEN <= permitted
     }
 
-    /// A COOKIE leaves for this attempt: it counts as what is sent to the address.
+    /// Counts a COOKIE for this attempt among the bytes that are sent to the address.
     pub(crate) fn cookie_left(&mut self) {
         self.bytes_sent += COOKIE_PACKET_LEN;
     }
@@ -178,7 +180,7 @@ impl Accept {
         self.refusal.take()
     }
 
-    /// When it is forgotten.
+    /// When the handshake is forgotten.
     pub(crate) fn due(&self) -> Time {
         self.began + ACCEPT_LIFE
     }
@@ -262,8 +264,8 @@ impl Accept {
         Some(())
     }
 
-    /// The value; else the failure goes to the log, and the client is told of one that leaves
-    /// nothing in common.
+    /// The value, if there is one. Else the failure goes to the log, and the client is told if the
+    /// sides have nothing in common.
     fn or_refused<T, E: core::fmt::Display>(
         &mut self,
         result: Result<T, E>,

@@ -24,7 +24,7 @@ use crate::limits::{
 };
 use crate::time::Time;
 
-/// The answers of an endpoint that wait to be sent, and what they are made with.
+/// The answers of an endpoint that wait to be sent, and the keys and rates for them.
 pub(crate) struct Stateless {
     version: u8,
     /// The run of this host: its cookies are of no use in the next, whose clock begins where this
@@ -55,7 +55,7 @@ impl Stateless {
         }
     }
 
-    /// Asks a client to show that it receives at its address. Whether it was queued.
+    /// Asks a client to show that it receives at its address. Returns whether it was queued.
     pub(crate) fn cookie(&mut self, now: Time, path: Path, client: SessionIndex) -> bool {
         let address = path.remote.ip();
         if !self.cookies_by_address.take(now, address) || !self.cookies.take(now) {
@@ -73,7 +73,7 @@ impl Stateless {
         self.push(path, bytes)
     }
 
-    /// Whether a cookie is ours, for this address and index, and fresh.
+    /// Whether a cookie is from this host, for this address and index, and fresh.
     pub(crate) fn is_cookie(
         &self,
         now: Time,
@@ -90,7 +90,7 @@ impl Stateless {
             && is_equal(&self.cookie_mac(time, remote, client), mac)
     }
 
-    /// Tells the peer that a session is gone for good. Whether it was queued.
+    /// Tells the peer that a session is gone for good. Returns whether it was queued.
     pub(crate) fn reset(&mut self, now: Time, path: Path, index: SessionIndex) -> bool {
         if !self.resets.take(now) {
             return false;
@@ -135,7 +135,7 @@ impl Stateless {
         self.push(path, bytes);
     }
 
-    /// Tells a client why it is not taken. Whether it was queued.
+    /// Tells a client why it is not taken. Returns whether it was queued.
     pub(crate) fn unavailable(
         &mut self,
         now: Time,
@@ -189,7 +189,7 @@ impl Stateless {
     }
 }
 
-/// Compares without telling by its time where the difference is.
+/// Compares in constant time.
 pub(crate) fn is_equal(ours: &[u8], theirs: &[u8]) -> bool {
     ours.len() == theirs.len()
         && ours
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Not a MAC: enough to tell inputs apart.
+    /// A sum that is no MAC, but tells inputs apart.
     struct Sum;
 
     impl TokenMac for Sum {
@@ -283,7 +283,7 @@ mod tests {
         assert_ne!(token("192.0.2.1:8", 5), here);
         assert_ne!(token("192.0.2.2:7", 5), here);
         assert_ne!(token("192.0.2.1:7", 6), here);
-        // Whichever address of this host was called.
+        // The token is the same whichever address of this host was called.
         let by = Path::between(path("192.0.2.1:7").remote, [192, 0, 2, 9].into());
         assert_eq!(stateless.reset_token(by, SessionIndex(5)), here);
     }
@@ -307,7 +307,7 @@ mod tests {
             told += u32::from(stateless.unavailable(now, path("192.0.2.1:7"), refusal));
             stateless.pop();
         }
-        // And what may come at once.
+        // The burst is part of the bound.
         assert!((ANSWERS_PER_SECOND..=ANSWERS_PER_SECOND * 11 / 10).contains(&told));
     }
 

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 /// A message that needs grants. Offsets count in its record stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Grantable {
-    /// Which.
+    /// The message.
     pub rpc: RpcId,
     /// Bytes of the whole record stream.
     pub length: u32,
@@ -33,7 +33,7 @@ pub struct Grantable {
 /// A decision to let a message send more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Granted {
-    /// Which.
+    /// The message.
     pub rpc: RpcId,
     /// The new end of what may be sent.
     pub end: u32,

@@ -26,32 +26,34 @@ use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling
 use crate::limits::RESEND_INTERVAL;
 use crate::time::Time;
 
-/// The messages of an endpoint that need grants, or have not used up those they hold.
+/// The messages of an endpoint that need grants, or have not used up their grants.
 #[derive(Debug, Default)]
 pub(crate) struct GrantScheduler {
     messages: BTreeMap<RpcId, Entry>,
-    /// Those that need grants: by bytes left and age, and by age alone. A copy of each spares a
-    /// decision the look-ups.
+    /// Messages that need grants, by bytes left and age. A copy of each saves a decision the
+    /// look-ups.
     by_left: BTreeMap<(u32, u64), Grantable>,
-    /// The same by session; those apart that are limited by their senders.
+    /// Messages that need grants by session, without those that are limited by their senders.
     by_session: BySession,
+    /// Messages that are limited by their senders, by session.
     sender_limited: BySession,
+    /// Messages that need grants, by age alone.
     by_age: BTreeMap<u64, RpcId>,
-    /// For a policy that pulls.
+    /// The pull queue, for a policy that pulls.
     pull_queue: PullQueue,
-    /// Messages that do not use what they were granted, until more of them comes.
+    /// Messages that do not use their grants, until more of them arrives.
     passed_over: BTreeMap<RpcId, Entry>,
-    /// Bytes granted and not arrived, of all messages but those that are limited by their senders;
-    /// and of those.
+    /// Bytes granted and not arrived, of all messages but those that are limited by their senders.
     outstanding: u64,
+    /// Bytes granted and not arrived, of the messages that are limited by their senders.
     outstanding_limited: u64,
-    /// When it shows whether a message uses what it was granted.
+    /// When a measurement ends that shows whether a message uses its grants.
     measured: BTreeSet<(Time, RpcId)>,
     order: u64,
     is_dirty: bool,
-    /// Whose turn it is while memory is full.
+    /// The turns of messages while memory is full.
     turns: MemoryPressure,
-    /// The last look for the next one was long: there is none before.
+    /// The last walk for the next message was long: there is no further one before this moment.
     look_from: Option<Time>,
     /// The messages shown at the last decision; the vector's memory is used again.
     shown: Vec<Grantable>,

@@ -19,9 +19,10 @@ use crate::message::incoming::Incoming;
 pub(crate) struct MemoryAccount {
     held: usize,
     promised: usize,
-    /// Bytes of delivered messages that nobody has taken yet, as the endpoint's owner has told; and
-    /// how many may be.
+    /// Bytes of delivered messages that the application has not taken yet, as the endpoint's owner
+    /// has told.
     untaken: usize,
+    /// The most that `untaken` may be.
     untaken_max: usize,
     /// Bytes of requests that wait behind replies that their senders have not acknowledged.
     waiting: usize,
@@ -47,19 +48,19 @@ impl Default for MemoryAccount {
 }
 
 impl MemoryAccount {
-    /// A message has begun.
+    /// Enters a message that has begun.
     pub(crate) fn enter(&mut self, incoming: &Incoming) {
         self.held += incoming.memory();
         self.promised += incoming.promised();
     }
 
-    /// A message is over.
+    /// Removes a message that is over.
     pub(crate) fn leave(&mut self, incoming: &Incoming) {
         self.held -= incoming.memory();
         self.promised -= incoming.promised();
     }
 
-    /// Changes a message; what it holds and was promised follows.
+    /// Changes a message, and accounts for what it holds and was promised.
     pub(crate) fn change<T>(
         &mut self,
         incoming: &mut Incoming,
@@ -71,7 +72,7 @@ impl MemoryAccount {
         outcome
     }
 
-    /// Whether nothing more is to be begun with this much memory.
+    /// Whether no further message may begin, with `most` bytes of memory.
     pub(crate) fn is_full(&self, most: usize) -> bool {
         self.used() >= most
     }
@@ -88,28 +89,28 @@ impl MemoryAccount {
         self.held.max(self.promised) + self.untaken()
     }
 
-    /// Whether a message is to be taken that has come whole: nothing is promised to it, so what
-    /// others were promised and have never sent does not keep it out.
+    /// Whether a message that has come whole is to be taken. Nothing is promised to it, so bytes
+    /// that others were promised and have never sent do not keep it out.
     pub(crate) fn has_room(&self, most: usize) -> bool {
         self.held() < most
     }
 
-    /// Whether delivered messages that nobody has taken are this much alone.
+    /// Whether delivered messages that the application has not taken are this much alone.
     pub(crate) fn is_untaken_full(&self, most: usize) -> bool {
         self.untaken() >= most
     }
 
-    /// A reply was given.
+    /// Enters a reply.
     pub(crate) fn enter_reply(&mut self, bytes: usize) {
         self.replies += bytes;
     }
 
-    /// Replies of so many bytes need not be kept any more.
+    /// Removes replies of `bytes` bytes, which need not be kept any more.
     pub(crate) fn leave_replies(&mut self, bytes: usize) {
         self.replies -= bytes;
     }
 
-    /// A session serves so many requests, and not as many as before.
+    /// Changes the number of requests that a session serves.
     pub(crate) fn change_served(&mut self, before: usize, after: usize) {
         self.served = self.served + after * SERVED_BYTES - before * SERVED_BYTES;
     }
@@ -119,7 +120,7 @@ impl MemoryAccount {
         self.replies
     }
 
-    /// Whether a peer of whose replies so much is kept gets no more: see [`are_beyond`].
+    /// Whether a peer with this many bytes of kept replies gets no more: see [`are_beyond`].
     pub(crate) fn keeps_too_much(&self, kept: usize, most: usize) -> bool {
         are_beyond(self.replies, kept, most)
     }
@@ -135,13 +136,13 @@ impl MemoryAccount {
         are_beyond(self.replies + self.served, taken, most)
     }
 
-    /// Whether replies take so much that those of which nobody has heard for a while are not kept
-    /// any longer.
+    /// Whether replies take so much memory that those without news from their callers for a while
+    /// are not kept any longer.
     pub(crate) fn is_pressed_by_replies(&self, most: usize) -> bool {
         self.replies >= most.saturating_add(most / REPLIES_SHARE)
     }
 
-    /// Bytes held, delivered ones included that nobody has taken.
+    /// Bytes held, including delivered ones that the application has not taken.
     pub(crate) fn held(&self) -> usize {
         self.held + self.untaken()
     }
@@ -151,12 +152,12 @@ impl MemoryAccount {
         self.untaken + self.waiting
     }
 
-    /// A request of so many bytes waits to be told.
+    /// Enters a request of `bytes` bytes that waits to be told.
     pub(crate) fn enter_waiting(&mut self, bytes: usize) {
         self.waiting += bytes;
     }
 
-    /// A request that has waited is told, or dropped.
+    /// Removes a request that has waited and is now told, or dropped.
     pub(crate) fn leave_waiting(&mut self, bytes: usize) {
         self.waiting -= bytes;
     }
@@ -169,21 +170,21 @@ impl MemoryAccount {
         self.untaken_max = bytes;
     }
 
-    /// Whether so much waits for the application that what comes behind it has memory of its own.
+    /// Whether so much waits for the application that further short bodies get memory of their own.
     pub(crate) fn has_backlog(&self, most: usize) -> bool {
         self.untaken() >= (most / BACKLOG_SHARE).min(BACKLOG_MAX)
     }
 
-    /// Whether so much more may wait for somebody to take it.
+    /// Whether this many more bytes may wait for the application.
     pub(crate) fn may_wait(&self, bytes: usize) -> bool {
         bytes <= self.untaken_max.saturating_sub(self.untaken())
     }
 }
 
-/// Whether a peer gets no more, where one has `own` of what all together have `used`: a share of
-/// the memory, or as much as is left if all peers together have more than the rest. A peer that has
-/// little is served nevertheless, so that all get on, until they together have a share beyond the
-/// memory. From then on a peer gets something that has nothing, and from two shares on nobody does.
+/// Whether a peer gets no more, which has `own` of the bytes that all peers together have `used`.
+/// The bound is a share of the memory, or what is left if that is less. A peer that has little is
+/// served nevertheless, so that all get on, until all together are a share beyond the memory. From
+/// then on only a peer that has nothing gets something, and from two shares on no peer does.
 fn are_beyond(used: usize, own: usize, most: usize) -> bool {
     let share = most / REPLIES_SHARE;
     let left = most.saturating_sub(used);
@@ -197,7 +198,8 @@ mod tests {
 
     const MOST: usize = 4_000_000;
 
-    /// Whether a peer that keeps so much gets no more while all keep so much.
+    /// Whether a peer with `kept` bytes of replies gets no more while `all` peers together have
+    /// this many.
     fn is_too_much(kept: usize, all: usize) -> bool {
         let mut memory = MemoryAccount::default();
         memory.enter_reply(all);

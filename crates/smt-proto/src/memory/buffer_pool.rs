@@ -75,7 +75,7 @@ impl FreeLists {
         Some(recycled)
     }
 
-    /// Keeps a buffer, and gives others back if there are too many.
+    /// Keeps a buffer, and frees others if there are too many.
     fn put(&mut self, recycled: Vec<u8>) {
         if recycled.len() > self.bytes_max {
             return;
@@ -127,7 +127,7 @@ impl Drop for Buffer {
 struct Class(usize);
 
 impl Class {
-    /// The smallest that holds so many bytes.
+    /// The smallest class that holds `bytes` bytes.
     fn of(bytes: usize) -> Self {
         let doublings = (bytes.max(LEAST) / LEAST).ilog2() as usize;
         let base = LEAST << doublings;
@@ -141,9 +141,9 @@ impl Class {
     }
 }
 
-/// The smallest buffer.
+/// Bytes of the smallest buffer.
 const LEAST: usize = 4_096;
-/// Sizes to a doubling.
+/// Size classes to a doubling.
 const STEPS: usize = 4;
 
 #[cfg(test)]

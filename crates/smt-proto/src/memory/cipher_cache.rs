@@ -19,24 +19,24 @@ use smt_wire::SessionIndex;
 pub(crate) struct CipherCache {
     /// Sessions that keep their tables.
     residents: usize,
-    /// Sessions that are to give theirs up, in this order.
+    /// Transient sessions, which are to give their tables up in this order.
     transients: VecDeque<SessionIndex>,
 }
 
 /// How a session holds the tables of its ciphers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CipherSlot {
-    /// It has none.
+    /// The session has no tables.
     #[default]
     Empty,
-    /// It gives them up when others come.
+    /// The session gives its tables up when others come.
     Transient,
-    /// It keeps them.
+    /// The session keeps its tables.
     Resident,
 }
 
 impl CipherCache {
-    /// A session has made tables. Up to `most` keep them.
+    /// Takes a session that has made tables. Up to `most` sessions keep them.
     pub(crate) fn enter(&mut self, session: SessionIndex, most: usize) -> CipherSlot {
         if self.residents < most {
             self.residents += 1;
@@ -46,13 +46,13 @@ impl CipherCache {
         CipherSlot::Transient
     }
 
-    /// A session hibernates or has ended.
+    /// Takes out a session that hibernates or has ended.
     pub(crate) fn leave(&mut self, cipher_slot: CipherSlot) {
         self.residents -= usize::from(cipher_slot == CipherSlot::Resident);
     }
 
     /// A transient session that is to give its tables up, if there are more than a few, or than
-    /// `most` if that is less. It may have rested or ended meanwhile.
+    /// `most` if that is less. It may have hibernated or ended meanwhile.
     pub(crate) fn surplus_transient(&mut self, most: usize) -> Option<SessionIndex> {
         match self.transients.len() > most.min(TRANSIENTS_MAX) {
             true => self.transients.pop_front(),

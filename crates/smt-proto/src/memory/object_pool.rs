@@ -12,16 +12,16 @@ use core::ops::{Deref, DerefMut};
 #[derive(Debug)]
 pub(crate) struct Pooled<T>(Box<Option<T>>);
 
-/// Memory that waits for the next value.
+/// Memory that waits for the next values.
 #[derive(Debug)]
 pub(crate) struct ObjectPool<T> {
     free: Vec<Box<Option<T>>>,
-    /// Most that wait.
+    /// The number of values whose memory is kept.
     most: usize,
 }
 
 impl<T> ObjectPool<T> {
-    /// Keeps memory for at most so many values.
+    /// A pool that keeps memory for at most `most` values.
     pub(crate) const fn new(most: usize) -> Self {
         Self {
             free: Vec::new(),
@@ -29,7 +29,7 @@ impl<T> ObjectPool<T> {
         }
     }
 
-    /// Puts a value into memory that waits, or into new.
+    /// Puts a value into memory that waits, or into new memory.
     pub(crate) fn put(&mut self, value: T) -> Pooled<T> {
         let mut place = self.free.pop().unwrap_or_default();
         *place = Some(value);

@@ -9,7 +9,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-/// Where short bodies are put.
+/// The blocks into which short bodies are put.
 #[derive(Debug, Default)]
 pub(crate) struct SmallBodies(BytesMut);
 
@@ -20,7 +20,7 @@ impl SmallBodies {
             return Bytes::copy_from_slice(bytes);
         }
         if self.0.capacity() < bytes.len() {
-            // Takes the block again from its beginning if nobody holds any of it.
+            // The block is used again from its beginning if no body of it is held.
             self.0.reserve(BLOCK);
         }
         self.0.extend_from_slice(bytes);
@@ -28,9 +28,9 @@ impl SmallBodies {
     }
 }
 
-/// The longest body in a block: what record 0 holds.
+/// The longest body in a block: as long as record 0 holds.
 pub(crate) const SHORT: usize = 1_142;
-/// Bytes of a block: what a body of one byte may hold that the application keeps for years. A
+/// Bytes of a block: a body of one byte that the application keeps for years may hold all of it. A
 /// larger block would save little: a block that is dropped whole is used again.
 const BLOCK: usize = 4 * 1_024;
 

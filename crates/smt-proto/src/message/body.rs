@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application's bytes of a message on its way in, while they come (SPEC §5.4).
+//! The body of an incoming message: the application's bytes, while they come (SPEC §5.4).
 //!
 //! A short one is a vector of its own, and a longer one is in a buffer that comes back when the
 //! application drops it (`buffer_pool`). It grows to what the peer may send, never to a claimed
@@ -15,10 +15,10 @@ use crate::memory::buffer_pool::{Buffer, BufferPool};
 /// The bytes of a body, those that have not come undefined.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Short.
+    /// A short body: a vector of its own.
     Own(Vec<u8>),
-    /// Long; and the end of what has been asked for to be written. Behind it nothing is worth a
-    /// copy.
+    /// A long body, and the end of the bytes that have been handed out for writing. Bytes behind
+    /// that end need not be copied.
     Lent(Buffer, usize),
 }
 
@@ -104,5 +104,5 @@ impl Body {
     }
 }
 
-/// The longest body that is a vector of its own: an allocator keeps so small ones.
+/// The longest body that is a vector of its own: an allocator keeps such small ones.
 const OWN_MAX: usize = 4_096;

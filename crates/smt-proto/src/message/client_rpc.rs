@@ -70,7 +70,7 @@ pub(crate) struct Members {
     pub(crate) answered: usize,
     /// Bytes of replies that are kept until then.
     pub(crate) replies: u32,
-    /// Whether any is no reply.
+    /// Whether any member is no reply.
     pub(crate) has_others: bool,
     /// When the bundle may leave again because the peer asks about a member; `None` if it has not
     /// yet.
@@ -78,8 +78,9 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// The peer asks about a member. Whether the bundle leaves again for it: at most once in an
-    /// interval, which doubles, however many members are asked about (SPEC §5.7).
+    /// Takes a question of the peer about a member. Returns whether the bundle leaves again for it:
+    /// at most once in an interval, which doubles, however many members are asked about (SPEC
+    /// §5.7).
     pub(crate) fn leave_again(&mut self, now: Time, interval: Duration) -> bool {
         match &mut self.again {
             Some(again) if now < again.due => return false,
@@ -129,7 +130,8 @@ impl LiveCall {
         }
     }
 
-    /// Whether it is a bundle: no message of the application, but what several of them travel in.
+    /// Whether it is a bundle: no message of the application, but one in which several of them
+    /// travel.
     pub(crate) fn is_bundle(&self) -> bool {
         self.members.is_some()
     }
@@ -161,20 +163,20 @@ impl LiveCall {
         }
     }
 
-    /// The next moment that something is to be done.
+    /// The next moment at which a timer of the call is due.
     pub(crate) fn due(&self) -> Time {
         self.deadline
             .map_or(self.retry.due, |deadline| deadline.min(self.retry.due))
     }
 }
 
-/// The deadline field of a header (SPEC §5.2): 0 would mean none.
+/// The deadline field of a header (SPEC §5.2); at least 1, since 0 would mean no deadline.
 fn micros_left(deadline: Time, now: Time) -> u32 {
     u32::try_from(deadline.since(now).as_micros())
         .unwrap_or(u32::MAX)
         .max(1)
 }
 
-// They move when tables grow and shrink, with every message: what a message needs only sometimes is
-// elsewhere.
+// Calls are moved when tables grow and shrink, with every message: state that a call needs only
+// sometimes is elsewhere.
 const _: () = assert!(size_of::<Call>() <= 192);

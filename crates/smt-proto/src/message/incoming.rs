@@ -6,7 +6,7 @@
 //!    record ends there.
 //! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is
 //!    opened from there; the others are assembled first. Each opens into its place in the body.
-//! 3. [`missing`] says what to ask for; [`Incoming::into_body`] yields the message.
+//! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
 //!
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
 //! Not here: ids and windows (`session`), grants (`grants`), timers.
@@ -40,12 +40,13 @@ pub(crate) struct Incoming {
     records: u32,
     opened: RecordBitmap,
     body: Body,
-    /// Records in parts.
+    /// Records that have come in part.
     reassembly: Reassembly,
-    /// End of what the peer may send: unscheduled or granted; and the priority of the last grant.
+    /// End of the bytes that the peer may send, unscheduled or granted.
     allowed: u32,
+    /// Priority of the last grant.
     priority: u8,
-    /// End of what needed no grant.
+    /// End of the unscheduled bytes.
     free: u32,
     /// Its ranges that were trimmed on the way, if any.
     trimmed_queue: Option<Box<TrimmedRanges>>,
@@ -89,8 +90,8 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Incoming {
-    /// A message of several records, of which the first has opened: so many bytes of the record
-    /// stream, and of the body.
+    /// A message of several records, of which the first has opened, with its bytes of the record
+    /// stream and of the body.
     fn new(
         header: InnerHeader,
         geometry: Geometry,
@@ -140,7 +141,7 @@ impl Incoming {
         }
     }
 
-    /// Raises the end of what the peer may send.
+    /// Raises the end of the bytes that the peer may send.
     pub(crate) fn allow(&mut self, end: u32, priority: u8) {
         let end = record_end(self.geometry, self.header.padded_length, end);
         if self.allowed == 0 {
@@ -160,7 +161,7 @@ impl Incoming {
         self.trimmed_queue.get_or_insert_default()
     }
 
-    /// Whether questions for what was trimmed wait here.
+    /// Whether questions for trimmed ranges wait here.
     pub(crate) fn has_trimmed_waiting(&self) -> bool {
         self.trimmed_queue
             .as_ref()
@@ -264,7 +265,7 @@ impl Incoming {
         };
         self.open(place, epoch, &record, opener);
         match self.reassembly.get_mut(name) {
-            // Still there: it did not open.
+            // The record is still there: it did not open.
             Some(partial) => partial.failed(record),
             None => *opener.record_buffer = record,
         }
@@ -328,8 +329,8 @@ fn body_room(header: &InnerHeader) -> usize {
 }
 
 /// `end` in the record stream of a message of `padded` inner bytes, rounded up to the end of a
-/// record and at most the stream's: nobody seals a record that it may then not send, since that
-/// would hold up the epoch.
+/// record and at most the stream's: a sender must not seal a record that it may then not send,
+/// since that would hold up the epoch.
 pub(crate) fn record_end(geometry: Geometry, padded: u32, end: u32) -> u32 {
     let index = geometry.record_at(end.saturating_sub(1));
     let last = geometry.records(padded) - 1;

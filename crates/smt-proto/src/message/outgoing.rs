@@ -63,7 +63,7 @@ impl Outgoing {
         }
     }
 
-    /// The same, in the session's send queue.
+    /// A message that waits in the session's send queue.
     pub(crate) fn queued(self) -> Self {
         Self {
             is_queued: true,
@@ -127,27 +127,28 @@ impl Outgoing {
         }
     }
 
-    /// The peer has got further, or we may. Whether it said more than before.
+    /// Takes a grant: the peer has opened more, or permits more. Returns whether it said more than
+    /// before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
         // The peer cannot know of a message that waits.
         self.transmitting_mut()
             .is_some_and(|transmitting| transmitting.grant(grant))
     }
 
-    /// The peer asks for a range again, see [`Transmitting::ask_again`].
+    /// Queues a range that the peer asks for again, see [`Transmitting::ask_again`].
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
         self.transmitting_mut()
             .is_some_and(|transmitting| transmitting.ask_again(offset, length))
     }
 
-    /// All that was sent is to be sent again (NEVER_SEEN).
+    /// Queues all sent bytes to be sent again (NEVER_SEEN).
     pub(crate) fn ask_all_again(&mut self) {
         if let Some(transmitting) = self.transmitting_mut() {
             transmitting.ask_all_again();
         }
     }
 
-    /// All of a bundle is to be sent again, see [`Transmitting::repeat`].
+    /// Queues all of a bundle to be sent again, see [`Transmitting::repeat`].
     pub(crate) fn repeat(&mut self) {
         if let Some(transmitting) = self.transmitting_mut() {
             transmitting.repeat();
@@ -177,8 +178,8 @@ impl Outgoing {
             .map_or_else(|| self.length(), Transmitting::remaining)
     }
 
-    /// Whether a reply of which all that may has left, so long ago, is more likely late than lost:
-    /// a long one, which waits in queues. A short one is sent again sooner than that is found out.
+    /// Whether a reply whose permitted bytes have all left this long ago is more likely late than
+    /// lost. A long reply waits in queues; a short one is sent again sooner than that is found out.
     pub(crate) fn is_likely_late(&self, ago: Duration) -> bool {
         self.is_large() && self.has_started() && !self.is_sendable() && ago < RESEND_INTERVAL / 2
     }
@@ -188,7 +189,7 @@ impl Outgoing {
         self.length() as usize + DataHeader::LEN > DATAGRAM_FLOOR
     }
 
-    /// How long after it has left as a reply its initiator is asked whether it has arrived.
+    /// How long after a reply has left its initiator is asked whether it has arrived.
     pub(crate) fn need_ack_interval(&self, is_hurried: bool, jitter: Jitter) -> Duration {
         jitter.lengthen(match self.is_large() || is_hurried {
             true => NEED_ACK_INTERVAL,

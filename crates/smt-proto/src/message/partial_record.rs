@@ -17,8 +17,9 @@ pub(crate) struct PartialRecord {
     /// Bytes of memory that `bytes` has.
     memory: usize,
     pub(crate) filled: ByteRanges,
-    /// It was whole and did not open; this often it was tried since.
+    /// Whether it was whole and did not open.
     pub(crate) has_failed: bool,
+    /// How often it was tried since then.
     tries: u32,
 }
 
@@ -56,7 +57,7 @@ impl PartialRecord {
             .then(|| core::mem::take(&mut self.bytes))
     }
 
-    /// Writes a part: over what was there if that has failed, else only where nothing was.
+    /// Writes a part: over the present bytes if those have failed, else only into the gaps.
     pub(crate) fn write(&mut self, within: u32, bytes: &[u8]) {
         let end = within + bytes.len() as u32;
         let part = ByteRange { start: within, end };
@@ -70,7 +71,7 @@ impl PartialRecord {
             return;
         }
         if within as usize == self.bytes.len() {
-            // In order, as almost always: nothing is cleared to be written over.
+            // Parts come in order, as almost always: no byte is cleared to be written over.
             self.bytes.extend_from_slice(bytes);
             self.filled.insert(part);
             return;
@@ -88,10 +89,11 @@ impl PartialRecord {
         self.filled.insert(part);
     }
 
-    /// It was whole and did not open: some packet of it was forged or damaged, nobody knows which
-    /// (rule 3). All of it is asked for again, and what comes replaces what was there, packet by
-    /// packet, with a try after each. If that does not help, the forger comes after the sender, not
-    /// before: it is put together anew, and what comes first stays.
+    /// Takes back a record that was whole and did not open: one of its packets was forged or
+    /// damaged, and it is not known which (rule 3). All of the record is asked for again, and each
+    /// packet that comes replaces the bytes that were there, with a try after each. If that does
+    /// not help, the forger comes after the sender, not before: the record is put together anew,
+    /// and the bytes that come first stay.
     pub(crate) fn failed(&mut self, record: Vec<u8>) {
         self.bytes = record;
         self.tries += 1;

@@ -13,7 +13,7 @@ use core::ops::{Range as Span, RangeInclusive};
 use crate::collections::byte_ranges::ByteRange;
 use crate::message::partial_record::PartialRecord;
 
-/// Records in parts.
+/// Records that have come in part.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     by_name: BTreeMap<(u32, u8), PartialRecord>,
@@ -40,7 +40,7 @@ impl Reassembly {
         self.by_name.get_mut(&name)
     }
 
-    /// Drops what has come of a record, under any epoch.
+    /// Drops the parts of a record, under any epoch.
     pub(crate) fn remove(&mut self, index: u32) {
         while let Some((name, _)) = self.by_name.range(of_record(index)).next() {
             let name = *name;
@@ -55,7 +55,7 @@ impl Reassembly {
         self.bytes
     }
 
-    /// The first of these records of which something has come.
+    /// The first of these records of which a part has come.
     pub(crate) fn first_of(&self, records: Span<u32>) -> Option<u32> {
         let mut names = self.by_name.range((records.start, 0)..(records.end, 0));
         names.next().map(|((index, _), _)| *index)
@@ -77,7 +77,7 @@ impl Reassembly {
     }
 }
 
-/// The names of a record's assemblies.
+/// The names of all partial records of an index.
 fn of_record(index: u32) -> RangeInclusive<(u32, u8)> {
     (index, 0)..=(index, u8::MAX)
 }

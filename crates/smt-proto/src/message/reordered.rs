@@ -18,7 +18,7 @@ use crate::time::Time;
 /// One packet that waits for record 0 of its message.
 #[derive(Debug)]
 pub(crate) struct ReorderedPacket {
-    /// When it came.
+    /// When the packet came.
     pub(crate) at: Time,
     pub(crate) header: DataHeader,
     pub(crate) payload: Vec<u8>,
@@ -60,7 +60,7 @@ impl ReorderedPackets {
         taken.into()
     }
 
-    /// Drops what has waited too long.
+    /// Drops packets that have waited too long.
     pub(crate) fn expire(&mut self, now: Time) {
         while let Some(oldest) = self.packets.front() {
             if now < oldest.at + REORDERED_LIFE {
@@ -71,7 +71,7 @@ impl ReorderedPackets {
         }
     }
 
-    /// When the oldest has waited too long.
+    /// When the oldest packet has waited too long.
     pub(crate) fn due(&self) -> Option<Time> {
         self.packets
             .front()

@@ -28,7 +28,7 @@ pub(crate) struct ServerRpc {
 }
 
 impl ServerRpc {
-    /// Takes the state of what is about to go, or to have another.
+    /// Takes the state of an RPC that is about to end, or to get another state.
     pub(crate) fn take_state(&mut self) -> ServerRpcState {
         core::mem::replace(&mut self.state, ServerRpcState::Aborted(AbortCode::Dropped))
     }
@@ -40,7 +40,7 @@ impl ServerRpc {
     }
 }
 
-/// Where a served RPC is.
+/// The state of a served RPC.
 #[derive(Debug)]
 pub(crate) enum ServerRpcState {
     /// Record 0 has opened; `right` permits one reply (none for a one-way message).
@@ -58,5 +58,5 @@ pub(crate) enum ServerRpcState {
     Aborted(AbortCode),
 }
 
-// As of calls.
+// The size is bounded for the same reason as in `client_rpc`.
 const _: () = assert!(size_of::<ServerRpc>() <= 128);

@@ -25,15 +25,16 @@ pub(crate) struct Transmitting {
     padded: u32,
     /// Bytes of the record stream.
     length: u32,
-    /// Everything below was sent once.
+    /// All bytes below this offset were sent once.
     next: u32,
-    /// End of what may be sent, and what of it needed no grant.
+    /// End of the bytes that may be sent, granted or unscheduled.
     granted: u32,
+    /// End of the bytes that need no grant.
     unscheduled: u32,
-    /// Below this the peer has opened all records.
+    /// The peer has opened all records below this offset.
     released: u32,
     resend: ByteRanges,
-    /// Where the questions for bytes began, since the peer has last got further.
+    /// The offset at which the peer's questions for bytes began, since it has last got further.
     asked_from: Option<u32>,
     /// Priority of the scheduled bytes, from the last GRANT.
     pub(crate) priority: u8,
@@ -42,8 +43,9 @@ pub(crate) struct Transmitting {
 /// The packets that a message may write now.
 pub(crate) struct PacketWriter<'a> {
     pub(crate) version: u8,
-    /// Our index of the session, unique here, and the peer's, which the packets name.
+    /// This side's index of the session, which is unique here.
     pub(crate) own: SessionIndex,
+    /// The peer's index of the session, which the packets name.
     pub(crate) remote: SessionIndex,
     pub(crate) keys: &'a mut SealKeys,
     pub(crate) scratch: &'a mut SealScratch,
@@ -81,8 +83,8 @@ impl Transmitting {
         self.frozen.id()
     }
 
-    /// The peer permits sending up to `granted`, and has opened all records below `received`.
-    /// Returns whether it said more than before.
+    /// Takes a grant: the peer permits sending up to `granted`, and has opened all records below
+    /// `received`. Returns whether it said more than before.
     pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
         let before = (self.granted, self.released);
         let granted = record_end(self.geometry, self.padded, grant.granted);
@@ -96,8 +98,9 @@ impl Transmitting {
         says_more
     }
 
-    /// The peer asks for a range again. Bytes that were never sent are not sent by this. Returns
-    /// whether it has asked for the same before: then what was sent since has not arrived either.
+    /// Queues a range that the peer asks for again. Bytes that were never sent are not sent by
+    /// this. Returns whether the peer has asked for the same before: then the bytes sent since have
+    /// not arrived either.
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
         let first = self.first_end();
         let end = offset.saturating_add(length).min(self.next);
@@ -118,7 +121,7 @@ impl Transmitting {
         is_same && self.next > 0
     }
 
-    /// All that was sent is to be sent again (NEVER_SEEN).
+    /// Queues all sent bytes to be sent again (NEVER_SEEN).
     pub(crate) fn ask_all_again(&mut self) {
         self.ask_again(0, u32::MAX);
         self.asked_from = None;
@@ -156,7 +159,7 @@ impl Transmitting {
         self.next == self.length
     }
 
-    /// Whether every byte has left, and nothing is to leave again.
+    /// Whether every byte has left, and none is to leave again.
     pub(crate) fn is_sent(&self) -> bool {
         self.has_all_left() && self.resend.is_empty()
     }
@@ -174,7 +177,7 @@ impl Transmitting {
         self.length
     }
 
-    /// Below this the peer has opened all records.
+    /// The peer has opened all records below this offset.
     pub(crate) fn released(&self) -> u32 {
         self.released
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A question that is repeated until it is answered, at growing intervals (SPEC §9.3).
+//! The retry timer of a question, which is repeated at growing intervals until it is answered (SPEC
+//! §9.3).
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -69,8 +70,8 @@ impl RetryTimer {
         let after = now.since(self.since);
         match self.asked {
             0 => rto.reply_sample(now, after),
-            // The request may have left again with the question: nobody knows to which of the two
-            // this is the reply.
+            // The request may have left again with the question: it is not known to which of the
+            // two this is the reply.
             _ => rto.ambiguous_reply_sample(after),
         }
     }
@@ -123,8 +124,8 @@ impl RetryTimer {
         self.asked_in_vain = 0;
     }
 
-    /// It is asked now; next time after twice the interval, at most `longest`. Whether that was
-    /// early.
+    /// It is asked now; next time after twice the interval, at most `longest`. Returns whether that
+    /// was early.
     pub(crate) fn ask(&mut self, now: Time, longest: Duration) -> bool {
         self.asked += 1;
         self.asked_in_vain += 1;

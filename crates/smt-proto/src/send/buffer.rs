@@ -11,7 +11,7 @@ use core::ops::{Deref, DerefMut};
 /// next.
 #[derive(Clone, Debug, Default)]
 pub struct TransmitBuffer {
-    /// All that was ever written; behind `length` it is of former batches.
+    /// All bytes that were ever written; those behind `length` are of former batches.
     bytes: Vec<u8>,
     length: usize,
 }
@@ -26,8 +26,8 @@ impl TransmitBuffer {
         self.length = self.length.min(length);
     }
 
-    /// The next `count` bytes, each of which must be written or taken back: what they are before is
-    /// of former batches.
+    /// The next `count` bytes, each of which must be written or taken back: before that they are
+    /// bytes of former batches.
     pub(crate) fn grow(&mut self, count: usize) -> &mut [u8] {
         let start = self.length;
         self.length += count;
@@ -37,7 +37,7 @@ impl TransmitBuffer {
         &mut self.bytes[start..self.length]
     }
 
-    /// The next `count` bytes, zero.
+    /// The next `count` bytes, set to zero.
     pub(crate) fn grow_zeroed(&mut self, count: usize) -> &mut [u8] {
         let bytes = self.grow(count);
         bytes.fill(0);

@@ -21,7 +21,7 @@ pub(crate) struct ControlQueue {
     grants: Vec<Grant>,
     resends: Vec<Resend>,
     acks: Vec<Ack>,
-    /// Few sessions ever have any.
+    /// Ids for the packets that are lists of ids; few sessions ever have any.
     ids: Option<Box<[Vec<MessageId>; ID_TYPES.len()]>>,
 }
 
@@ -61,9 +61,9 @@ impl ControlQueue {
         }
     }
 
-    /// Says how far a message is that has begun, since a GRANT may have been lost; and, if it
-    /// `is_asked` for what is missing, the ranges to be sent again. Returns whether anything is
-    /// missing.
+    /// Queues how far a message is that has begun, since a GRANT may have been lost. If it
+    /// `is_asked` for missing bytes, the ranges to be sent again are queued too. Returns whether
+    /// any bytes are missing.
     pub(crate) fn progress(&mut self, id: MessageId, incoming: &Incoming, is_asked: bool) -> bool {
         let missing = incoming.missing(RESEND_RANGES);
         self.grant(incoming.grant(id));
@@ -79,7 +79,7 @@ impl ControlQueue {
         !missing.is_empty()
     }
 
-    /// The same for a reply, of which perhaps nothing has opened.
+    /// Queues how far a reply is, as [`Self::progress`] does; perhaps no record of it has opened.
     pub(crate) fn reply_progress(
         &mut self,
         id: MessageId,
@@ -125,7 +125,8 @@ impl ControlQueue {
         push_bounded(&mut self.ids.get_or_insert_default()[kind], id);
     }
 
-    /// Takes what key epochs depend on; it leaves even when the control key is nearly used up.
+    /// Takes the entries that key epochs depend on; they leave even when the control key is nearly
+    /// used up.
     pub(crate) fn take_epoch(&mut self) -> Option<Taken> {
         let at = self.singles.iter().position(is_of_epoch)?;
         let (stripe, body) = self.singles.remove(at)?;

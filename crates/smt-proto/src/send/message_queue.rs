@@ -16,7 +16,7 @@ pub(crate) type Waiting = (u32, MessageId);
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {
-    /// In ascending order.
+    /// Messages in line, in ascending order.
     line: VecDeque<Waiting>,
     others: BinaryHeap<Reverse<Waiting>>,
 }
@@ -68,7 +68,7 @@ impl MessageQueue {
         self.others.clear();
     }
 
-    /// Gives all room back that is not needed now.
+    /// Gives back all memory that is not needed now.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.line.shrink_to_fit();
         self.others.shrink_to_fit();

@@ -28,7 +28,7 @@ impl<S: Copy + Ord> ReadyQueue<S> {
         }
     }
 
-    /// Lets a sender wait. Small ranks come first; 0 is for what never waits for data.
+    /// Lets a sender wait. Small ranks come first; 0 is for packets that never wait for data.
     pub(crate) fn insert(&mut self, rank: u32, sender: S) -> Place {
         self.serial += 1;
         self.waiting.push(Reverse((rank, self.serial, sender)));
@@ -40,7 +40,7 @@ impl<S: Copy + Ord> ReadyQueue<S> {
         self.waiting.push(Reverse((rank, serial, sender)));
     }
 
-    /// Takes a sender out that waits there.
+    /// Takes out the sender that waits at a place.
     pub(crate) fn remove(&mut self, (rank, serial): Place, sender: S) {
         self.removed.push(Reverse((rank, serial, sender)));
         if self.removed.len() > self.waiting.len() / 2 + REMOVED_KEPT {
@@ -65,7 +65,7 @@ impl<S: Copy + Ord> ReadyQueue<S> {
         Some(sender)
     }
 
-    /// Sees to it that the first one waits indeed.
+    /// Drops removed entries at the top, so that the first entry is one that waits.
     fn forget_removed(&mut self) {
         while let Some(removed) = self.removed.peek()
             && self.waiting.peek() == Some(removed)
@@ -76,7 +76,7 @@ impl<S: Copy + Ord> ReadyQueue<S> {
     }
 }
 
-/// Taken out and still there, beside half of all.
+/// Removed entries that may stay in the heap, beside half of all.
 const REMOVED_KEPT: usize = 64;
 
 #[cfg(test)]

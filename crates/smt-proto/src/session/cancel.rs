@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How messages end without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN,
+//! Endings of messages without success (SPEC §9.3, §9.6): CANCEL and its answers, NEVER_SEEN,
 //! SEEN_AND_GONE, ABORT.
 
 use smt_wire::{Abort, AbortCode, MessageId, PacketType};
@@ -78,21 +78,21 @@ impl Session {
             return;
         };
         if let Some(bundle) = live.bundle {
-            // A bundle is in none.
+            // A bundle is in no other bundle.
             live.retry.heard(now);
             self.send_bundle_again(now, bundle);
         } else if let Some(outgoing) = live.outgoing.as_mut() {
             // The interval stays grown: a peer without memory for the message is not to be hurried.
             live.retry.heard(now);
-            // No sign of a black hole: it may lack memory. Record 0 goes out in a small datagram,
-            // so that it sees the message through one, and asks.
+            // The question is no sign of a black hole: the peer may lack memory. Record 0 goes out
+            // in a small datagram, so that the peer sees the message through one, and asks.
             outgoing.ask_all_again();
             self.queue_sendable(id);
         }
     }
 
-    /// The peer asks about a member that it has not seen, so it has not seen the bundle. Whether
-    /// that leaves again.
+    /// Takes a question of the peer about a member that it has not seen, so it has not seen the
+    /// bundle. Returns whether the bundle leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
         let interval = self.rto.interval();
         let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
@@ -143,7 +143,7 @@ impl Session {
         self.end_call(now, abort.id, CallError { reason, execution }, shared);
     }
 
-    /// A call, live or cancelling, is over for the peer.
+    /// Ends a call, live or cancelling, that is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
         self.cancel_answered(id);
         if let Some(Call::Live(live)) = self.calls.remove(id.0) {

@@ -102,7 +102,7 @@ impl Session {
         shared.is_draining || self.served.len() > limits::KEPT_FEW
     }
 
-    /// Asks of all replies that have left whether they have arrived, as often as of long ones.
+    /// Asks whether each reply that has left has arrived, as often as for long replies.
     pub(crate) fn ask_for_acks(&mut self) {
         let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let mut earliest = None;
@@ -146,7 +146,7 @@ impl Session {
         self.end_served(now, id, AbortCode::Dropped);
     }
 
-    /// There is no reply and there will be none; the peer is told until it acknowledges.
+    /// Ends a request that gets no reply; the peer is told until it acknowledges.
     fn end_served(&mut self, now: Time, id: MessageId, code: AbortCode) {
         let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let Some(served) = self.served.get_mut(id.0) else {
@@ -352,8 +352,7 @@ impl Session {
         Err(Refused::Blocked)
     }
 
-    /// How much of a reply may come without a grant: with many calls outstanding only record 0
-    /// each.
+    /// Bytes of a reply that may come without a grant: with many calls outstanding only record 0.
     fn reply_unscheduled(&self, shared: &Shared) -> u32 {
         let first = self.agreement.geometry.record(u32::MAX, 0).extent;
         let least = u32::from(first) + RECORD_OVERHEAD as u32;

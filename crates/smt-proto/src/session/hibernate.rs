@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// Its ciphers' tables were made.
+    /// Tells the cipher cache that the session's tables were made.
     pub(crate) fn cache_ciphers(&mut self, shared: &mut Shared) {
         self.cipher_slot = shared
             .cipher_cache
@@ -33,7 +33,7 @@ impl Session {
             || !(self.seal.has_ciphers() || self.open.has_ciphers())
     }
 
-    /// Something has come, whoever sent it: keys may have been made again for it.
+    /// Notes that a packet has come from any sender: keys may have been made again for it.
     pub(super) fn wake(&mut self, now: Time) {
         if core::mem::take(&mut self.is_hibernating) {
             self.set_due(now + HIBERNATE_AFTER);

@@ -37,7 +37,7 @@ impl Session {
         self.epoch_done_retry = Some(retry);
     }
 
-    /// Messages that waited for keys go on.
+    /// Lets messages that waited for keys go on.
     fn unpark(&mut self) {
         for id in core::mem::take(&mut self.parked) {
             self.queue_sendable(id);
@@ -67,15 +67,15 @@ impl Session {
             return false;
         }
         if u64::from(records) > most {
-            // No key has so many: it takes several.
+            // The message takes several keys, since no key has so many records.
             return true;
         }
         self.seal.request_update(self.seal.epoch());
         false
     }
 
-    /// Records that messages which have begun have yet to seal. Not of those that take several keys
-    /// of `most` records: they would keep all others waiting until they end.
+    /// Records that messages which have begun have yet to seal. Messages that take several keys of
+    /// `most` records are left out: they would keep all others waiting until they end.
     fn records_begun(&self, most: u64) -> u64 {
         let transmitting_pool = self.transmitting_pool();
         let unsealed =
@@ -83,7 +83,7 @@ impl Session {
         unsealed.filter(|records| *records <= most).sum()
     }
 
-    /// Says that the previous epoch is finished, once it is, until the peer acknowledges.
+    /// Tells the peer that the previous epoch is finished, once it is, until the peer acknowledges.
     pub(super) fn finish_epoch(&mut self, now: Time) {
         let Some(previous) = self.seal.previous() else {
             self.epoch_done_retry = None;
@@ -117,7 +117,7 @@ impl Session {
         self.epoch_done_retry = Some(retry);
     }
 
-    /// The peer has nothing outstanding in `epoch`.
+    /// Takes EPOCH_DONE: the peer has nothing outstanding in `epoch`.
     pub(super) fn epoch_done(&mut self, epoch: u32) {
         // Also to a repetition: our answer was lost. Never for the current epoch or a future one.
         if self.open.finish(epoch) {
@@ -172,8 +172,8 @@ impl Session {
         self.key_request = Some((epoch, retry));
     }
 
-    /// Messages that may still have to repeat a record of `epoch` or before, and below what offset
-    /// they need not.
+    /// Messages that may still have to repeat a record of `epoch` or before, and the offset below
+    /// which they need not.
     fn holders_of(&self, epoch: u32) -> impl Iterator<Item = (MessageId, u32)> {
         self.transmitting_pool()
             .filter(move |(_, transmitting)| transmitting.holds_epoch(epoch))
@@ -213,17 +213,17 @@ impl Session {
     }
 }
 
-/// Messages that hold up an epoch are asked about at least this often, in resend intervals...
+/// Messages that hold up an epoch are asked about at least once in this many resend intervals.
 const HURRY_INTERVALS: u32 = 8;
-/// ...until so many questions have changed nothing: what stays lost is repeated ever more rarely
-/// (SPEC §9.3).
+/// Questions about an epoch that have changed nothing after which they become rarer: a loss that
+/// lasts is asked about ever more rarely (SPEC §9.3).
 const HURRIES: u32 = 8;
 
 /// Holders of an epoch: while they stay the same, asking about it has changed nothing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Held {
     messages: u32,
-    /// Bytes of them that the peer has opened, modulo 2^32: it goes up.
+    /// Bytes of the messages that the peer has opened, modulo 2^32; the number only goes up.
     released: u32,
 }
 
@@ -262,17 +262,17 @@ impl Begun {
         u64::from(self.left) == left
     }
 
-    /// There is another key.
+    /// Notes that there is another key.
     fn key_changed(&mut self) {
         self.left = u32::MAX;
     }
 
-    /// A message of so many records begins.
+    /// Adds a message of `records` records that begins.
     pub(super) fn add(&mut self, records: u32) {
         self.records = self.records.saturating_add(records);
     }
 
-    /// Whether so many more have enough in what is left of a key.
+    /// Whether the rest of a key is enough for this many more records.
     pub(super) fn leaves(&self, left: u64, records: u32) -> bool {
         u64::from(self.records) + u64::from(records) <= left
     }

@@ -17,7 +17,8 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// Nothing came for a call: ask for what is missing. Whether that is the whole reply.
+    /// Asks for the missing bytes of a call for which nothing came. Returns whether the whole reply
+    /// is missing.
     pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
         let rpc = self.rpc(id);
         let has_left = match self.calls.get(id.0) {
@@ -64,8 +65,8 @@ impl Session {
         waits_for_all
     }
 
-    /// The request may be lost, not the reply: a short one leaves once more ahead of the question,
-    /// which then asks for what it has brought about, not whether it is there (SPEC §9.3).
+    /// Sends a short request once more ahead of the question, since the request may be lost and not
+    /// the reply. The question then asks for the reply to it, not whether it is there (SPEC §9.3).
     pub(super) fn send_request_again(&mut self, id: MessageId) {
         let id = match self.calls.get(id.0) {
             Some(Call::Live(live)) => live.bundle.unwrap_or(id),
@@ -90,8 +91,8 @@ impl Session {
         self.queue_sendable(id);
     }
 
-    /// Nothing came for an RPC of the peer: ask for the rest of the request, or whether the reply
-    /// has arrived.
+    /// Asks about an RPC of the peer for which nothing came: for the rest of the request, or
+    /// whether the reply has arrived.
     pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
         let Some(ServerRpc { state, retry, .. }) = self.served.get_mut(id.0) else {
@@ -135,7 +136,7 @@ impl Session {
         self.set_due(due);
     }
 
-    /// The peer does not follow up: its id stays marked, its state goes.
+    /// Drops a message of which the peer sends no more: its id stays marked as seen.
     fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
         let Some(served) = self.served.remove(id.0) else {
             return;

@@ -66,8 +66,8 @@ impl Session {
         grain.clamp(TIMER_GRAIN_MIN, TIMER_GRAIN_MAX)
     }
 
-    /// Asks a peer that is silent. For how long it has been so, if that means that it is dead (SPEC
-    /// §9.9).
+    /// Asks a peer that is silent. Returns how long it has been silent, if that means that it is
+    /// dead (SPEC §9.9).
     fn watch_silence(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
         let since = self.asked_since?;
         let (silent, most) = (now.since(since), shared.config.silence_max);
@@ -88,8 +88,8 @@ impl Session {
         None
     }
 
-    /// The peer may be gone, by an unreachable hint: find out whether it still answers, if anything
-    /// waits for it.
+    /// Takes an unreachable hint: finds out whether the peer still answers, if anything waits for
+    /// it.
     pub(crate) fn suspect(&mut self, now: Time) {
         if !(self.calls.is_empty() && self.served.is_empty()) {
             self.ping(now);
@@ -105,8 +105,8 @@ impl Session {
         }
     }
 
-    /// The id window has no room: ask, and hurry the oldest id of each stripe that the peer may not
-    /// have seen, before all newer ones (SPEC §4.2).
+    /// Asks for room in the id window, and hurries the oldest id of each stripe that the peer may
+    /// not have seen, before all newer ones (SPEC §4.2).
     pub(super) fn ask_for_window(&mut self) {
         let mut oldest: Vec<Option<u64>> = vec![None; self.stripes.len()];
         for (number, call) in self.calls.iter() {
@@ -227,7 +227,7 @@ impl Session {
     }
 
     /// A caller asks about its call twice a second. One that has said nothing for longer may be
-    /// gone: it is asked, so that the application need not work for nobody (SPEC §9.9).
+    /// gone: it is asked, so that the application need not work in vain (SPEC §9.9).
     fn watch_callers(&mut self, now: Time, shared: &Shared) {
         let quiet_until = self.heard_at + caller_quiet_max(shared);
         match now < quiet_until {
@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// A server closes sessions that nobody uses (SPEC §10).
+    /// Closes idle sessions of a server (SPEC §10).
     fn close_if_idle(&mut self, now: Time, shared: &mut Shared) {
         let is_idle = self.calls.is_empty() && self.served.is_empty();
         if !is_idle || self.agreement.side == smt_record::Side::Client {

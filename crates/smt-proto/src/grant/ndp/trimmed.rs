@@ -163,7 +163,7 @@ impl UnopenedIds {
         has_room
     }
 
-    /// Its record 0 has opened. Whether it was noted.
+    /// Its record 0 has opened. Returns whether it was noted.
     pub(crate) fn remove(&mut self, id: MessageId) -> bool {
         self.0.remove(&id).is_some()
     }

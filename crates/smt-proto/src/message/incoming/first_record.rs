@@ -21,9 +21,9 @@ pub(crate) struct First {
 /// A message after its record 0.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// The application's bytes: there is no other record.
+    /// The message is whole: these are the application's bytes.
     Whole(Bytes),
-    /// There are more.
+    /// The message has more records.
     Part(Box<Incoming>),
 }
 

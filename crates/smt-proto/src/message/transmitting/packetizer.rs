@@ -11,18 +11,18 @@ use super::Transmitting;
 use crate::collections::byte_ranges::ByteRange;
 use crate::limits::DATAGRAM_FLOOR;
 
-/// The packet that leaves next: so much of the record stream.
+/// The packet that leaves next: a part of the record stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextPacket {
     pub(super) range: ByteRange,
-    /// The peer has asked for it.
+    /// Whether the peer has asked for the bytes.
     pub(crate) is_again: bool,
 }
 
 /// The room that the next packet leaves in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
-    /// A datagram of its own, of at most so many bytes.
+    /// A datagram of its own, of at most this many bytes.
     Alone(usize),
     /// A batch of datagrams of at most `limit` bytes; the first had `segment_size`, 0 if this is
     /// the first.
@@ -64,9 +64,9 @@ impl Transmitting {
         }
     }
 
-    /// The same in pieces of one size: that of the batch's `segment`, that of all that may be sent,
-    /// or that of what is left of it, whichever comes first that takes hardly more packets than
-    /// full ones would be.
+    /// The next bytes, in pieces of one size: that of the batch's `segment`, that of all that may
+    /// be sent, or that of the rest of it. The first of these sizes is taken that needs hardly more
+    /// packets than full ones.
     fn further_evenly(&self, most: u32, segment: u32) -> ByteRange {
         let rest = self.granted - self.next;
         // Record 0 travels whole (SPEC §5.3).

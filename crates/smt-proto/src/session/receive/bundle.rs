@@ -20,8 +20,8 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// Record 0 of a bundle of the peer has opened. It has left in one packet; only what is
-    /// repeated comes in several.
+    /// Takes record 0 of a bundle of the peer, which has opened. A bundle leaves in one packet;
+    /// only a repetition comes in several.
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the
-    /// replies that would make room. Whether it was free.
+    /// replies that would make room. Returns whether it was free.
     fn take_reserve(&mut self, id: MessageId) -> bool {
         let is_free = |held: MessageId| !self.served.contains(held.0);
         let is_free = self.bundle_in_reserve.is_none_or(is_free);
@@ -87,7 +87,7 @@ impl Session {
         is_free
     }
 
-    /// A bundle has come in several packets, and is whole.
+    /// Takes a bundle that has come in several packets and is whole.
     pub(in crate::session) fn finish_bundle(
         &mut self,
         now: Time,
@@ -102,9 +102,9 @@ impl Session {
         }
     }
 
-    /// A bundle of the peer has opened: all of it is taken, or nothing. Where there is no room for
-    /// what is new its replies are, since they make room: then it is as if it had not come, and
-    /// comes again.
+    /// Takes a bundle of the peer that has opened: all of it or nothing. Where there is no room for
+    /// its new messages only its replies are taken, since they make room. The bundle is then
+    /// treated as if it had not come, and comes again.
     pub(in crate::session) fn open_bundle(
         &mut self,
         now: Time,
@@ -183,7 +183,7 @@ impl Session {
         }
     }
 
-    /// A request or one-way message of the peer.
+    /// Takes a request or one-way message of the peer.
     fn take_member_message(
         &mut self,
         now: Time,
@@ -198,7 +198,7 @@ impl Session {
         }
         let window = &mut self.stripes[usize::from(parts.stripe)].window;
         if window.is_seen(parts.counter) {
-            // It was given up, and VOIDED answered that.
+            // The request was given up, and VOIDED answered that.
             shared.statistics.packets_duplicate += 1;
             return;
         }
@@ -226,8 +226,8 @@ impl Session {
         self.begin_work(now, (sight, body), terms, shared);
     }
 
-    /// A reply to a call of ours: it counts only if the call is live and its reply has not begun
-    /// otherwise. Whether it was asked for and tells of the interval.
+    /// Takes a reply to a call of ours. It counts only if the call is live and its reply has not
+    /// begun otherwise. Returns whether it was asked for and tells of the interval.
     fn take_member_reply(
         &mut self,
         now: Time,

@@ -110,7 +110,8 @@ impl Session {
         }
     }
 
-    /// GRANT: how far the peer has got with a message of ours, and how far we may.
+    /// Takes GRANT: how far the peer has got with a message of ours, and how far this side may
+    /// send.
     fn granted(&mut self, now: Time, grant: &Grant) {
         let (outgoing, retry, interval) = match self.calls.get_mut(grant.id.0) {
             Some(Call::Live(live)) if live.is_bundle() => {
@@ -150,10 +151,10 @@ impl Session {
         self.queue_sendable(grant.id);
     }
 
-    /// RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
+    /// Takes RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
     fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
         if self.is_unissued(resend.id) && resend.offset == 0 {
-            // The peer has seen a header that somebody forged (SPEC §9.10).
+            // The peer has seen a forged header (SPEC §9.10).
             shared.statistics.packets_contradicting += 1;
             return;
         }
@@ -183,7 +184,7 @@ impl Session {
         }
     }
 
-    /// The initiator wants its reply.
+    /// Answers a RESEND of an initiator that wants its reply.
     fn asked_for_reply(
         &mut self,
         now: Time,
@@ -236,7 +237,7 @@ impl Session {
         }
     }
 
-    /// An authenticated question about an id of the peer without live state.
+    /// Answers an authenticated question about an id of the peer without live state.
     fn answer_unknown(&mut self, now: Time, id: MessageId, parts: IdParts) {
         if !self.answers.take(now) {
             return;
@@ -250,8 +251,8 @@ impl Session {
         self.control.id(answer, id);
     }
 
-    /// BUSY: the application has the request, or the reply cannot leave now. Either way the whole
-    /// request has arrived, and nothing of it has to be kept.
+    /// Takes BUSY: the application has the request, or the reply cannot leave now. Either way the
+    /// whole request has arrived, and need not be kept.
     fn peer_is_busy(&mut self, id: MessageId) {
         if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
             && !live.is_one_way
@@ -272,7 +273,7 @@ impl Session {
         }
     }
 
-    /// The peer does not need our message of this id any more.
+    /// Ends our message of this id, which the peer does not need any more.
     pub(in crate::session) fn acknowledged(
         &mut self,
         now: Time,
@@ -326,7 +327,8 @@ impl Session {
         }
     }
 
-    /// NEED_ACK: has our side its message of this id (SPEC §9.4, §9.5)?
+    /// Takes NEED_ACK: the peer asks whether this side has its message of this id (SPEC §9.4,
+    /// §9.5).
     fn asked_for_ack(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let Some(parts) = self.checked(id, shared) else {
             return;
@@ -359,13 +361,13 @@ impl Session {
         }
     }
 
-    /// NEED_ACK for a reply that is not whole: how far it is, and what is missing.
+    /// Answers NEED_ACK for a reply that is not whole: how far it is, and what is missing.
     fn answer_for_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
             return;
         };
         let incoming = live.incoming.as_deref();
-        // Nothing has opened, and nothing was asked for: all of it is lost.
+        // No record has opened, and no bytes were asked for: all of the reply is lost.
         let is_first = incoming.is_none() && live.retry.asked_in_vain == 0;
         if is_first {
             live.retry.hurry(now);

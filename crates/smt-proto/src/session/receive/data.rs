@@ -47,7 +47,7 @@ impl Session {
         self.watch_opening_keys(now);
     }
 
-    /// DATA of a message of the peer whose record 0 has opened before.
+    /// Takes DATA of a message of the peer whose record 0 has opened before.
     fn handle_more_data(
         &mut self,
         now: Time,
@@ -55,13 +55,13 @@ impl Session {
         piece: Piece<'_>,
         shared: &mut Shared,
     ) {
-        // Only what opens earns the message a place among those that are granted.
+        // Only a record that opens earns the message a place among those that are granted.
         if self.take_data(now, id, piece, shared) {
             self.finish_receiving(now, id, shared);
         }
     }
 
-    /// Gives a piece to a message of the peer. Whether a record has opened.
+    /// Gives a piece to a message of the peer. Returns whether a record has opened.
     fn take_data(
         &mut self,
         now: Time,
@@ -89,7 +89,7 @@ impl Session {
         has_opened
     }
 
-    /// DATA of an id of the peer without live state.
+    /// Takes DATA of an id of the peer without live state.
     fn handle_new_data(
         &mut self,
         now: Time,
@@ -112,7 +112,7 @@ impl Session {
         let keeps_too_much = self.is_served_too_much(shared);
         let is_full = keeps_too_much || !self.may_begin_another(shared);
         let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
-        // It may be all of a message; or of a bundle with replies, which make room.
+        // The packet may be all of a message, or of a bundle with replies, which make room.
         let may_fit = data.header.offset == 0 && (fits_whole || self.agreement.takes_bundles);
         if is_full && !may_fit {
             shared.statistics.memory_refusals += 1;
@@ -159,7 +159,7 @@ impl Session {
         self.tell_window(stripe);
     }
 
-    /// Record 0 of a longer message of the peer has opened: takes what else has come of it.
+    /// Takes the other packets of a longer message of the peer, whose record 0 has opened.
     fn receive_rest(
         &mut self,
         now: Time,
@@ -176,7 +176,7 @@ impl Session {
         self.receive_reordered(now, id, shared);
     }
 
-    /// Record 0 of a message has opened, and what came with it was taken: takes what came before.
+    /// Takes the packets that came before record 0 of a message, after the one that opened it.
     pub(in crate::session) fn receive_reordered(
         &mut self,
         now: Time,
@@ -220,26 +220,26 @@ impl Session {
             .change_served(before as usize, served as usize);
     }
 
-    /// A reply was given.
+    /// Accounts for a reply that was given.
     pub(in crate::session) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies += length as usize;
         shared.memory.enter_reply(length as usize);
     }
 
-    /// Replies of so many bytes need not be kept any more.
+    /// Accounts for replies of `bytes` bytes that need not be kept any more.
     pub(in crate::session) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
         self.kept_replies -= length as usize;
         shared.memory.leave_replies(length as usize);
     }
 
-    /// Whether so many more messages of the peer may be taken that have come whole.
+    /// Whether this many more messages of the peer that have come whole may be taken.
     pub(in crate::session) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
         shared.memory.has_room(shared.config.memory_max)
             && shared.memory.may_wait(self.promised)
             && self.served.len() + messages <= limits::SERVED_MAX
     }
 
-    /// Whether there is room for all of a message until somebody takes it.
+    /// Whether there is room for all of a message until the application takes it.
     fn may_wait(&self, message: &Message, shared: &Shared) -> bool {
         let length = match message {
             Message::Whole(body) => body.len(),
@@ -256,7 +256,7 @@ impl Session {
             && self.served.len() < limits::SERVED_MAX
     }
 
-    /// A message of the peer that is incomplete. Without a right to reply it is a one-way message,
+    /// Begins an incomplete message of the peer. Without a right to reply it is a one-way message,
     /// or a bundle.
     pub(in crate::session) fn insert_served(
         &mut self,
@@ -277,7 +277,7 @@ impl Session {
         self.served.insert(id.0, served);
     }
 
-    /// A message of the peer is over before it was whole.
+    /// Drops a message of the peer that is over before it was whole.
     pub(in crate::session) fn forget_incoming(
         &mut self,
         id: MessageId,
@@ -313,8 +313,7 @@ impl Session {
         First::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
-    /// Keeps a packet, or its header if that is all there is left of it, until its record 0 has
-    /// opened.
+    /// Keeps a packet, or its header if the packet was trimmed, until its record 0 has opened.
     pub(in crate::session) fn keep_reordered(
         &mut self,
         now: Time,
@@ -353,7 +352,7 @@ impl Session {
         }
     }
 
-    /// Drops what came of a message before it turned out to have no further records.
+    /// Drops packets of a message that turned out to have no further records.
     pub(in crate::session) fn forget_reordered(&mut self, id: MessageId, shared: &mut Shared) {
         self.unopened.remove(id);
         if self.reordered.bytes() > 0 {

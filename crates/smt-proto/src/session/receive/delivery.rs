@@ -33,8 +33,8 @@ impl Session {
         self.begin_work(now, (sight, body), terms, shared);
     }
 
-    /// Delivers a request that came whole: alone, or in a bundle. With its reply's bytes that need
-    /// no grant, and when its caller gives up.
+    /// Delivers a request that came whole, alone or in a bundle, with the unscheduled bytes of its
+    /// reply and its caller's deadline.
     pub(in crate::session) fn begin_work(
         &mut self,
         now: Time,

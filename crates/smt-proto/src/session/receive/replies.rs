@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// DATA of a reply to a call of ours.
+    /// Takes DATA of a reply to a call of ours.
     pub(in crate::session) fn handle_reply_data(
         &mut self,
         now: Time,
@@ -33,7 +33,7 @@ impl Session {
         if live.incoming.is_none() {
             self.begin_reply(now, id, data, shared);
         } else if self.take_reply_data(now, id, piece(data), shared) {
-            // Only what opens earns the reply a place among the messages that are granted.
+            // Only a record that opens earns the reply a place among the messages that are granted.
             self.finish_reply(now, id, shared);
         }
     }
@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    /// Record 0 of a longer reply has opened: takes what else has come of it.
+    /// Takes the other packets of a longer reply, whose record 0 has opened.
     fn receive_rest_of_reply(
         &mut self,
         now: Time,
@@ -103,7 +103,7 @@ impl Session {
         self.finish_reply(now, id, shared);
     }
 
-    /// Gives a piece to a reply. Whether a record has opened.
+    /// Gives a piece to a reply. Returns whether a record has opened.
     fn take_reply_data(
         &mut self,
         now: Time,
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// A call has its whole reply.
+    /// Ends a call that has its whole reply.
     fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
         let ended = self.calls.take(id.0, |call| match call {
             Call::Live(live) => Some(live.bundle),

@@ -25,7 +25,7 @@ use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
-    /// Takes what is left of a DATA packet that names this session.
+    /// Takes the rest of a trimmed DATA packet that names this session.
     pub(crate) fn handle_trimmed(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if self.ended.is_some() {
             return;
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// A message on its way in whose record 0 has opened.
+    /// The incoming message of an id whose record 0 has opened.
     pub(in crate::session) fn incoming_mut(&mut self, id: MessageId) -> Option<&mut Incoming> {
         if self.is_own(id) {
             return match self.calls.get_mut(id.0)? {
@@ -88,8 +88,7 @@ impl Session {
         has_room
     }
 
-    /// Record 0 of the id has not opened: it is asked for, and the rest is remembered until it
-    /// comes.
+    /// Asks for record 0 of an id, which has not opened, and remembers the rest until it comes.
     fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if header.offset > 0 {
             self.keep_reordered(now, header, &[], shared);
@@ -153,7 +152,7 @@ impl Session {
         }
     }
 
-    /// A packet of a message that has begun was trimmed.
+    /// Takes the header of a trimmed packet of a message that has begun.
     pub(in crate::session) fn note_trimmed(
         &mut self,
         now: Time,
@@ -194,7 +193,7 @@ impl Session {
             .push(rank, TrimmedPart { rpc, missing });
     }
 
-    /// The question about something that was trimmed, if it is still missing.
+    /// The question about a trimmed range, if it is still missing.
     pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
         let id = part.rpc.id;
         match part.missing {
@@ -214,7 +213,8 @@ impl Session {
         }
     }
 
-    /// It waits no longer: it is asked for, or has come. The bytes that the answer has.
+    /// Takes a question that waits no longer: it is asked, or its range has come. Returns the bytes
+    /// that the answer has.
     pub(crate) fn trimmed_is_over(
         &mut self,
         part: &TrimmedPart,
@@ -240,7 +240,7 @@ impl Session {
         bytes
     }
 
-    /// Where a packet was to go of which this is the header.
+    /// The range of the record stream that the packet of this header had.
     pub(in crate::session) fn trimmed(&self, header: &DataHeader) -> Trimmed {
         Trimmed::new(header, self.payload_most())
     }

@@ -40,8 +40,8 @@ struct Filling {
 }
 
 impl Session {
-    /// `first` is about to leave. If more small messages wait, they leave with it: the bundle's id,
-    /// else `first`.
+    /// Bundles `first`, which is about to leave, with other small messages that wait. Returns the
+    /// bundle's id, or `first` if it leaves alone.
     pub(in crate::session) fn bundle_with_waiting(
         &mut self,
         now: Time,
@@ -79,9 +79,9 @@ impl Session {
         id
     }
 
-    /// A bundle of `first` and what fits with it of the messages that wait behind it, of the same
-    /// stripe, at most `most` bytes. `None`, and nothing has changed: it is alone, or the window
-    /// has no id for a bundle.
+    /// A bundle of `first` and those messages behind it that fit, of the same stripe, at most
+    /// `most` bytes. It is `None`, and nothing has changed, if `first` is alone or the window has
+    /// no id for a bundle.
     fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
         let first_length = self.member_len(first)?;
         let stripe = self.stripe_of(first);
@@ -127,7 +127,7 @@ impl Session {
         filling
     }
 
-    /// A bundle of one member. `None`: the window has no id for it.
+    /// A bundle of one member; `None` if the window has no id for it.
     fn first_member(&mut self, now: Time, first: MessageId, room: usize) -> Option<Filling> {
         let stripe = usize::from(self.stripe_of(first));
         let stripe = &mut self.stripes[stripe];
@@ -140,7 +140,7 @@ impl Session {
         Some(filling)
     }
 
-    /// Bytes that a waiting message takes in a bundle. `None`: it has left, or is none that could.
+    /// Bytes that a waiting message takes in a bundle; `None` if it has left, or cannot be bundled.
     fn member_len(&self, id: MessageId) -> Option<usize> {
         let outgoing = if self.is_own(id) {
             match self.calls.get(id.0)? {
@@ -157,8 +157,7 @@ impl Session {
         (length <= self.agreement.member_max()).then_some(MemberHeader::LEN + length)
     }
 
-    /// A waiting message becomes a member, if it fits: its right to be sealed under its own id is
-    /// gone.
+    /// Makes a waiting message a member, if it fits: it cannot be sealed under its own id any more.
     fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
         // An empty message has a header too.
         let Some(room) = most.checked_sub(filling.body.len() + MemberHeader::LEN) else {
@@ -236,8 +235,9 @@ impl Session {
         }
     }
 
-    /// The peer was asked in vain whether it has a bundle of replies: they are kept no longer, as
-    /// those that left alone (SPEC §9.4). Its id must be seen all the same, so it is cancelled.
+    /// Gives up a bundle of replies about which the peer was asked in vain: they are kept no
+    /// longer, like replies that left alone (SPEC §9.4). The bundle's id must be seen all the same,
+    /// so it is cancelled.
     pub(in crate::session) fn give_up_bundle(
         &mut self,
         now: Time,
@@ -269,7 +269,8 @@ impl Session {
         }
     }
 
-    /// The peer has opened a bundle of ours; or, with an error, it has and knows no more of it.
+    /// Ends a bundle of ours that the peer has opened; with an error, the peer has opened and
+    /// forgotten it.
     pub(in crate::session) fn bundle_arrived(
         &mut self,
         now: Time,

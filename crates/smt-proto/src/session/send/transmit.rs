@@ -99,7 +99,7 @@ impl Session {
         begins.is_none_or(|records| self.key_suffices(records, shared))
     }
 
-    /// A message waits for the next key.
+    /// Lets a message wait for the next key.
     fn park(&mut self, id: MessageId) {
         if let Some(outgoing) = self.outgoing_mut(id) {
             outgoing.is_queued = false;
@@ -151,7 +151,8 @@ impl Session {
             }
     }
 
-    /// Lets the peer send more of a message (the endpoint's grant policy decided). How much more.
+    /// Lets the peer send more of a message, as the endpoint's grant policy decided. Returns how
+    /// much more.
     pub(crate) fn grant(&mut self, now: Time, granted: Granted, shared: &mut Shared) -> u32 {
         let id = granted.rpc.id;
         let Some(incoming) = self.incoming_mut(id) else {
@@ -406,13 +407,13 @@ impl Packets<'_> {
 
 /// How far writing a message has come.
 enum Written {
-    /// Everything that it may send now.
+    /// All bytes that the message may send now were written.
     AllItMay,
     /// The batch is full.
     Full,
-    /// The key's quota is used up: it goes on in the next epoch.
+    /// The key's quota is used up: the message goes on in the next epoch.
     WaitsForKeys,
-    /// The application has changed its memory: it cannot go on.
+    /// The application has changed the message's memory: the message cannot go on.
     BodyChanged,
     /// The library could not seal: as if the network had lost the packet, it goes on when its timer or the peer asks.
     Lost,
