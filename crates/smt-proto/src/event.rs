@@ -39,7 +39,7 @@ pub enum Event {
     Cancelled(RpcId),
     /// A call has ended without a reply.
     CallFailed {
-        /// Which.
+        /// The call.
         rpc: RpcId,
         /// The cause, and whether the call may have run.
         error: CallError,
@@ -62,28 +62,28 @@ pub enum Event {
     },
     /// A one-way message has arrived.
     OneWay {
-        /// Its name.
+        /// The message's name.
         rpc: RpcId,
         /// The message's bytes.
         body: Bytes,
     },
     /// A one-way message that was sent from here has ended.
     OneWayDone {
-        /// Its name.
+        /// The message's name.
         rpc: RpcId,
         /// How.
         outcome: OneWayOutcome,
     },
     /// A reply has arrived; the call is over.
     Reply {
-        /// Which.
+        /// The call.
         rpc: RpcId,
         /// The reply's bytes.
         body: Bytes,
     },
     /// A request has arrived. Answer with [`crate::Endpoint::reply`] or [`crate::Endpoint::abort`].
     Request {
-        /// Its name.
+        /// The request's name.
         rpc: RpcId,
         /// The request's bytes.
         body: Bytes,
@@ -92,7 +92,7 @@ pub enum Event {
     },
     /// A session has ended. All its calls have ended before this event.
     SessionEnded {
-        /// Which.
+        /// The session.
         session: SessionIndex,
         /// Why.
         end: SessionEnd,

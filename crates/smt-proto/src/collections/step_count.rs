@@ -4,7 +4,7 @@
 //!
 //! Outside of tests a step is nothing.
 
-/// One entry of something large has been looked at.
+/// Counts one entry of a large collection that was looked at.
 #[inline]
 pub(crate) fn step() {
     #[cfg(test)]

@@ -27,7 +27,7 @@ pub(super) struct Backpressure {
 }
 
 impl Backpressure {
-    /// Whether a request of this session waits: then those after it wait too.
+    /// Whether a request of this session waits, so that those after it wait too.
     fn has_session(&self, session: SessionIndex) -> bool {
         self.of.contains_key(&session)
     }
@@ -48,7 +48,7 @@ impl Backpressure {
     }
 
     /// The next request of a session that does not keep too much any more. A few sessions are
-    /// looked at, others the next time.
+    /// looked at in a call, others in the next.
     fn pop(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Event> {
         for _ in 0..self.turns.len().min(LOOKS) {
             let session = self.turns.pop_front()?;

@@ -62,9 +62,9 @@ pub(crate) struct GrantScheduler {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     message: Grantable,
-    /// End of what it could send without a grant.
+    /// End of its unscheduled bytes.
     free: u32,
-    /// Since when it is in the pull queue.
+    /// The turn by which it is in the pull queue.
     turn: u64,
     /// How fast its sender uses what it may send.
     usage: Option<Usage>,
@@ -120,7 +120,7 @@ impl Entry {
         self.message.is_sender_limited = false;
     }
 
-    /// When it shows that it is limited by its sender, if it is not known yet.
+    /// When its measurement ends that may show that its sender limits it, if that is not known yet.
     fn measured(&self) -> Option<(Time, RpcId)> {
         let usage = self.usage.filter(Usage::is_permitted);
         let usage = usage.filter(|_| !self.message.is_sender_limited)?;
@@ -129,7 +129,7 @@ impl Entry {
 }
 
 impl GrantScheduler {
-    /// From now on a policy decides that pulls like this, or does not pull.
+    /// Takes the way in which a new policy pulls, or that it does not pull.
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
         let entries: Vec<Entry> = rpcs
@@ -150,13 +150,13 @@ impl GrantScheduler {
         self.pull_queue.pulling()
     }
 
-    /// Something may have changed that [`Self::decide`] does not know of: the policy's time has
+    /// Makes [`Self::decide`] look again although no message has changed: the policy's time has
     /// come.
     pub(crate) fn wake(&mut self) {
         self.is_dirty = true;
     }
 
-    /// A message has begun, more of it has arrived, or more of it may be sent.
+    /// Takes a message that has begun, of which more has arrived, or of which more may be sent.
     pub(crate) fn update(&mut self, now: Time, rpc: RpcId, progress: Progress) {
         let known = self.messages.get(&rpc);
         let before = match known.or_else(|| self.passed_over.get(&rpc)) {
@@ -181,8 +181,8 @@ impl GrantScheduler {
         self.put_in(entry);
     }
 
-    /// Finds the messages whose senders have not used what they may send: their part of the budget
-    /// is others'.
+    /// Finds the messages whose senders have not used what they may send. Others get their part of
+    /// the budget.
     pub(crate) fn measure(&mut self, now: Time) {
         while let Some((until, rpc)) = self.measured.first().copied()
             && until <= now
@@ -213,14 +213,14 @@ impl GrantScheduler {
         }
     }
 
-    /// A message is over.
+    /// Removes a message that is over.
     pub(crate) fn remove(&mut self, rpc: RpcId) {
         self.leave(rpc);
         self.passed_over.remove(&rpc);
         self.turns.forget(rpc);
     }
 
-    /// A message does not use what it was granted: until more of it comes others get that.
+    /// Passes over a message that does not use its grants: until more of it comes, others get them.
     pub(crate) fn pass_over(&mut self, rpc: RpcId) {
         if let Some(entry) = self.leave(rpc) {
             self.passed_over.insert(rpc, entry);
@@ -264,7 +264,8 @@ impl GrantScheduler {
         self.messages.insert(message.rpc, entry);
     }
 
-    /// The messages with which it competes.
+    /// The messages with which a message competes: those that are limited by their senders, or the
+    /// others.
     fn class(&mut self, entry: &Entry) -> &mut BySession {
         match entry.message.is_sender_limited {
             false => &mut self.by_session,
@@ -272,7 +273,7 @@ impl GrantScheduler {
         }
     }
 
-    /// The sum that it is in.
+    /// The sum in which a message's outstanding bytes count.
     fn outstanding_of(&mut self, entry: &Entry) -> &mut u64 {
         match entry.message.is_sender_limited {
             false => &mut self.outstanding,
@@ -281,8 +282,8 @@ impl GrantScheduler {
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not
-    /// arrived. While memory `is_full` one message at a time gets on, of those that it helps to
-    /// become free again.
+    /// arrived. While memory `is_full` one message at a time gets on, out of those whose end frees
+    /// memory.
     pub(crate) fn decide(
         &mut self,
         now: Time,
@@ -375,7 +376,7 @@ impl GrantScheduler {
     }
 }
 
-/// Messages that may be walked by to find the next one, as often as somebody asks.
+/// Messages that one walk may skip to find the next one.
 const WALK: u64 = 64;
 
 #[cfg(test)]

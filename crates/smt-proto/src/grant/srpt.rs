@@ -22,7 +22,8 @@ pub struct ShortestRemainingFirst {
     window: RangeInclusive<u32>,
     /// Bytes that the oldest message is still owed, in thousandths.
     owed: u64,
-    /// Messages that had places at the last decision, in their order: its room is used again.
+    /// Messages that had places at the last decision, in their order; the vector's memory is used
+    /// again.
     places: Vec<Grantable>,
 }
 
@@ -71,8 +72,8 @@ impl GrantPolicy for ShortestRemainingFirst {
         };
         let mut places = core::mem::take(&mut self.places);
         places.clear();
-        // While nobody else wants grants, messages that their senders limit share the budget like
-        // others: on a path with a long round trip they can use more than a least window.
+        // While no other message wants grants, messages that their senders limit share the budget
+        // like others: on a path with a long round trip they can use more than a least window.
         let are_all_limited = of_class(false).next().is_none();
         places.extend(of_class(are_all_limited));
         places.sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
@@ -86,7 +87,7 @@ impl GrantPolicy for ShortestRemainingFirst {
         let oldest = messages.iter().min_by_key(|message| message.order);
         let mut placed = places.iter().chain(of_class(true));
         if oldest.is_some_and(|oldest| placed.any(|message| message.order == oldest.order)) {
-            // It has its own share, and is owed nothing.
+            // The oldest message has its own share, and is owed nothing.
             self.owed = 0;
         } else if let Some(oldest) = oldest {
             let is_beside = oldest.is_sender_limited && !are_all_limited;
@@ -151,7 +152,7 @@ impl ShortestRemainingFirst {
         }
     }
 
-    /// A least window and no part of the budget.
+    /// The share of a sender-limited message: a least window and no part of the budget.
     fn least(&self) -> Share {
         let least = *self.window.start();
         Share {
@@ -161,15 +162,15 @@ impl ShortestRemainingFirst {
         }
     }
 
-    /// Another message than the oldest is granted so many bytes.
+    /// Counts `bytes` bytes that are granted to another message than the oldest.
     fn owe_oldest(&mut self, bytes: u32) {
         self.owed += u64::from(bytes) * u64::from(OLDEST_SHARE);
     }
 
-    /// The oldest message has a small part of what all others are granted.
+    /// Grants the oldest message its small part of the bytes that all others are granted.
     fn grant_oldest(&mut self, oldest: &Grantable, share: Share, decisions: &mut Vec<Granted>) {
-        // It does not save up while its sender is slow: enough for the next window, and what was
-        // left over of the last.
+        // The oldest message does not save up while its sender is slow: it may have enough for the
+        // next window, and the rest of the last.
         self.owed = self.owed.min(u64::from(share.window) * 2 * 1000);
         let cost = |end: u32| u64::from(end - oldest.granted) * 1000;
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
@@ -193,8 +194,8 @@ struct Share {
 }
 
 impl Share {
-    /// The new end of what a message may send, if that is worth a packet: a quarter of what is then
-    /// on its way, or the message's end.
+    /// The new end of what a message may send, if the step is worth a packet: at least a quarter of
+    /// the bytes then on their way, or up to the message's end.
     fn end_of(&self, message: &Grantable) -> Option<u32> {
         let within = |window: u32| message.length.min(message.arrived.saturating_add(window));
         let affordable = message.granted.saturating_add(self.left);
@@ -296,8 +297,8 @@ mod tests {
         assert!(rounds.is_some(), "the oldest message was never granted");
     }
 
-    /// Bytes granted to the last message, and to the others, in so many rounds in which all that
-    /// was granted comes.
+    /// Bytes granted to the last message, and to the others, in a number of rounds in which all
+    /// granted bytes come.
     fn rounds(
         policy: &mut ShortestRemainingFirst,
         messages: &[Grantable],
@@ -331,8 +332,8 @@ mod tests {
         );
     }
 
-    /// Eight that their senders limit, and an older one with more bytes left; of the budget another
-    /// one has all.
+    /// Eight messages that their senders limit, an older one with more bytes left, and another one
+    /// that has all of the budget.
     fn nine_limited_and_another() -> Vec<Grantable> {
         let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
         let mut another = message(50, 1_000_000, 0, 50);

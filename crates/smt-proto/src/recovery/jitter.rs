@@ -9,13 +9,13 @@
 
 use core::time::Duration;
 
-/// Which part of a quarter is added to a wait, of 65,536.
+/// The part of a quarter that is added to a wait, in 65,536ths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jitter(u16);
 
 impl Jitter {
-    /// By these bytes. It is no secret, and nothing depends on it but when something is asked
-    /// again.
+    /// The jitter that follows from these bytes. It is no secret, and only the times of repetitions
+    /// depend on it.
     pub(crate) fn of<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> Self {
         // FNV-1a, whose upper half differs with each byte.
         let hash = bytes.into_iter().fold(0x811C_9DC5_u32, |hash, byte| {

@@ -24,7 +24,8 @@ pub(crate) struct Pmtud {
 }
 
 impl Pmtud {
-    /// Begins at the floor. `limit` is the least of what this host's carrier and the peer can do.
+    /// A search that begins at the floor. `limit` is the lesser of what this host's carrier and the
+    /// peer can do.
     pub(crate) fn new(now: Time, limit: usize) -> Self {
         Self {
             size: DATAGRAM_FLOOR,
@@ -69,8 +70,8 @@ impl Pmtud {
         sizes.filter(move |size| *size <= limit)
     }
 
-    /// A probe of this size arrived at the peer, as it says: of a size that was not probed that
-    /// cannot be.
+    /// Takes the peer's word that a probe of this size arrived; it cannot be true of a size that
+    /// was not probed.
     pub(crate) fn answered(&mut self, size: usize) {
         if self.tries > 0 && self.candidates().any(|probed| probed == size) {
             self.size = self.size.max(size);
@@ -78,12 +79,12 @@ impl Pmtud {
         }
     }
 
-    /// The peer has answered something that needed large datagrams.
+    /// The peer has answered a question that needed large datagrams.
     pub(crate) fn progressed(&mut self) {
         self.unanswered = 0;
     }
 
-    /// A question about bytes that left in large datagrams brought no progress.
+    /// Counts a question about bytes that left in large datagrams which brought no progress.
     pub(crate) fn stalled(&mut self, now: Time) {
         // Many messages behind one queue may each be asked for; together they are one sign.
         let is_same = self

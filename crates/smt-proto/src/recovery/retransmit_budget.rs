@@ -11,9 +11,9 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) struct RetransmitBudget {
     sent: u64,
-    /// The same for bytes of records.
+    /// Bytes of records that may be sealed again.
     sealed: u64,
-    /// Up to when the rate has been credited.
+    /// The time up to which the rate has been credited.
     at: Time,
 }
 
@@ -26,13 +26,13 @@ impl RetransmitBudget {
         }
     }
 
-    /// These bytes left for the first time.
+    /// Credits bytes that left for the first time.
     pub(crate) fn earn(&mut self, bytes: usize) {
         self.credit(bytes as u64);
     }
 
-    /// Whether so many bytes may be sent again now, and so many bytes of records sealed again for
-    /// that; if so they are spent.
+    /// Whether this many bytes may be sent again now, and this many bytes of records sealed again
+    /// for that. If so they are spent.
     pub(crate) fn spend(&mut self, now: Time, sent: usize, sealed: usize) -> bool {
         let since = now.since(self.at).as_micros();
         let earned = (since * u128::from(RESEND_BYTES_PER_SECOND) / 1_000_000) as u64;
@@ -60,7 +60,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Spends packets of this size every millisecond for a while; the bytes that were let through.
+    /// Spends packets of this size every millisecond for a while. Returns the bytes that were
+    /// permitted.
     fn spent_in(credit: &mut RetransmitBudget, millis: u64, packet: usize) -> u64 {
         (1..=millis)
             .map(|at| {

@@ -12,7 +12,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryTimer {
     pub(crate) due: Time,
-    /// Microseconds until the next one: every message has a question, so it is small.
+    /// Microseconds until the next question. Every message has a retry timer, so the field is
+    /// small.
     interval_us: NonZeroU32,
     /// Questions since the peer was last heard about it.
     pub(crate) asked: u32,
@@ -22,12 +23,12 @@ pub(crate) struct RetryTimer {
     is_first_probe: bool,
     /// When waiting began, or the peer was last heard about it.
     pub(crate) since: Time,
-    /// When the peer last asked about the same message, or waiting began: it still wants it.
+    /// When the peer last asked about the same message, which it still wants, or waiting began.
     pub(crate) wanted_at: Time,
 }
 
 impl RetryTimer {
-    /// First asked after `interval`.
+    /// A timer whose first question comes after `interval`.
     pub(crate) fn new(now: Time, interval: Duration) -> Self {
         Self {
             due: now + interval,
@@ -40,7 +41,8 @@ impl RetryTimer {
         }
     }
 
-    /// First asked after `reordered`, then after `interval`, as if that were the first.
+    /// A timer whose first probe comes after `reordered`, and the next question after `interval`,
+    /// as if that were the first.
     pub(crate) fn with_first_probe(now: Time, probe_after: Duration, interval: Duration) -> Self {
         if probe_after >= interval {
             return Self::new(now, interval);
@@ -52,12 +54,12 @@ impl RetryTimer {
         }
     }
 
-    /// Something came: the peer is alive and working on it.
+    /// Takes progress: the peer is alive and working on the message.
     pub(crate) fn progressed(&mut self, now: Time, interval: Duration) {
         *self = Self::new(now, interval);
     }
 
-    /// The awaited packet came: for the first time, or as a repetition (`is_again`).
+    /// Takes the awaited packet, which came for the first time or as a repetition (`is_again`).
     pub(crate) fn came(&mut self, now: Time, rto: &mut RtoEstimator, is_again: bool) {
         if self.is_telling(now, rto, is_again) {
             rto.answered(now, is_again);
@@ -65,7 +67,7 @@ impl RetryTimer {
         self.progressed(now, rto.interval());
     }
 
-    /// A reply has begun, not for the second time.
+    /// Takes the beginning of a reply, which is no repetition.
     pub(crate) fn reply_sample(&self, now: Time, rto: &mut RtoEstimator) {
         let after = now.since(self.since);
         match self.asked {
@@ -83,7 +85,8 @@ impl RetryTimer {
         self.asked > 0 && (is_again || was_due)
     }
 
-    /// The peer heard us but has nothing new: keep the interval grown, do not count.
+    /// Takes a sign that the peer heard this side but has no news: the interval stays grown, and
+    /// the questions so far do not count.
     pub(crate) fn heard(&mut self, now: Time) {
         self.since = now;
         self.wanted_at = now;
@@ -91,15 +94,15 @@ impl RetryTimer {
         self.is_first_probe = false;
     }
 
-    /// The peer works on it. Not [`Self::heard`]: `since` stays, so the time of a reply is all of
-    /// it.
+    /// Takes a sign that the peer works on the message. In contrast to [`Self::heard`], `since`
+    /// stays, so that the time of a reply is all of it.
     pub(crate) fn busy(&mut self) {
         self.asked = 0;
     }
 
-    /// The peer has asked about the same message. Returns whether missing bytes may be asked for
-    /// with the answer. Such a question is like any other, so it is asked once in an interval, and
-    /// the next one is later (SPEC §9.4).
+    /// Takes a question of the peer about the same message. Returns whether missing bytes may be
+    /// asked for with the answer. Such a question is like any other, so it is asked once in an
+    /// interval, and the next one is later (SPEC §9.4).
     pub(crate) fn ask_beside_answer(&mut self, now: Time, longest: Duration) -> bool {
         let is_due = now >= self.due;
         if is_due {
@@ -108,24 +111,24 @@ impl RetryTimer {
         is_due
     }
 
-    /// The peer has asked about the same message.
+    /// Notes that the peer has asked about the same message.
     pub(crate) fn peer_asked(&mut self, now: Time) {
         self.wanted_at = now;
     }
 
-    /// The next one is due by `due`.
+    /// Makes the next question due by `due`.
     pub(crate) fn hurry(&mut self, due: Time) {
         self.due = self.due.min(due);
     }
 
-    /// Nothing is to be asked: it waits for us.
+    /// Puts the question off, since the peer waits for this side.
     pub(crate) fn waits_here(&mut self, now: Time) {
         self.heard(now);
         self.asked_in_vain = 0;
     }
 
-    /// It is asked now; next time after twice the interval, at most `longest`. Returns whether that
-    /// was early.
+    /// Counts a question that is asked now; the next comes after twice the interval, at most
+    /// `longest`. Returns whether this was the first probe.
     pub(crate) fn ask(&mut self, now: Time, longest: Duration) -> bool {
         self.asked += 1;
         self.asked_in_vain += 1;
@@ -149,7 +152,8 @@ mod tests {
 
     const LEAST: Duration = Duration::from_millis(5);
 
-    /// Asked when it is due, about what comes late, not again. The interval afterwards.
+    /// The interval after a question that is asked when it is due, about bytes that come late and
+    /// not again.
     fn interval_after(mut retry: RetryTimer) -> Duration {
         let mut rto = RtoEstimator::new(LEAST);
         let now = retry.due;

@@ -18,9 +18,8 @@ use core::time::Duration;
 use crate::limits::{REPLY_INTERVAL_MIN, RESEND_INTERVAL_MAX};
 use crate::time::Time;
 
-/// A session's wait before the first question. In nanoseconds, since every message looks at it;
-/// times of replies in 32 bits, since every session has them: what takes longer than 4 s takes
-/// longer than any wait.
+/// A session's wait before the first question. It is in nanoseconds, since every message looks at
+/// it. Times of replies have 32 bits, since every session has them: 4 s are longer than any wait.
 #[derive(Debug)]
 pub(crate) struct RtoEstimator {
     least: u64,
@@ -29,7 +28,7 @@ pub(crate) struct RtoEstimator {
     grown: Time,
     /// How long replies take.
     replies: Option<SmoothedTime>,
-    /// When a reply last began a round trip, and what the slowest of that round trip has taken.
+    /// When a reply last began a round trip, and the time of the slowest reply of that round trip.
     round: Time,
     slowest: u32,
     /// The time of the last replies that were asked about, until one comes that was not.
@@ -58,7 +57,7 @@ impl SmoothedTime {
         }
     }
 
-    /// The same if the last one had taken so much longer.
+    /// The same estimate as if the last reply had taken this much longer.
     fn later(self, by: u32) -> Self {
         Self {
             mean: self.mean.saturating_add(by / 8),
@@ -66,7 +65,7 @@ impl SmoothedTime {
         }
     }
 
-    /// Hardly any takes longer.
+    /// A time that hardly any reply exceeds.
     fn most(self) -> u64 {
         u64::from(self.mean) + u64::from(self.deviation) * 4
     }
@@ -102,8 +101,8 @@ impl RtoEstimator {
         }
     }
 
-    /// A reply has begun so long after its call was made, or after its request was last heard of
-    /// (GRANT, RESEND).
+    /// Takes the time from a call, or from the last news of its request (GRANT, RESEND), to the
+    /// beginning of its reply.
     ///
     /// Calls that were made before one was measured are of the same round trip, of which only the
     /// slowest counts (RFC 6298 §3): a hundred replies that one batch has brought are alike, and
@@ -129,16 +128,15 @@ impl RtoEstimator {
         self.replies = Some(replies);
     }
 
-    /// The same of a reply that was asked about: what it has taken does not count, since some of it
-    /// may have been the wait for the question (Karn; RFC 6298 §3). But the next one is given
-    /// longer than that (§5.5 there): if replies take so long now, one comes without a question,
-    /// and counts.
+    /// Takes the time of a reply that was asked about. It does not count, since some of it may have
+    /// been the wait for the question (Karn; RFC 6298 §3). But the next reply is given longer than
+    /// that (§5.5 there): if replies take so long now, one comes without a question, and counts.
     pub(crate) fn ambiguous_reply_sample(&mut self, after: Duration) {
         let after = nanos_of_reply(after);
         self.asked = self.asked.max(after.saturating_add(after / 4));
     }
 
-    /// Something came that had been asked for: again, or at last.
+    /// Takes bytes that had been asked for: they came again, or at last.
     pub(crate) fn answered(&mut self, now: Time, is_again: bool) {
         if is_again {
             self.interval = (self.interval / 2).max(self.least);
@@ -149,18 +147,18 @@ impl RtoEstimator {
         }
     }
 
-    /// A message has come whole.
+    /// Takes a message that has come whole.
     pub(crate) fn on_whole_message(&mut self) {
         self.interval = (self.interval - self.interval / 64).max(self.least);
     }
 }
 
-/// At most five centuries of them.
+/// Nanoseconds of a time, at most five centuries.
 fn nanos(interval: Duration) -> u64 {
     u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// At most four seconds of them.
+/// Nanoseconds of a time in 32 bits, at most four seconds.
 fn nanos_of_reply(time: Duration) -> u32 {
     u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
 }
@@ -194,7 +192,7 @@ mod tests {
         assert_eq!(rto.interval(), LEAST);
     }
 
-    /// Replies that took so long each, one after the other.
+    /// Replies that took this long each, one after the other.
     fn alone(rto: &mut RtoEstimator, times: impl IntoIterator<Item = u64>) {
         let mut now = rto.round;
         for time in times {

@@ -119,7 +119,8 @@ impl Session {
 
     /// Takes EPOCH_DONE: the peer has nothing outstanding in `epoch`.
     pub(super) fn epoch_done(&mut self, epoch: u32) {
-        // Also to a repetition: our answer was lost. Never for the current epoch or a future one.
+        // A repetition is answered too, since our answer was lost. The current epoch or a future
+        // one is never acknowledged.
         if self.open.finish(epoch) {
             self.control.push(0, Body::EpochAck { epoch });
         }

@@ -11,14 +11,14 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) struct Pacer {
     bits_per_second: u64,
-    /// How much may be caught up.
+    /// The time that may be caught up.
     slack: u128,
     /// When all permitted bytes have passed.
     free_at: u128,
 }
 
 impl Pacer {
-    /// A link of this rate; what may be caught up takes as long as `slack` bytes.
+    /// A link of this rate; the time that may be caught up is that of `slack` bytes.
     pub(crate) fn new(bits_per_second: u64, slack: u32) -> Self {
         assert!(bits_per_second > 0, "a link carries something");
         let mut pace = Self {
@@ -74,8 +74,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Lets packets of 1,250 bytes go whenever that is free, looking every `grain`; how many in a
-    /// millisecond.
+    /// Permits packets of 1,250 bytes whenever the link is free, looking every `grain`. Returns how
+    /// many in a millisecond.
     fn packets(pace: &mut Pacer, grain: Duration, has_waited: bool) -> u32 {
         let began = Time::from_nanos(5_000_000_000);
         let (mut now, mut count) = (began, 0);

@@ -28,7 +28,7 @@ pub struct Pull {
     has_waited: bool,
 }
 
-/// Whose turn it is.
+/// The order in which messages are pulled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullOrder {
     /// Each message in turn.
@@ -57,7 +57,7 @@ impl Pull {
         }
     }
 
-    /// The same in another order.
+    /// The same policy with another order.
     #[must_use]
     pub fn in_order(mut self, order: PullOrder) -> Self {
         self.pulling.order = order;
@@ -115,7 +115,7 @@ impl GrantPolicy for Pull {
         }
         decisions.extend(self.choose(messages, budget).map(|message| Granted {
             rpc: message.rpc,
-            // To the end of the next record.
+            // Up to the end of the next record.
             end: message.granted + 1,
             priority: PRIORITY,
         }));

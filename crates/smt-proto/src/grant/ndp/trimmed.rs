@@ -22,7 +22,7 @@ use crate::event::RpcId;
 use crate::limits::{TRIMMED_QUEUE_MAX, TRIMMED_RANGES_MAX, TRIMMED_TRIES, UNOPENED_MAX};
 use crate::time::Time;
 
-/// Something that waits to be asked for again.
+/// A question for a trimmed range that waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TrimmedPart {
     pub(crate) rpc: RpcId,
@@ -37,7 +37,7 @@ pub(crate) enum Missing {
     Range(ByteRange),
 }
 
-/// All that waits, over all sessions: lowest rank first, and in order.
+/// All questions that wait, over all sessions: lowest rank first, and in order.
 #[derive(Debug, Default)]
 pub(crate) struct TrimmedQueue {
     waiting: BTreeMap<(u32, u64), TrimmedPart>,
@@ -70,11 +70,11 @@ impl TrimmedQueue {
 /// Ranges of a message that were trimmed in the present interval.
 #[derive(Debug, Default)]
 pub(crate) struct TrimmedRanges {
-    /// Those asked for once, twice ..
+    /// The ranges asked for once, twice, and so on.
     noted: [ByteRanges; TRIMMED_TRIES],
     count: usize,
     since: Time,
-    /// Those that wait in [`TrimmedQueue`].
+    /// Questions of the message that wait in [`TrimmedQueue`].
     pub(crate) waiting: u32,
     /// Bytes asked for that have not come: the pacer has counted them already.
     pub(crate) owed: u32,
@@ -163,7 +163,7 @@ impl UnopenedIds {
         has_room
     }
 
-    /// Its record 0 has opened. Returns whether it was noted.
+    /// Takes out an id whose record 0 has opened. Returns whether it was noted.
     pub(crate) fn remove(&mut self, id: MessageId) -> bool {
         self.0.remove(&id).is_some()
     }
@@ -172,7 +172,7 @@ impl UnopenedIds {
         self.0.contains_key(&id)
     }
 
-    /// Forgets what was noted longer ago than this.
+    /// Forgets ids that were noted longer ago than this.
     pub(crate) fn expire(&mut self, now: Time, life: Duration) {
         self.0.retain(|_, (at, _)| now.since(*at) < life);
     }
@@ -182,19 +182,19 @@ impl UnopenedIds {
     }
 }
 
-/// Where a packet of which only the header is left was to go: its message, the claimed padded
-/// length, and the bytes that it may have had.
+/// The place of a packet of which only the header is left: its message, the claimed padded length,
+/// and the bytes that it may have had.
 #[derive(Clone, Copy)]
 pub(crate) struct Trimmed {
     pub(crate) id: MessageId,
     pub(crate) message_length: u32,
     pub(crate) range: ByteRange,
-    /// It was a repetition.
+    /// Whether the packet was a repetition.
     pub(crate) is_again: bool,
 }
 
 impl Trimmed {
-    /// By its header; its length is not known, but at most this.
+    /// The place by the packet's header; its length is not known, but at most this.
     pub(crate) fn new(header: &DataHeader, most: u32) -> Self {
         let range = ByteRange {
             start: header.offset,

@@ -2,9 +2,9 @@
 //! The messages that need grants, by session. A session with many of them has at most half of the
 //! places while messages of another wait (SPEC §9.2).
 //!
-//! Each session's messages stand in the order of their bytes left, and the sessions in that of
-//! their first ones: of so many messages as there are places, none is in a later session. A look
-//! costs the same however many messages wait.
+//! Each session's messages stand in the order of their bytes left, and the sessions in the order of
+//! their first messages. As many sessions as there are places hold all messages that can have one,
+//! so a look costs the same however many messages wait.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use smt_wire::SessionIndex;
 
 use crate::grant::policy::Grantable;
 
-/// Bytes left, and age.
+/// The rank of a message: bytes left, and age.
 pub(super) type Rank = (u32, u64);
 
 /// Messages that need grants, by session.
@@ -22,7 +22,7 @@ pub(super) struct BySession {
     sessions: BTreeMap<SessionIndex, BTreeMap<Rank, Grantable>>,
     /// The sessions by the rank of their first message.
     first: BTreeSet<(Rank, SessionIndex)>,
-    /// Those that may have a place: its room is used again.
+    /// Messages that may have a place; the vector's memory is used again.
     merged: Vec<Grantable>,
 }
 
@@ -62,8 +62,8 @@ impl BySession {
         }
     }
 
-    /// Appends the `most` messages with the fewest bytes left, of one session at most half of them
-    /// while others' wait.
+    /// Appends the `most` messages with the fewest bytes left. One session has at most half of them
+    /// while messages of others wait.
     pub(super) fn show(&mut self, most: usize, shown: &mut Vec<Grantable>) {
         self.merged.clear();
         for (_, session) in self.first.iter().take(most) {

@@ -31,8 +31,8 @@ pub(crate) struct MemoryPressure {
 }
 
 impl MemoryPressure {
-    /// The message that may be granted more now. `of` tells what one needs, and `waiting` those
-    /// that need grants, the one with the fewest bytes left first.
+    /// The message that may be granted more now. `of` tells the needs of a message. `waiting`
+    /// yields the messages that need grants, the one with the fewest bytes left first.
     pub(crate) fn next<'a>(
         &mut self,
         now: Time,
@@ -53,8 +53,8 @@ impl MemoryPressure {
         next.copied()
     }
 
-    /// A message is over; or more of it has come and it needs grants, so that it is its turn again
-    /// if it is the shortest.
+    /// Takes a message that is over, or of which more has come and which needs grants: it has its
+    /// turn again if it is the shortest.
     pub(crate) fn forget(&mut self, rpc: RpcId) {
         self.current = self.current.filter(|(current, _)| *current != rpc);
         if self.set_back.get(&rpc.session) == Some(&rpc) {
@@ -62,7 +62,7 @@ impl MemoryPressure {
         }
     }
 
-    /// A message does not use what it was granted.
+    /// Ends the turn of a message that does not use its grants.
     pub(crate) fn pass_over(&mut self, rpc: RpcId) {
         if self
             .current
@@ -73,13 +73,13 @@ impl MemoryPressure {
         }
     }
 
-    /// There is room for all again.
+    /// Forgets all turns, since there is room for all again.
     pub(crate) fn clear(&mut self) {
         self.current = None;
         self.set_back.clear();
     }
 
-    /// When the next may get on.
+    /// When the next message may get on.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.current.map(|(_, since)| since + TURN_MAX)
     }

@@ -46,7 +46,7 @@ impl PullQueue {
         }
     }
 
-    /// A message has changed: what has merely arrived keeps its place.
+    /// Takes a message that has changed. One of which bytes have merely arrived keeps its place.
     pub(super) fn update_place(&mut self, before: &Entry, entry: &mut Entry) {
         let was_seated = self.leave(before);
         match self.pulling {

@@ -15,7 +15,7 @@ fn update(grants: &mut GrantScheduler, rpc: RpcId, length: u32, arrived: u32, gr
     update_at(0, grants, rpc, (length, arrived, granted));
 }
 
-/// The same after so many milliseconds.
+/// Tells the same at `at` milliseconds.
 fn update_at(
     at: u64,
     grants: &mut GrantScheduler,
@@ -237,7 +237,7 @@ fn a_policy_that_pulls_is_shown_starved_messages_beyond_the_budget() {
     }
     let granted = 40_000;
     (0..8).for_each(|id| update(&mut grants, rpc(id), 400_000, FREE, FREE + granted));
-    // All of the others come to an end of what they have before.
+    // All of the others come to the end of their grants before.
     (8..12).for_each(|id| update(&mut grants, rpc(id), 400_000, FREE, FREE + 1));
     let mut policy = crate::grant::ndp::pull::Pull::new(10_000_000_000, 100_000);
     let mut pulled = |grants: &mut GrantScheduler| {
@@ -345,7 +345,7 @@ fn a_long_walk_is_not_made_again_at_once() {
     update(&mut grants, rpc_of(1, 0), 300_000, 1_000, 300_000);
     let looks = |grants: &mut GrantScheduler, at| steps_of(|| turn(grants, at));
     assert_eq!(looks(&mut grants, 5), (10_000, Some(0)));
-    // It is granted all, and ends; the others are of who waits.
+    // Message 4 is granted all, and ends; the others are of the session that waits.
     grants.remove(rpc_of(2, 0));
     let (steps, next) = steps_of(|| (0..1_000).find_map(|_| turn(&mut grants, 6)));
     assert_eq!((steps, next), (0, None));
@@ -457,7 +457,7 @@ fn a_window_that_comes_at_once_is_used_in_time_on_a_path_with_a_longer_round_tri
 /// Bytes that have arrived of messages that their senders limit: of each a record is on its way.
 const HALF: u32 = FREE + 16_406;
 
-/// Messages of one session, so many, that their senders limit, and no others.
+/// A number of messages of one session, all of which their senders limit.
 fn limited(count: u64) -> GrantScheduler {
     let mut grants = stalled(10);
     for id in 0..10 {
