@@ -18,9 +18,9 @@ pub(crate) struct ControlRoute {
     pub(crate) number: ControlNumber,
 }
 
-/// Appends a sealed control packet; CONFIRM carries `own_token`, encrypted. The caller has counted it
-/// ([`SealKeys::count_control`]). What could not be sealed is not appended, as if the network had lost it: what it says
-/// is said again.
+/// Appends a sealed control packet; CONFIRM carries `own_token`, encrypted. The caller has counted
+/// it ([`SealKeys::count_control`]). A packet that could not be sealed is not appended, as if the
+/// network had lost it: its content is sent again later.
 pub(crate) fn seal(
     keys: &mut SealKeys,
     route: ControlRoute,

@@ -122,7 +122,8 @@ impl Endpoint {
         Self::with_crypto(config, provider, mac, CryptoProvider::aws_lc())
     }
 
-    /// An endpoint without sessions, with ciphers and hashes of its owner's choice: those of a kernel, for example.
+    /// An endpoint without sessions, with ciphers and hashes of its owner's choice: those of a
+    /// kernel, for example.
     ///
     /// # Panics
     /// If the configuration is out of the ranges that its fields state.
@@ -206,7 +207,7 @@ impl Endpoint {
         self.setup.wall = Some(WallClock { at: now, wall });
     }
 
-    /// Takes other ciphers for sessions that begin from now on. For simulators and hardware.
+    /// Sets other ciphers for sessions that begin from now on, for simulators and hardware.
     pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
         self.setup.crypto = self.setup.crypto.with_aead(aead);
     }

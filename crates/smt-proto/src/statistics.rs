@@ -19,7 +19,8 @@ pub struct Statistics {
     pub packets_duplicate: u64,
     /// Records that did not open: forged, damaged, or of a key that is gone.
     pub records_failed: u64,
-    /// Records and packets that the cryptographic library could not try to seal or open: as good as lost.
+    /// Records and packets that the cryptographic library could not try to seal or open. They are
+    /// as good as lost.
     pub crypto_unavailable: u64,
     /// Control packets that did not open.
     pub controls_forged: u64,

@@ -125,13 +125,14 @@ impl MemoryAccount {
         are_beyond(self.replies, kept, most)
     }
 
-    /// Whether there can be a peer of which [`Self::keeps_too_much`] is true: one that keeps all replies there are.
+    /// Whether there can be a peer of which [`Self::keeps_too_much`] is true: one that keeps all of
+    /// the replies.
     pub(crate) fn may_keep_too_much(&self, most: usize) -> bool {
         self.replies > REPLIES_MIN.min(most / REPLIES_SHARE)
     }
 
-    /// Whether a peer that has taken so much, by the replies that are kept and the requests that are served, may not have
-    /// another request taken: see [`are_beyond`].
+    /// Whether no further request of a peer is taken that has this many bytes in kept replies and
+    /// served requests: see [`are_beyond`].
     pub(crate) fn serves_too_much(&self, taken: usize, most: usize) -> bool {
         are_beyond(self.replies + self.served, taken, most)
     }

@@ -415,7 +415,8 @@ enum Written {
     WaitsForKeys,
     /// The application has changed the message's memory: the message cannot go on.
     BodyChanged,
-    /// The library could not seal: as if the network had lost the packet, it goes on when its timer or the peer asks.
+    /// The library could not seal: the message goes on when its timer or the peer asks, as if the
+    /// network had lost the packet.
     Lost,
 }
 
