@@ -136,7 +136,7 @@ impl Session {
         self.set_due(due);
     }
 
-    /// Drops a message of which the peer sends no more: its id stays marked as seen.
+    /// Forgets an RPC on which the peer does not follow up: its id stays marked as seen.
     fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
         let Some(served) = self.served.remove(id.0) else {
             return;
