@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an RPC costs in the protocol core: two endpoints in memory, one thread, no sockets, no clock, no loss.
+//! What an RPC costs in the protocol core: two endpoints in memory, one thread, no sockets, no
+//! clock, no loss.
 //!
 //!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
 //!
-//! Requests and replies have as many bytes, and calls take the sessions in turn. `valgrind --tool=callgrind` of it counts instructions repeatably.
+//! Requests and replies have as many bytes, and calls take the sessions in turn. `valgrind --tool=callgrind`
+//! of it counts instructions repeatably.
 
 use std::env::args;
 use std::sync::Arc;

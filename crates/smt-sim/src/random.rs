@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers that a seed repeats on any machine (SplitMix64, Steele et al. 2014). Integers only: the last bit of
-//! a logarithm differs between mathematics libraries, and with it a whole run.
+//! Numbers that a seed repeats on any machine (SplitMix64, Steele et al. 2014). Integers only: the
+//! last bit of a logarithm differs between mathematics libraries, and with it a whole run.
 
 /// A generator.
 #[derive(Clone, Debug)]

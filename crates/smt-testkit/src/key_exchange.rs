@@ -2,9 +2,9 @@
 //! A key exchange without TLS and without chance: three flights, a secret that both sides hold.
 //!
 //! Real in what the core relies on: each attempt has a fresh random (counted, not drawn), keys and
-//! proofs are bound to both sides' parameters and to every byte of the flights, forged flights fail,
-//! and failures send an alert. SHA-256 stands in for every MAC, and equal inputs give equal runs.
-//! Without proofs ([`FakeKeyExchange::unproven`]) flights are three short words, for scale.
+//! proofs are bound to both sides' parameters and to every byte of the flights, forged flights
+//! fail, and failures send an alert. SHA-256 stands in for every MAC, and equal inputs give equal
+//! runs. Without proofs ([`FakeKeyExchange::unproven`]) flights are three short words, for scale.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,8 +4,8 @@
 //! - [`FakeKeyExchange`]: three flights and a shared secret instead of certificates.
 //! - [`FakeTokenMac`]: cookies and reset tokens from a number.
 //! - [`NullCipher`]: bytes stay as they are.
-//! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other bytes
-//!   under a number that was used.
+//! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other
+//!   bytes under a number that was used.
 //!
 //! No users of SMT depend on this crate.
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that one acceptor has taken for those after it, so that not each of them needs the endpoint's lock.
+//! Messages of peers that one acceptor has taken for those after it, so that not each of them needs
+//! the endpoint's lock.
 //!
-//! The endpoint fills the queue, and takes out of it requests whose callers have given up; acceptors empty it. All that is in
-//! it counts as not taken by the application (SPEC §10).
+//! The endpoint fills the queue, and takes out of it requests whose callers have given up;
+//! acceptors empty it. All that is in it counts as not taken by the application (SPEC §10).
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Answers that wait for the endpoint's lock, so that the handlers that give them do not.
 //!
-//! 1. A handler that finds the lock taken leaves its answer here ([`AnswerQueue::push`]), and tries the lock once more.
-//! 2. The lock's holder looks here after giving it back ([`AnswerQueue::is_empty`]), and takes it again for what is there.
+//! 1. A handler that finds the lock taken leaves its answer here ([`AnswerQueue::push`]), and tries
+//!    the lock once more.
+//! 2. The lock's holder looks here after giving it back ([`AnswerQueue::is_empty`]), and takes it
+//!    again for what is there.
 //!
-//! One of both sees the answer, since both write before they read: either the lock was free when the handler tried again,
-//! or its holder gives it back later than that, and looks.
+//! One of both sees the answer, since both write before they read: either the lock was free when
+//! the handler tried again, or its holder gives it back later than that, and looks.
 
 use bytes::Bytes;
 use smt_proto::RpcId;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Requests of peers that keep too many replies already (SPEC §10): they wait here, in their order, until those are
-//! acknowledged. What answers them would be kept too, however many of them the peer has sent at once.
+//! Requests of peers that keep too many replies already (SPEC §10): they wait here, in their order,
+//! until those are acknowledged. What answers them would be kept too, however many of them the peer
+//! has sent at once.
 //!
-//! Not here: who keeps too much (`smt-proto`), and what the waiting requests take (their owner tells it).
+//! Not here: who keeps too much (`smt-proto`), and what the waiting requests take (their owner
+//! tells it).
 
 use std::collections::VecDeque;
 
@@ -40,7 +42,8 @@ impl<T> Backpressure<T> {
         waiting.push_back(request);
     }
 
-    /// Whether there is a request whose session does not keep too much any more, among those that are looked at.
+    /// Whether there is a request whose session does not keep too much any more, among those that
+    /// are looked at.
     pub(crate) fn is_ready(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> bool {
         self.next_session(keeps_too_much).is_some()
     }
@@ -59,7 +62,8 @@ impl<T> Backpressure<T> {
         request
     }
 
-    /// Brings a session to the front whose requests need not wait. A few are looked at, others the next time.
+    /// Brings a session to the front whose requests need not wait. A few are looked at, others the
+    /// next time.
     fn next_session(
         &mut self,
         keeps_too_much: impl Fn(SessionIndex) -> bool,

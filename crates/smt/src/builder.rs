@@ -58,7 +58,8 @@ impl Builder {
         self
     }
 
-    /// The servers that a client accepts. A server that has it is not opened: see [`Self::client_auth`].
+    /// The servers that a client accepts. A server that has it is not opened: see
+    /// [`Self::client_auth`].
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = Some(trust);
         self
@@ -78,14 +79,15 @@ impl Builder {
         self
     }
 
-    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has one,
-    /// for one server or several that share an identity; a server has one for each client identity,
-    /// told apart by name, and all of them give it the same own identity. Options of TLS have no place
-    /// beside a client's key: a client that has both is not opened.
+    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has
+    /// one, for one server or several that share an identity; a server has one for each client
+    /// identity, told apart by name, and all of them give it the same own identity. Options of TLS
+    /// have no place beside a client's key: a client that has both is not opened.
     ///
-    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients as
-    /// [`Self::client_auth`] says, the others by their key. Client certificates that are required are
-    /// required of TLS clients alone: each client that has a registered key is let in by it.
+    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients
+    /// as [`Self::client_auth`] says, the others by their key. Client certificates that are
+    /// required are required of TLS clients alone: each client that has a registered key is let in
+    /// by it.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.registered.push(key);
         self
@@ -98,7 +100,8 @@ impl Builder {
         self
     }
 
-    /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768 first.
+    /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768
+    /// first.
     pub fn groups(mut self, groups: impl IntoIterator<Item = Group>) -> Self {
         self.algorithms.groups = groups.into_iter().collect();
         self.has_algorithms = true;
@@ -117,7 +120,8 @@ impl Builder {
         self
     }
 
-    /// When keys are renewed; by default before 2^23 records. Below 1,024 heavy loss can end a session.
+    /// When keys are renewed; by default before 2^23 records. Below 1,024 heavy loss can end a
+    /// session.
     pub fn key_limits(mut self, limits: KeyLimits) -> Self {
         self.config.key_limits = limits;
         self
@@ -135,33 +139,38 @@ impl Builder {
         self
     }
 
-    /// How long whoever waits for messages spins before it sleeps, 100 us by default; zero never spins. It means the same for
-    /// a thread that waits, a future in `block_on`, the task that drives and an I/O thread. Polled endpoints do not wait.
+    /// How long whoever waits for messages spins before it sleeps, 100 us by default; zero never
+    /// spins. It means the same for a thread that waits, a future in `block_on`, the task that
+    /// drives and an I/O thread. Polled endpoints do not wait.
     ///
-    /// It spins only while what it waits for mostly comes in that time, and yields its core between looks. Where calls
-    /// follow each other closely an endpoint that waits so takes up to a whole core; CPU per call is in docs/PERF.md. Half of
-    /// a runtime's workers spin at most, and none where there is one alone: then all tasks run between two looks.
+    /// It spins only while what it waits for mostly comes in that time, and yields its core between
+    /// looks. Where calls follow each other closely an endpoint that waits so takes up to a whole
+    /// core; CPU per call is in docs/PERF.md. Half of a runtime's workers spin at most, and none
+    /// where there is one alone: then all tasks run between two looks.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
         self
     }
 
-    /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. For runtimes whose workers are
-    /// kept busy or blocked by handlers: messages are received, acknowledged and sent meanwhile. Where they are not it
-    /// costs a hand-over between threads for each call. Endpoints for tasks alone, on Linux alone.
+    /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. For
+    /// runtimes whose workers are kept busy or blocked by handlers: messages are received,
+    /// acknowledged and sent meanwhile. Where they are not it costs a hand-over between threads for
+    /// each call. Endpoints for tasks alone, on Linux alone.
     #[cfg(feature = "tokio")]
     pub fn io_thread(mut self, on: bool) -> Self {
         self.has_io_thread = on;
         self
     }
 
-    /// Gives the secrets of all sessions to a key log. Whoever reads it reads the sessions: for debugging.
+    /// Gives the secrets of all sessions to a key log. Whoever reads it reads the sessions: for
+    /// debugging.
     pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
         self.key_log = Some(log);
         self
     }
 
-    /// Marks datagrams with their priority (DSCP), for networks whose switches act on it. Off by default.
+    /// Marks datagrams with their priority (DSCP), for networks whose switches act on it. Off by
+    /// default.
     pub fn dscp(mut self, on: bool) -> Self {
         self.has_dscp = on;
         self
@@ -173,9 +182,10 @@ impl Builder {
         self
     }
 
-    /// Keeps a boot number and the reset key in this file, so that after a restart clients of the run before learn
-    /// at once that their sessions are gone, and not only by silence. One file per server: it is locked, by a file beside
-    /// that ends in `.lock`, and a second endpoint with it is not opened. The shards of one server share it.
+    /// Keeps a boot number and the reset key in this file, so that after a restart clients of the
+    /// run before learn at once that their sessions are gone, and not only by silence. One file per
+    /// server: it is locked, by a file beside that ends in `.lock`, and a second endpoint with it
+    /// is not opened. The shards of one server share it.
     pub fn state_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_file = Some(path.into());
         self

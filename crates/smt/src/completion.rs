@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The outcome of one message, in a slot that the endpoint fills, and that the sender empties without the endpoint's lock.
+//! The outcome of one message, in a slot that the endpoint fills, and that the sender empties
+//! without the endpoint's lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -81,7 +82,8 @@ impl<T> Completions<T> {
         slot
     }
 
-    /// A message has ended so. Returns whether anybody has its slot, and the waker of a sender that waits.
+    /// A message has ended so. Returns whether anybody has its slot, and the waker of a sender that
+    /// waits.
     pub(crate) fn finish(&mut self, rpc: RpcId, outcome: T) -> Option<Option<Waker>> {
         let slot = self.in_progress.remove(&rpc)?;
         let waker = slot.finish(outcome);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether messages wait for others that are about to be sent, so that they leave together.
 //!
-//! The cork is in while a leader is about to run again: right after those whom it has told of something, or with its next
-//! look. It holds for a short time and for few bytes: a batch that is full gains nothing by waiting.
+//! The cork is in while a leader is about to run again: right after those whom it has told of
+//! something, or with its next look. It holds for a short time and for few bytes: a batch that is
+//! full gains nothing by waiting.
 
 use std::time::Duration;
 
@@ -43,8 +44,9 @@ impl Cork {
         self.until.is_some_and(|until| now < until) && self.bytes < CORKED_BYTES_MAX
     }
 
-    /// All that has waited has left: the time begins again, if the cork is in. It does not begin with the send: where sending
-    /// takes longer than the cork holds, since it wakes the peer, each message would leave by itself.
+    /// All that has waited has left: the time begins again, if the cork is in. It does not begin
+    /// with the send: where sending takes longer than the cork holds, since it wakes the peer, each
+    /// message would leave by itself.
     pub(crate) fn has_sent(&mut self, now: Time) {
         self.bytes = 0;
         self.until = self.until.map(|_| now + CORKED_MAX);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An open endpoint: its lock, its carrier, and who drives it. The one who waits drives.
 //!
-//! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the others; when it leaves,
-//! one of them leads on. An unloaded call is one send and one receive, in the caller's thread. While nobody waits, the
-//! caretaker looks in now and then (`background_thread`).
+//! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the
+//! others; when it leaves, one of them leads on. An unloaded call is one send and one receive, in
+//! the caller's thread. While nobody waits, the caretaker looks in now and then
+//! (`background_thread`).
 //!
-//! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one task of the runtime
-//! leads (`background`), or a thread of the endpoint's own (`io_thread`), and while nobody looks the runtime watches the
-//! socket. Messages whose senders were told of something together leave when the last of them has taken that (`turn`).
+//! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one
+//! task of the runtime leads (`background`), or a thread of the endpoint's own (`io_thread`), and
+//! while nobody looks the runtime watches the socket. Messages whose senders were told of something
+//! together leave when the last of them has taken that (`turn`).
 //!
-//! A change is made with the lock held; sending and waking come after, without it ([`Driver::change`]).
+//! A change is made with the lock held; sending and waking come after, without it
+//! ([`Driver::change`]).
 
 mod answers;
 #[cfg(feature = "tokio")]

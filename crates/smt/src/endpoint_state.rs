@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The state behind an endpoint's lock: the protocol, and whoever waits for it.
 //!
-//! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and their wakers are collected
-//! ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
-//! waking, which are done without the lock (`driver`).
+//! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and
+//! their wakers are collected ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that
+//! threads and tasks wait alike. Not here: receiving, sending and waking, which are done without
+//! the lock (`driver`).
 
 mod accepting;
 mod ending;
@@ -133,8 +134,8 @@ impl EndpointState {
         &self.turn
     }
 
-    /// The time of a change for which the clock was read at `now`: another thread may have read it later and come first,
-    /// but for the protocol time must not go back.
+    /// The time of a change for which the clock was read at `now`: another thread may have read it
+    /// later and come first, but for the protocol time must not go back.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.changed = self.changed.max(now);
         self.changed
@@ -145,8 +146,8 @@ impl EndpointState {
         &self.accepted
     }
 
-    /// Tells what has happened to those who wait for it: their slots are filled, and their wakers wait for
-    /// [`EndpointState::take_woken`].
+    /// Tells what has happened to those who wait for it: their slots are filled, and their wakers
+    /// wait for [`EndpointState::take_woken`].
     pub(crate) fn tell_all(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
@@ -196,8 +197,8 @@ impl EndpointState {
         self.outbox.has_unsent() || self.endpoint.has_output(now)
     }
 
-    /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them back with
-    /// [`EndpointState::put_back`].
+    /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them
+    /// back with [`EndpointState::put_back`].
     pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
             return Some(batch);
@@ -209,13 +210,14 @@ impl EndpointState {
             .flatten()
     }
 
-    /// Takes a batch back that was sent with this outcome. Returns whether there may be room for the next one.
+    /// Takes a batch back that was sent with this outcome. Returns whether there may be room for
+    /// the next one.
     pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
         self.outbox.put_back(batch, outcome)
     }
 
-    /// The live session with the client's server; connects if there is none. `attempt` is what this caller
-    /// waits for.
+    /// The live session with the client's server; connects if there is none. `attempt` is what this
+    /// caller waits for.
     pub(crate) fn poll_session(
         &mut self,
         now: Time,
@@ -376,7 +378,8 @@ impl EndpointState {
     }
 
     fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
-        // Before it is in its slot: whoever looks there just now takes it at once, without the endpoint's lock.
+        // Before it is in its slot: whoever looks there just now takes it at once, without the
+        // endpoint's lock.
         self.turn.tell();
         let told = self.calls.finish(rpc, outcome);
         self.note_told(told);

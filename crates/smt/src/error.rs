@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Errors: in which phase, with which peer, whose fault, and what to do.
 //!
-//! A text says all of it: what it quotes is no `source` besides, or whoever prints the chain would read it twice.
+//! A text says all of it: what it quotes is no `source` besides, or whoever prints the chain would
+//! read it twice.
 
 use std::net::SocketAddr;
 
@@ -70,8 +71,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Whether the request may have had an effect. Repeating it is safe after [`Execution::DidNotRun`]. What could not be
-    /// replied to has been here.
+    /// Whether the request may have had an effect. Repeating it is safe after
+    /// [`Execution::DidNotRun`]. What could not be replied to has been here.
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {

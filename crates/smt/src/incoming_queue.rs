@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both sides, but requests of
-//! a peer that keeps too many replies wait until it has acknowledged some (`backpressure`).
+//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both
+//! sides, but requests of a peer that keeps too many replies wait until it has acknowledged some
+//! (`backpressure`).
 //!
 //! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
 
@@ -43,7 +44,8 @@ impl IncomingQueue {
         self.backpressure.push(incoming.rpc.session, incoming);
     }
 
-    /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
+    /// Takes the first message that is still wanted and need not wait; drops what is not wanted
+    /// before it.
     pub(crate) fn pop(
         &mut self,
         is_wanted: impl Fn(&Incoming) -> bool,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A thread of an endpoint's own that drives it for tasks: for runtimes whose workers handlers keep busy or block.
+//! A thread of an endpoint's own that drives it for tasks: for runtimes whose workers handlers keep
+//! busy or block.
 //!
-//! It runs the same driver as a task of the runtime does (`driver::background`), by a set of descriptors that is readable when
-//! the socket is, when the alarm goes off, or when somebody wakes it. It spins in place, by the same rules.
+//! It runs the same driver as a task of the runtime does (`driver::background`), by a set of
+//! descriptors that is readable when the socket is, when the alarm goes off, or when somebody wakes
+//! it. It spins in place, by the same rules.
 
 use std::future::Future;
 use std::io;
@@ -77,7 +79,8 @@ impl Events {
         })
     }
 
-    /// Sleeps until something happens. A bell that is silenced here is heard by the poll that follows.
+    /// Sleeps until something happens. A bell that is silenced here is heard by the poll that
+    /// follows.
     fn wait(&self) -> io::Result<()> {
         let mut ready = [SOCKET; 4];
         let count = self.set.wait(&mut ready, None)?;

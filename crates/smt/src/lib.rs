@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT, a secure message transport for datacenters: encrypted RPCs over UDP.
 //!
-//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and encrypted by
-//! TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
+//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and
+//! encrypted by TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -31,8 +31,9 @@
 //! # }
 //! ```
 //!
-//! The certificates are those of `smt::pki`, which the feature `pki` adds: an authority that lives as long as the
-//! process. Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
+//! The certificates are those of `smt::pki`, which the feature `pki` adds: an authority that lives
+//! as long as the process. Without a runtime, the same in [`blocking`]; in a foreign event loop,
+//! [`polled`].
 //!
 //! # What happens when
 //! | you | here | at the peer |
@@ -50,19 +51,22 @@
 //! | fork the process | the copy sends and receives nothing: its calls fail, and say why; the original goes on | nothing |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!
-//! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".
+//! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat,
+//! from "may have run".
 //!
 //! # On tokio
-//! A future that `block_on` polls, which is what `#[tokio::main]` makes of `main`, receives in place: an accept loop or a
-//! call there costs no hand-over between threads. Other tasks are served by one task of the runtime. Handlers may reply in
-//! the accept loop or in tasks of their own; one that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the
-//! endpoint on an I/O thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for them, for
-//! a bounded time ([`Builder::spin`]).
+//! A future that `block_on` polls, which is what `#[tokio::main]` makes of `main`, receives in
+//! place: an accept loop or a call there costs no hand-over between threads. Other tasks are served
+//! by one task of the runtime. Handlers may reply in the accept loop or in tasks of their own; one
+//! that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the endpoint on an I/O
+//! thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for
+//! them, for a bounded time ([`Builder::spin`]).
 //!
 //! # Several cores
-//! An endpoint has one lock: its threads take turns. Where one core is not enough, [`Builder::bind_shards_blocking`] and
-//! [`Builder::connect_shards_blocking`] (and their kin for tokio and [`polled`]) open several endpoints at once that share
-//! nothing but an address and credentials: see [`Shards`].
+//! An endpoint has one lock: its threads take turns. Where one core is not enough,
+//! [`Builder::bind_shards_blocking`] and [`Builder::connect_shards_blocking`] (and their kin for
+//! tokio and [`polled`]) open several endpoints at once that share nothing but an address and
+//! credentials: see [`Shards`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

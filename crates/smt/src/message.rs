@@ -72,13 +72,13 @@ impl Request {
         }
     }
 
-    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it. A caller that has just
-    /// given up may not be known of yet.
-    /// The body's memory must not change until the message has ended.
+    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    /// A caller that has just given up may not be known of yet. The body's memory must not change
+    /// until the message has ended.
     ///
     /// # Errors
-    /// The reply is too large for the caller (the caller then learns that), the caller has given up, the session
-    /// has ended, or this is a one-way message.
+    /// The reply is too large for the caller (the caller then learns that), the caller has given
+    /// up, the session has ended, or this is a one-way message.
     pub fn reply(mut self, body: impl Into<Bytes>) -> Result<(), Error> {
         if self.is_one_way {
             return Err(Error::new(
@@ -93,7 +93,8 @@ impl Request {
         outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 
-    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way message.
+    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way
+    /// message.
     pub fn refuse(mut self) {
         if !self.is_answered {
             self.is_answered = true;
@@ -114,8 +115,8 @@ impl Request {
             .map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
-    /// Whether the caller has given up: what is worked out now will not be read. It takes the endpoint's lock: ask
-    /// between steps of work, not in a tight loop.
+    /// Whether the caller has given up: what is worked out now will not be read. It takes the
+    /// endpoint's lock: ask between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.is_one_way && !self.guard.driver().is_wanted(self.rpc)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Models of leader, followers and driver: the code that ships, over the primitives of a checker that tries out the orders in
-//! which its threads may run (`sync`, docs/HACKING.md).
+//! Models of leader, followers and driver: the code that ships, over the primitives of a checker
+//! that tries out the orders in which its threads may run (`sync`, docs/HACKING.md).
 //!
-//! 1. An endpoint under test is connected with its peer, a protocol core in a thread of its own, before anything else runs
-//!    (`endpoint`, `peer`). Nothing is lost between them, and nothing is repeated (`carrier`).
-//! 2. Tasks are threads of the checker; so are the driver and its timer (`runtime`). A timer that is only a safety net never
-//!    goes off, and a sleep that is one never ends: a wake-up that was lost is a deadlock.
+//! 1. An endpoint under test is connected with its peer, a protocol core in a thread of its own,
+//!    before anything else runs (`endpoint`, `peer`). Nothing is lost between them, and nothing is
+//!    repeated (`carrier`).
+//! 2. Tasks are threads of the checker; so are the driver and its timer (`runtime`). A timer that
+//!    is only a safety net never goes off, and a sleep that is one never ends: a wake-up that was
+//!    lost is a deadlock.
 //! 3. Many orders are tried at random (`schedules`); a failure prints the seed that plays it again.
 //!
 //! Rules that were broken by hand, and who noticed:
@@ -29,8 +31,9 @@
 //! | a thread that leaves hands over, also when it panics; so does the caretaker | `threads` |
 //! | a thread that was told meanwhile does not begin to lead | `threads` |
 //!
-//! Not noticed, since they cost a millisecond at most, which the driver's timer is for: the watch is turned on before what has
-//! gathered leaves; the driver is not woken when what was awaited is dropped, or when a future begins to lead.
+//! Not noticed, since they cost a millisecond at most, which the driver's timer is for: the watch
+//! is turned on before what has gathered leaves; the driver is not woken when what was awaited is
+//! dropped, or when a future begins to lead.
 
 mod answers;
 mod carrier;

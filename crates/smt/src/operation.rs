@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One call or one-way message, from its beginning to its end: the state that a thread or a task polls.
+//! One call or one-way message, from its beginning to its end: the state that a thread or a task
+//! polls.
 //!
 //! 1. A client's task finds the live session, and connects if there is none.
 //! 2. It begins, waiting while the peer's window is full. Its deadline counts from here on.
 //! 3. It waits for the reply, or for the acknowledgement.
 //!
-//! Dropping it before its end gives the message up. Only beginning and giving up need the endpoint's lock: the end comes
-//! to a slot of the message's own.
+//! Dropping it before its end gives the message up. Only beginning and giving up need the
+//! endpoint's lock: the end comes to a slot of the message's own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,7 +68,8 @@ impl Operation {
         self.guard.driver()
     }
 
-    /// The reply; empty for a one-way message. Only a message that has not begun needs the endpoint's lock.
+    /// The reply; empty for a one-way message. Only a message that has not begun needs the
+    /// endpoint's lock.
     ///
     /// # Panics
     /// After its end, as futures do: it would send the message again.

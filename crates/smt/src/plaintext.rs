@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The plaintext measurement version (SPEC §14): what does encryption cost? **It protects nothing.**
+//! The plaintext measurement version (SPEC §14): what does encryption cost? **It protects
+//! nothing.**
 //!
-//! A protocol of its own (version 0xF1) with endpoint types of its own. An encrypted endpoint answers it like
-//! any unknown version; nothing can make one send, accept or negotiate it. Use another port.
+//! A protocol of its own (version 0xF1) with endpoint types of its own. An encrypted endpoint
+//! answers it like any unknown version; nothing can make one send, accept or negotiate it. Use
+//! another port.
 
 use std::fmt::Display;
 use std::net::SocketAddr;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint in somebody else's event loop: a descriptor to poll, and events to drain (paper §5.3).
+//! An endpoint in somebody else's event loop: a descriptor to poll, and events to drain (paper
+//! §5.3).
 //!
-//! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable, level-triggered.
+//! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable,
+//!    level-triggered.
 //! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
-//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time;
-//!    those that are given on the way leave together, when it has returned `None`.
+//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be
+//!    given at any time; those that are given on the way leave together, when it has returned
+//!    `None`.
 //!
-//! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
+//! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for
+//! dead (SPEC §9.9).
 
 mod batch_window;
 
@@ -49,8 +53,8 @@ pub struct Endpoint {
     clock: Clock,
     receive: Vec<u8>,
     outbox: Outbox,
-    /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
-    /// changes with every message; a turn too many every now and then costs less.
+    /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call,
+    /// and what is due changes with every message; a turn too many every now and then costs less.
     timer: Option<Time>,
     /// Since when commands gather: the owner drains events.
     corked_since: Option<Time>,
@@ -74,7 +78,8 @@ impl Builder {
         Endpoint::new(&self.endpoint_parts(true)?, carrier, Shard::default())
     }
 
-    /// Opens a server for foreign event loops as `count` shards, see [`Self::bind_shards_blocking`]: one for each loop.
+    /// Opens a server for foreign event loops as `count` shards, see
+    /// [`Self::bind_shards_blocking`]: one for each loop.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -96,7 +101,8 @@ impl Builder {
         Endpoint::new(&self.endpoint_parts(false)?, carrier, Shard::default())
     }
 
-    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the session of each.
+    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the
+    /// session of each.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -151,7 +157,8 @@ impl Endpoint {
         endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An event follows.
+    /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An
+    /// event follows.
     ///
     /// # Errors
     /// The name is none, or there are as many sessions as there may be.
@@ -208,8 +215,9 @@ impl Endpoint {
         self.set_timer(now)
     }
 
-    /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
-    /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable within a millisecond.
+    /// Lets commands gather from here on, as while events are drained: for an owner who has several
+    /// to give. They leave with [`Self::flush`], or with the next [`Self::process`], for which the
+    /// descriptor becomes readable within a millisecond.
     pub fn cork(&mut self) {
         self.corked_since = Some(self.clock.now());
     }
@@ -222,7 +230,8 @@ impl Endpoint {
         }
     }
 
-    /// What has happened. Requests of a peer that has not acknowledged many replies are told of when it has.
+    /// What has happened. Requests of a peer that has not acknowledged many replies are told of
+    /// when it has.
     pub fn next_event(&mut self) -> Option<Event> {
         let event = self.endpoint.poll_event();
         if event.is_none() {
@@ -268,7 +277,8 @@ impl Endpoint {
     /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
-    /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large for it.
+    /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large
+    /// for it.
     pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
         let now = self.clock.now();
         let outcome = self.endpoint.reply(now, rpc, body.into());
@@ -349,7 +359,8 @@ impl Endpoint {
         self.set_timer_or_warn(now);
     }
 
-    /// Commands gather again, after what they were has been sent, which took from `before` until now.
+    /// Commands gather again, after what they were has been sent, which took from `before` until
+    /// now.
     fn cork_from_here(&mut self, before: Time) {
         let now = self.clock.now();
         self.corked_since = Some(now);
@@ -397,7 +408,8 @@ impl Endpoint {
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
         let corked = self.has_corked.then(|| now + CORKED_MAX);
         let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
-        // What a command tells outside of a drain: a call that was cancelled, those of a session that was closed.
+        // What a command tells outside of a drain: a call that was cancelled, those of a session
+        // that was closed.
         let is_drained = self.corked_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
         let due = [due, corked, unsent, told].into_iter().flatten().min();
@@ -423,7 +435,8 @@ fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
     Ok(descriptor)
 }
 
-/// What has gathered leaves, as far as it may, then all sessions close. A socket that is full is waited for, 100 ms at most.
+/// What has gathered leaves, as far as it may, then all sessions close. A socket that is full is
+/// waited for, 100 ms at most.
 impl Drop for Endpoint {
     fn drop(&mut self) {
         let end = self.clock.now() + SENT_WITHIN;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The server that a client is for: the live session with it, or the way to the next one.
 //!
-//! A client connects anew when its session has ended. All callers that wait share one attempt, and all of
-//! them learn how it ended.
+//! A client connects anew when its session has ended. All callers that wait share one attempt, and
+//! all of them learn how it ended.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl Reconnect {
         }
     }
 
-    /// The live session; `None` while the caller must wait. `attempt` is what this caller waits for.
+    /// The live session; `None` while the caller must wait. `attempt` is what this caller waits
+    /// for.
     pub(crate) fn poll_session(
         &mut self,
         now: Time,

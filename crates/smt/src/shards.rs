@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The shards of one client or server, in the order of their numbers.
 ///
-/// Each is an endpoint of its own, with socket, sessions, timers, limits and lock; they share nothing that is written
-/// while messages travel. A server's are given to threads or tasks one by one; a client's are kept together, and each
-/// thread uses the one that is [`here`](Self::here).
+/// Each is an endpoint of its own, with socket, sessions, timers, limits and lock; they share
+/// nothing that is written while messages travel. A server's are given to threads or tasks one by
+/// one; a client's are kept together, and each thread uses the one that is [`here`](Self::here).
 #[derive(Debug)]
 pub struct Shards<T>(Box<[T]>);
 

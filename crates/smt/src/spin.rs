@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waiting that adapts: spin for a bounded time while what is waited for mostly comes within it, else block.
+//! Waiting that adapts: spin for a bounded time while what is waited for mostly comes within it,
+//! else block.
 //!
-//! A sleep and a wake-up cost 7 us on some machines and 70 on others, which is more than the rest of an unloaded
-//! round trip; there they cost more CPU than spinning does, too (docs/PERF.md). Spinning yields the core between
-//! looks, so that a peer on the same core is not starved.
+//! A sleep and a wake-up cost 7 us on some machines and 70 on others, which is more than the rest
+//! of an unloaded round trip; there they cost more CPU than spinning does, too (docs/PERF.md).
+//! Spinning yields the core between looks, so that a peer on the same core is not starved.
 //!
-//! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells whether it came in time
-//!    ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it ([`Spin::slept`]).
-//! 2. Time is spun in vain for at most as long as was spun with success before, and for a sixteenth of all time, which the
-//!    [`Allowance`] counts. Without one a wait blocks at once.
-//! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called now and then spins for
-//!    nobody.
+//! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells
+//!    whether it came in time ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it
+//!    ([`Spin::slept`]).
+//! 2. Time is spun in vain for at most as long as was spun with success before, and for a sixteenth
+//!    of all time, which the [`Allowance`] counts. Without one a wait blocks at once.
+//! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called
+//!    now and then spins for nobody.
 //!
-//! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of their own
-//! (`driver::leader`), by the same rules.
+//! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of
+//! their own (`driver::leader`), by the same rules.
 
 use std::time::Duration;
 
@@ -58,8 +60,9 @@ impl Spin {
         !self.bound.is_zero() && self.was_short && self.allowance.is_there()
     }
 
-    /// Tells that a wait was spun for, for this time, and has ended. Success is only what ended in time: a spinner that lost
-    /// its core to others for longer would have been woken sooner than it got the core back.
+    /// Tells that a wait was spun for, for this time, and has ended. Success is only what ended in
+    /// time: a spinner that lost its core to others for longer would have been woken sooner than it
+    /// got the core back.
     pub(crate) fn hit(&mut self, spun: Duration) {
         match spun <= self.bound.saturating_mul(2) {
             true => self.allowance.earn(spun),
@@ -72,8 +75,8 @@ impl Spin {
         self.allowance.spend(spun);
     }
 
-    /// A wait that was not spun for, or not to its end, took so long in all. Only what `has_come` makes the next wait one
-    /// that may be short.
+    /// A wait that was not spun for, or not to its end, took so long in all. Only what `has_come`
+    /// makes the next wait one that may be short.
     pub(crate) fn slept(&mut self, waited: Duration, has_come: bool) {
         if waited >= self.bound.saturating_mul(SHORT) {
             self.was_short = false;
@@ -120,8 +123,8 @@ impl Spin {
 struct Allowance {
     bound: Duration,
     left: Duration,
-    /// Time that was spun in vain beyond what was left: where other threads want the core, a spin that yields it takes as
-    /// long as they do.
+    /// Time that was spun in vain beyond what was left: where other threads want the core, a spin
+    /// that yields it takes as long as they do.
     debt: Duration,
 }
 
@@ -161,8 +164,8 @@ impl Allowance {
     }
 }
 
-/// A wait is short that takes less than this many bounds: so much may two sleeps add at a bad time, the peer's and one's
-/// own, and they would not be there if both were spinning.
+/// A wait is short that takes less than this many bounds: so much may two sleeps add at a bad time,
+/// the peer's and one's own, and they would not be there if both were spinning.
 const SHORT: u32 = 16;
 /// Spins in vain that may be saved up for: a scheduler's whim costs two or three.
 const SAVED: u32 = 4;
@@ -223,7 +226,8 @@ mod tests {
         }
     }
 
-    /// A wait that was spun for and has ended after so long; the time until it may be spun for again.
+    /// A wait that was spun for and has ended after so long; the time until it may be spun for
+    /// again.
     fn pause_after(spun: Duration) -> Duration {
         let mut spin = Spin::new(BOUND);
         let mut now = Time::default() + Duration::from_secs(1);

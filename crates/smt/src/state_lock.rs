@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The lock of a state file: one endpoint has it, as long as it lives.
 //!
-//! The lock is on a file beside (`.lock`), since the state file itself is replaced each time. It names its holder, and
-//! stays there; the system releases the lock when the holder ends, however it ends. Forked copies of a process have
-//! its locks too, until all of them have ended or have closed their files.
+//! The lock is on a file beside (`.lock`), since the state file itself is replaced each time. It
+//! names its holder, and stays there; the system releases the lock when the holder ends, however it
+//! ends. Forked copies of a process have its locks too, until all of them have ended or have closed
+//! their files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

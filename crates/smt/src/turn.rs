@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One turn of tasks: messages leave together whose senders were told of something together.
 //!
-//! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of is *untaken*.
-//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take that, and send: their messages
-//!    gather.
-//! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends all that has gathered.
+//! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of
+//!    is *untaken*.
+//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take that,
+//!    and send: their messages gather.
+//! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends
+//!    all that has gathered.
 //!
-//! A turn is counts alone, without a lock, since tasks take on several workers at the same time. The leader waits no
-//! longer for outcomes and messages that are not taken in time ([`Turn::give_up`]).
+//! A turn is counts alone, without a lock, since tasks take on several workers at the same time.
+//! The leader waits no longer for outcomes and messages that are not taken in time
+//! ([`Turn::give_up`]).
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
@@ -38,8 +41,8 @@ impl Turn {
         self.untaken.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Tells that `count` of them were taken, or are of no interest any more. Returns whether a leader waits for that and is
-    /// to be woken.
+    /// Tells that `count` of them were taken, or are of no interest any more. Returns whether a
+    /// leader waits for that and is to be woken.
     pub(crate) fn take(&self, count: usize) -> bool {
         if count == 0 {
             return false;
@@ -55,7 +58,8 @@ impl Turn {
             && self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
-    /// Outcomes and messages that were told of and not taken, less those that the leader waits for no longer.
+    /// Outcomes and messages that were told of and not taken, less those that the leader waits for
+    /// no longer.
     pub(crate) fn untaken(&self) -> usize {
         let untaken = self.untaken.load(Ordering::SeqCst);
         untaken.saturating_sub(self.given_up.load(Ordering::SeqCst))

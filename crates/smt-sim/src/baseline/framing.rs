@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages on a stream: each is 12 bytes of header (id, length), its body, and what TLS would add to it.
+//! Messages on a stream: each is 12 bytes of header (id, length), its body, and what TLS would add
+//! to it.
 //!
-//! Only headers are written; bodies are zeros. A message begins a TLS record of its own, as a write to a TLS
-//! socket does. Where a record's overhead lies does not matter to when a message is whole, so all of it is at
-//! the end.
+//! Only headers are written; bodies are zeros. A message begins a TLS record of its own, as a write
+//! to a TLS socket does. Where a record's overhead lies does not matter to when a message is whole,
+//! so all of it is at the end.
 
 use std::collections::VecDeque;
 

@@ -3,8 +3,8 @@
 
 /// Stream bytes of a full segment: 1,500 of Ethernet less 20 for IPv4 and 20 for TCP.
 pub(super) const SEGMENT_MAX: usize = 1_460;
-/// What is left of TCP's 20 bytes of header inside the UDP payload: the 8 bytes of UDP are charged by the link. So
-/// a full segment is 1,472 bytes and fills a frame, as TCP's does.
+/// What is left of TCP's 20 bytes of header inside the UDP payload: the 8 bytes of UDP are charged
+/// by the link. So a full segment is 1,472 bytes and fills a frame, as TCP's does.
 pub(super) const HEADER_LEN: usize = 12;
 
 /// SACK blocks of an acknowledgement (RFC 2018 §3: three leave room for another option).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receiving end of a stream: what is in order is read, what came early is kept and reported in SACK blocks.
+//! The receiving end of a stream: what is in order is read, what came early is kept and reported in
+//! SACK blocks.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,8 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Takes a packet whose stream bytes are those from `start` on, and tells which messages they complete.
+    /// Takes a packet whose stream bytes are those from `start` on, and tells which messages they
+    /// complete.
     pub(super) fn receive(&mut self, start: u64, packet: &Bytes, mut complete: impl FnMut(Frame)) {
         if start > self.next {
             self.keep(start, packet.slice(HEADER_LEN..));

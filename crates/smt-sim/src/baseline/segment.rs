@@ -9,8 +9,8 @@
 //! | 4-11  | its first byte  | the next byte in order               |
 //! | 12-   | stream bytes    | if any: 4 unused bytes, then blocks  |
 //!
-//! A block is where it begins and ends after the next byte in order. What TCP would have in other places (ports,
-//! checksum) is charged all the same: see [`HEADER_LEN`].
+//! A block is where it begins and ends after the next byte in order. What TCP would have in other
+//! places (ports, checksum) is charged all the same: see [`HEADER_LEN`].
 
 use bytes::{BufMut, BytesMut};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sending end of a stream: what may leave next, and what acknowledgements and silence change about that.
+//! The sending end of a stream: what may leave next, and what acknowledgements and silence change
+//! about that.
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub(super) struct Outgoing {
 }
 
 impl Sender {
-    /// `reordering`: how many later segments may overtake one. A round trip takes so many nanoseconds at first.
+    /// `reordering`: how many later segments may overtake one. A round trip takes so many
+    /// nanoseconds at first.
     pub(super) fn new(reordering: u32, round_trip: u64) -> Self {
         Self {
             frames: FrameWriter::default(),

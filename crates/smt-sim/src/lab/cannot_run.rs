@@ -6,7 +6,8 @@ use thiserror::Error;
 /// Why a scenario cannot run: its network does not carry what is to be measured.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CannotRun {
-    /// A message does not get through, although nothing else is sent: there is nothing to compare with.
+    /// A message does not get through, although nothing else is sent: there is nothing to compare
+    /// with.
     #[error(
         "a message of {length} B that is alone does not arrive within 10 s: what switches hold (buffer_bytes), core_gbps or \
          delays permit none of that length with this transport"

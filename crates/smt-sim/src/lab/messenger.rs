@@ -12,7 +12,8 @@ pub trait Messenger: Host {
     fn begin(&mut self, now: Time, peers: &[HostId]);
     /// Whether everything is prepared: sessions are there.
     fn is_ready(&self) -> bool;
-    /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many wait already.
+    /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many
+    /// wait already.
     fn send(&mut self, now: Time, to: HostId, length: u32) -> Option<u64>;
     /// What its endpoint has counted, if it has one.
     fn statistics(&self) -> Option<Statistics> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sends to whom, and who has a session with whom: a session is for both directions, so there may be more of these.
+//! Who sends to whom, and who has a session with whom: a session is for both directions, so there
+//! may be more of these.
 
 use std::collections::BTreeSet;
 
@@ -44,8 +45,9 @@ fn all(hosts: u32) -> Vec<Vec<HostId>> {
         .collect()
 }
 
-/// Each to so many others, and each hears from as many, so that all links are offered the same: hosts stand in a ring in
-/// random order, and each sends to those that are some random steps ahead, the same steps for all.
+/// Each to so many others, and each hears from as many, so that all links are offered the same:
+/// hosts stand in a ring in random order, and each sends to those that are some random steps ahead,
+/// the same steps for all.
 fn some(hosts: u32, peers: u32, random: &mut Random) -> Vec<Vec<HostId>> {
     let ring = shuffled(0..hosts, random);
     let steps = shuffled(1..hosts, random);

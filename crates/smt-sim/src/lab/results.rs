@@ -9,8 +9,8 @@ use crate::net::network::Counts;
 /// What a run has shown.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Length and slowdown of each message that was counted, by length. Of one that has not arrived, what its slowdown is
-    /// at least.
+    /// Length and slowdown of each message that was counted, by length. Of one that has not
+    /// arrived, what its slowdown is at least.
     messages: Vec<(u32, f32)>,
     /// Payload of those that have arrived.
     payload: u64,
@@ -30,7 +30,8 @@ pub struct Results {
     pub trimmed: u64,
     /// See above.
     pub marked: u64,
-    /// Questions for missing bytes (SMT): after a while without anything, and after a trimmed packet.
+    /// Questions for missing bytes (SMT): after a while without anything, and after a trimmed
+    /// packet.
     pub asked_by_timer: u64,
     /// See above.
     pub asked_by_trimmed: u64,
@@ -44,8 +45,8 @@ pub struct Results {
     pub samples: Vec<Sample>,
     /// The rounds of an incast.
     pub rounds: Vec<Round>,
-    /// What slowdowns are ratios to, for the shortest, the median and the longest message: the same transport's own time,
-    /// so that absolute times of transports can be compared.
+    /// What slowdowns are ratios to, for the shortest, the median and the longest message: the same
+    /// transport's own time, so that absolute times of transports can be compared.
     pub alone: Vec<LoneTime>,
 }
 
@@ -109,8 +110,8 @@ impl Results {
         self.messages.len() - (self.unfinished + self.refused) as usize
     }
 
-    /// Share of the messages of the counted time that were refused, or had not arrived when patience ended: of those, what
-    /// percentiles have is too little.
+    /// Share of the messages of the counted time that were refused, or had not arrived when
+    /// patience ended: of those, what percentiles have is too little.
     pub fn missing(&self) -> f64 {
         let missing = self.unfinished + self.refused;
         missing as f64 / self.messages.len().max(1) as f64
@@ -121,14 +122,14 @@ impl Results {
         self.payload
     }
 
-    /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
-    /// may be fewer.
+    /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one
+    /// row, so there may be fewer.
     pub fn rows(&self) -> Vec<SlowdownRow> {
         self.parts(10)
     }
 
-    /// The same with rows of a fiftieth, for a curve; fewer if a row had less than 200 messages, since a 99th
-    /// percentile of those is two of them.
+    /// The same with rows of a fiftieth, for a curve; fewer if a row had less than 200 messages,
+    /// since a 99th percentile of those is two of them.
     pub fn curve(&self) -> Vec<SlowdownRow> {
         self.parts((self.messages.len() / 200).clamp(10, 50))
     }
@@ -151,8 +152,8 @@ impl Results {
         rows
     }
 
-    /// The shorter half of the messages together: those that are no longer than the median message, since of messages
-    /// of one length none is the shorter one. `None` if that is all of them.
+    /// The shorter half of the messages together: those that are no longer than the median message,
+    /// since of messages of one length none is the shorter one. `None` if that is all of them.
     pub fn shorter_half(&self) -> Option<SlowdownRow> {
         let (median, _) = self.messages.get(self.messages.len().checked_sub(1)? / 2)?;
         let end = self
@@ -171,7 +172,8 @@ fn row(messages: &[(u32, f32)]) -> SlowdownRow {
     let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
     let last = slowdowns.len() - 1;
     let mut at = |percent: usize| {
-        // So many percent of them, rounded up, are no slower: of fewer than 100 the 99th percentile is the slowest.
+        // So many percent of them, rounded up, are no slower: of fewer than 100 the 99th percentile
+        // is the slowest.
         let place = (slowdowns.len() * percent).div_ceil(100).clamp(1, last + 1) - 1;
         *slowdowns.select_nth_unstable_by(place, f32::total_cmp).1
     };

@@ -51,7 +51,8 @@ pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Result<Resul
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let link = scenario.topology.edge;
             let mut config = SmtMessenger::config(&scenario.topology);
-            // A trimmed packet tells where it begins: packets are full, and end where the next begins.
+            // A trimmed packet tells where it begins: packets are full, and end where the next
+            // begins.
             config.batch_max = link.payload_max;
             let host = |id| {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
@@ -227,9 +228,9 @@ impl<'a, M: Messenger> Run<'a, M> {
         self.finish()
     }
 
-    /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is not through yet is not to
-    /// have the network for itself. Neither are they counted, nor is anything sampled. After the rounds of an incast nothing
-    /// comes.
+    /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is
+    /// not through yet is not to have the network for itself. Neither are they counted, nor is
+    /// anything sampled. After the rounds of an incast nothing comes.
     fn wait_for_the_rest(&mut self, ends: Time) {
         self.sample_due = NEVER;
         if let Pattern::Incast { .. } = self.scenario.pattern {
@@ -382,7 +383,8 @@ impl<'a, M: Messenger> Run<'a, M> {
         ((now - sent.at).as_nanos() as f64 / alone.as_nanos() as f64) as f32
     }
 
-    /// Counted messages that have not arrived or were refused, with what their slowdown is at least.
+    /// Counted messages that have not arrived or were refused, with what their slowdown is at
+    /// least.
     fn missing(&self) -> Vec<(u32, f32)> {
         let now = self.world.network.now();
         let left = self

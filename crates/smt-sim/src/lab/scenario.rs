@@ -29,7 +29,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// Messages that begin in this first part of it are not counted.
     pub warm_up: Duration,
-    /// Hosts that each host sends to, at random among all, and as many that it hears from; all if there are no more.
+    /// Hosts that each host sends to, at random among all, and as many that it hears from; all if
+    /// there are no more.
     pub peers: u32,
     /// What random numbers begin with.
     pub seed: u64,
@@ -40,8 +41,8 @@ pub struct Scenario {
 pub enum Pattern {
     /// Everybody to anybody, at random times.
     Uniform {
-        /// Share of each host's link that messages would take, counted on the wire, headers and acknowledgements
-        /// included, if they went alone.
+        /// Share of each host's link that messages would take, counted on the wire, headers and
+        /// acknowledgements included, if they went alone.
         load: f64,
     },
     /// Everybody to host 0, one message each, all at once, again and again.
@@ -68,7 +69,8 @@ impl Transport {
     /// What [`FromStr`] reads.
     pub const PERMITTED: &str = "\"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\" with N connections from 1 to 64";
 
-    /// Of switches, what it works best with in this plan: marking, trimming and spreading; the rest is not its business.
+    /// Of switches, what it works best with in this plan: marking, trimming and spreading; the rest
+    /// is not its business.
     pub fn suits(self, topology: &Topology) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
@@ -87,9 +89,10 @@ impl Transport {
     }
 }
 
-/// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the Homa authors' own runs of
-/// DCTCP in their datacenter. The 65 packets of its paper are for round trips ten times as long, and stand in front of
-/// every short message. Segments are those of Ethernet whatever the links carry.
+/// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the
+/// Homa authors' own runs of DCTCP in their datacenter. The 65 packets of its paper are for round
+/// trips ten times as long, and stand in front of every short message. Segments are those of
+/// Ethernet whatever the links carry.
 fn mark_above(topology: &Topology) -> u64 {
     let mut of_segments = *topology;
     of_segments.edge.payload_max = SEGMENT_PAYLOAD;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scenarios as files that people write: TOML, in which every number has its unit in its name and its bounds here.
+//! Scenarios as files that people write: TOML, in which every number has its unit in its name and
+//! its bounds here.
 //!
-//! 1. [`ScenarioFile::parse`] reads one; what is wrong is told with line, field and what is permitted.
+//! 1. [`ScenarioFile::parse`] reads one; what is wrong is told with line, field and what is
+//!    permitted.
 //! 2. Transport, load, duration and seed may be changed then.
-//! 3. [`ScenarioFile::scenario`] gives what runs. What a file leaves to the transport ("auto") is settled here.
+//! 3. [`ScenarioFile::scenario`] gives what runs. What a file leaves to the transport ("auto") is
+//!    settled here.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

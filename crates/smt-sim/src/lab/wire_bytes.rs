@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a message takes on the wire, so that a load can be turned into messages a second.
 //!
-//! As SMT sends it, whatever the transport, so that a load means the same messages for all of them: DATA packets with
-//! a record each (SPEC §3.3, §5), an acknowledgement, and grants.
+//! As SMT sends it, whatever the transport, so that a load means the same messages for all of them:
+//! DATA packets with a record each (SPEC §3.3, §5), an acknowledgement, and grants.
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
@@ -38,7 +38,8 @@ impl WireBytes {
         let stream = u64::from(length) + INNER_HEADER;
         let (first, surroundings) = (FIRST_RECORD, u64::from(RECORD_SURROUNDINGS));
         let record = self.datagram as u64 - surroundings;
-        // Record 0 travels in a packet that passes everywhere; the others are as long as packets permit.
+        // Record 0 travels in a packet that passes everywhere; the others are as long as packets
+        // permit.
         let more = stream.saturating_sub(first).div_ceil(record);
         let last = match more {
             0 => stream,
@@ -123,7 +124,8 @@ mod tests {
             let lengths = [1, 1_000, 1_103, 10_000, 100_000, 1_000_000];
             for (length, taken) in lengths.iter().zip(measured(&topology, &lengths)) {
                 let computed = WireBytes::new(&topology).of(*length);
-                // An acknowledgement or a grant more or less, and what grants reach beyond a quarter of the window.
+                // An acknowledgement or a grant more or less, and what grants reach beyond a
+                // quarter of the window.
                 assert!(
                     computed.abs_diff(taken) <= 134 + taken / 50,
                     "{length} B in datagrams of {datagram}: {computed}, took {taken}"

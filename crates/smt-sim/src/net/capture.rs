@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cables as capture files, which Wireshark, tcpdump and `smt dump` read.
 //!
-//! The format is pcap with nanoseconds; frames are IPv4 packets with UDP (link type RAW), checksums included. The
-//! time is that of the simulation, from 1970 on. Priorities are in the traffic class byte as `smt-io` puts them
-//! there, marks in its ECN bits.
+//! The format is pcap with nanoseconds; frames are IPv4 packets with UDP (link type RAW), checksums
+//! included. The time is that of the simulation, from 1970 on. Priorities are in the traffic class
+//! byte as `smt-io` puts them there, marks in its ECN bits.
 //!
-//! 1. A [`CaptureTap`] watches a network and writes into the [`Capture`] that it shares with whoever made it.
-//! 2. The file grows up to a limit; packets after that are counted and left out. A write that fails ends it too.
+//! 1. A [`CaptureTap`] watches a network and writes into the [`Capture`] that it shares with
+//!    whoever made it.
+//! 2. The file grows up to a limit; packets after that are counted and left out. A write that fails
+//!    ends it too.
 //! 3. [`Capture::finish`] tells how it went.
 
 use std::cell::RefCell;
@@ -281,7 +283,8 @@ mod tests {
             bytes[24..40],
             [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]
         );
-        // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102 = 0xDAD6.
+        // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102
+        // = 0xDAD6.
         let ip = [
             0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2,
         ];

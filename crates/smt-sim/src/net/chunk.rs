@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that packets are written to: many share an allocation, which is freed with the last of them.
+//! Memory that packets are written to: many share an allocation, which is freed with the last of
+//! them.
 
 use bytes::{Bytes, BytesMut};
 
@@ -28,5 +29,6 @@ impl Chunk {
     }
 }
 
-/// Eleven full packets: enough that an allocation costs little, and one slow packet does not keep much.
+/// Eleven full packets: enough that an allocation costs little, and one slow packet does not keep
+/// much.
 const CHUNK_LEN: usize = 16_384;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A host's own clock: it may run fast or slow, and jump forward. It never goes back (a monotonic clock).
+//! A host's own clock: it may run fast or slow, and jump forward. It never goes back (a monotonic
+//! clock).
 
 use std::time::Duration;
 

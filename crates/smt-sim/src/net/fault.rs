@@ -35,7 +35,8 @@ pub enum FaultKind {
     Delay,
     /// Packets come twice.
     Duplicate,
-    /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and no more.
+    /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and
+    /// no more.
     EndLoss,
     /// Packets that nobody sent.
     Forge,
@@ -61,7 +62,8 @@ pub enum FaultKind {
     SendShort,
     /// The path carries only small packets from now on.
     Shrink,
-    /// A host takes no client and no request any more, and then begins anew; what it stored durably is there.
+    /// A host takes no client and no request any more, and then begins anew; what it stored durably
+    /// is there.
     ShutDown,
     /// Packets are cut.
     Truncate,
@@ -106,11 +108,13 @@ pub struct LinkFault {
     pub from: Time,
     /// Until when.
     pub until: Time,
-    /// Between these two only, in both directions; of those kinds that have one direction, from the first to the second.
+    /// Between these two only, in both directions; of those kinds that have one direction, from the
+    /// first to the second.
     pub pair: Option<(HostId, HostId)>,
     /// How often, in millionths of the packets.
     pub chance: u32,
-    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, an offset, or a packet type.
+    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, an offset, or a
+    /// packet type.
     pub extent: u64,
 }
 

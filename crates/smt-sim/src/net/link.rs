@@ -2,11 +2,12 @@
 //! One direction of a cable, with the queues in front of it.
 //!
 //! 1. [`Port::enqueue`] puts a packet into the queue of its priority.
-//! 2. When the cable is free, [`Port::start`] takes the most urgent packet; it occupies the cable for its length.
+//! 2. When the cable is free, [`Port::start`] takes the most urgent packet; it occupies the cable
+//!    for its length.
 //! 3. After that and the delay it arrives: [`Port::arrive`].
 //!
-//! Arrivals of a port are in the order of departures, so those under way are a queue too. What a switch does
-//! about long queues is in `switch`.
+//! Arrivals of a port are in the order of departures, so those under way are a queue too. What a
+//! switch does about long queues is in `switch`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -99,8 +100,9 @@ impl Port {
 
     pub(crate) fn enqueue(&mut self, handle: PacketHandle, priority: u8) {
         let level = match self.switch {
-            // A host has decided itself which of its granted bytes leave first; each receiver has its own priorities
-            // for them, and by those of another a short message's last packet would wait for ever.
+            // A host has decided itself which of its granted bytes leave first; each receiver has
+            // its own priorities for them, and by those of another a short message's last packet
+            // would wait for ever.
             None if priority <= GRANTED_MAX => 0,
             _ => usize::from(priority).min(PRIORITIES - 1),
         };
@@ -152,7 +154,8 @@ impl Port {
         }
         self.statistics.packets += 1;
         self.statistics.bytes += length;
-        // Events are in whole nanoseconds: whoever waited for the cable begins when it was free, not up to 1 ns later.
+        // Events are in whole nanoseconds: whoever waited for the cable begins when it was free,
+        // not up to 1 ns later.
         let begins = if self.free == now {
             self.free_at
         } else {
@@ -168,8 +171,8 @@ impl Port {
         Some((handle, self.free + self.link.delay))
     }
 
-    /// The packet is under way; it arrives after all that are. Returns whether it is the only one: then somebody
-    /// has to see to its arrival.
+    /// The packet is under way; it arrives after all that are. Returns whether it is the only one:
+    /// then somebody has to see to its arrival.
     pub(crate) fn launch(&mut self, handle: PacketHandle, arrives: Time) -> bool {
         self.in_flight.push_back((handle, arrives));
         self.in_flight.len() == 1

@@ -2,10 +2,11 @@
 //! Ports, switches and what is under way between them.
 //!
 //! 1. [`Network::send`] puts a host's packet into the queue of its port.
-//! 2. [`Network::next`] moves packets from port to port until one reaches a host, or a host's alarm rings.
+//! 2. [`Network::next`] moves packets from port to port until one reaches a host, or a host's alarm
+//!    rings.
 //!
-//! No faults here but those that a network has by itself: full buffers and links that are too small. Others are
-//! put on links as a [`LinkRule`].
+//! No faults here but those that a network has by itself: full buffers and links that are too
+//! small. Others are put on links as a [`LinkRule`].
 
 use smt_proto::Time;
 
@@ -19,7 +20,8 @@ use crate::random::Random;
 
 /// Decides what becomes of each packet that a host has put on its cable.
 pub trait LinkRule {
-    /// Appends what arrives instead, and how much later than it would have (nanoseconds). Nothing: it is lost.
+    /// Appends what arrives instead, and how much later than it would have (nanoseconds). Nothing:
+    /// it is lost.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>);
 }
 
@@ -281,7 +283,8 @@ impl Network {
         }
     }
 
-    /// A packet has arrived at a switch, which puts it into the queue of a port or drops it. Which port it was for.
+    /// A packet has arrived at a switch, which puts it into the queue of a port or drops it. Which
+    /// port it was for.
     fn switched(&mut self, handle: PacketHandle, switch: u32) -> Option<PortId> {
         let packet = self.packets.get_mut(handle)?;
         let switch = &mut self.switches[switch as usize];
@@ -300,7 +303,8 @@ impl Network {
         Some(port)
     }
 
-    /// Sends what waits at a port if its cable is free; else sees to it that this is called when it is.
+    /// Sends what waits at a port if its cable is free; else sees to it that this is called when it
+    /// is.
     fn run_port(&mut self, port: PortId) {
         let now = self.now;
         let state = &mut self.ports[port.0 as usize];
@@ -446,7 +450,8 @@ mod tests {
         let mut network = rack();
         (0..4).for_each(|_| network.send(packet(0, 2, 1_472)));
         (0..4).for_each(|_| network.send(packet(1, 2, 1_472)));
-        // From 1,331 ns on two arrive every 1,231 ns, and one leaves: at 5,022 ns there are 5 before the fourth leaves.
+        // From 1,331 ns on two arrive every 1,231 ns, and one leaves: at 5,022 ns there are 5
+        // before the fourth leaves.
         let mut look = |at| {
             while network.next(Time::from_nanos(at)).is_some() {}
             (

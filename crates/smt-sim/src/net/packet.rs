@@ -39,8 +39,9 @@ impl Packet {
 }
 
 impl HostId {
-    /// Another socket of this host. Each network has an address for each host: what is in one /24 of a network is in one of
-    /// every network. A host's packets take its one cable, from whichever socket they are.
+    /// Another socket of this host. Each network has an address for each host: what is in one /24
+    /// of a network is in one of every network. A host's packets take its one cable, from whichever
+    /// socket they are.
     ///
     /// # Panics
     /// If the network is above 3, or the port above 63.
@@ -99,8 +100,8 @@ pub(crate) fn packets_of(datagram: &[u8]) -> impl Iterator<Item = (PacketType, &
     })
 }
 
-/// Bytes on an Ethernet link for a UDP payload: preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12; at
-/// least 84.
+/// Bytes on an Ethernet link for a UDP payload: preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap
+/// 12; at least 84.
 pub fn wire_len(payload: usize) -> u64 {
     (payload as u64 + FRAME_OVERHEAD).max(FRAME_MIN)
 }

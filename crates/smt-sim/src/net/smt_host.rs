@@ -143,7 +143,8 @@ fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
     })
 }
 
-/// What a switch would hash to keep a message together: hosts, and the id in the clear header (SPEC §3.3).
+/// What a switch would hash to keep a message together: hosts, and the id in the clear header (SPEC
+/// §3.3).
 fn entropy(from: HostId, to: HostId, bytes: &[u8]) -> u64 {
     let pair = u64::from(from.0) << 32 | u64::from(to.0);
     let id = match bytes.get(ID) {

@@ -38,7 +38,8 @@ impl Socket {
         self.has_cut
     }
 
-    /// From now on it takes only a part of some batches. What it leaves is offered again, or the system has lost it.
+    /// From now on it takes only a part of some batches. What it leaves is offered again, or the
+    /// system has lost it.
     pub fn cut_short(&mut self, random: Random) {
         self.short = Some(random);
     }

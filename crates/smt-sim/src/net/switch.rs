@@ -20,15 +20,17 @@ pub struct SwitchPolicy {
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
     pub mark_above: Option<u64>,
-    /// A queue longer than this, the highest priority not counted, trims what enters it to [`TRIMMED_LEN`] bytes at the
-    /// highest priority (NDP). What has that priority already is control and headers, and is not trimmed.
+    /// A queue longer than this, the highest priority not counted, trims what enters it to
+    /// [`TRIMMED_LEN`] bytes at the highest priority (NDP). What has that priority already is
+    /// control and headers, and is not trimmed.
     pub trim_above: Option<u64>,
     /// How equal paths are chosen.
     pub spreading: Spreading,
 }
 
 impl Default for SwitchPolicy {
-    /// 12 MB as in the switches of the SIGCOMM 2018 testbed's generation; per-packet spreading as Homa wants it.
+    /// 12 MB as in the switches of the SIGCOMM 2018 testbed's generation; per-packet spreading as
+    /// Homa wants it.
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
@@ -124,7 +126,8 @@ impl Switch {
 
 /// The highest priority.
 const HIGHEST: u8 = 7;
-/// What is left of a trimmed packet: the DATA header (SPEC §3.3), so that the receiver knows what it missed.
+/// What is left of a trimmed packet: the DATA header (SPEC §3.3), so that the receiver knows what
+/// it missed.
 pub const TRIMMED_LEN: usize = 36;
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub struct Case {
     pub host_faults: Vec<HostFault>,
     /// When all faults are over.
     pub heals: Time,
-    /// Bytes that certificates have beyond need, so that a server's flight is more than three times a client's.
+    /// Bytes that certificates have beyond need, so that a server's flight is more than three times
+    /// a client's.
     pub certificates_longer_by: usize,
     /// Whether a host's limits are small enough to be reached.
     pub has_small_memory: bool,
@@ -49,7 +50,8 @@ pub struct Case {
     pub trims_above: Option<u64>,
     /// How each host pulls, if it does.
     pub pulls: Vec<Option<Pulls>>,
-    /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
+    /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do
+    /// with it.
     pub has_adversary: bool,
     /// Hosts between which a fault is so grave, or the plan so, that sessions may end.
     pub may_end: HostPairs,
@@ -216,8 +218,8 @@ impl Case {
         self
     }
 
-    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC §6.5). An attacker takes
-    /// what such a fault leaves.
+    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC
+    /// §6.5). An attacker takes what such a fault leaves.
     fn allow_for_lost_confirms(&mut self) {
         let least = match self.has_adversary {
             true => LONG_IF_ATTACKED,
@@ -255,9 +257,10 @@ impl Case {
         }
     }
 
-    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are lost, and for as long as an
-    /// attacker stays. Hosts ask thousands of times meanwhile: more than a key of few control packets has, and without any a
-    /// session falls silent and dies (SPEC §7.3). A real key lasts two thousand times as long.
+    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are
+    /// lost, and for as long as an attacker stays. Hosts ask thousands of times meanwhile: more
+    /// than a key of few control packets has, and without any a session falls silent and dies (SPEC
+    /// §7.3). A real key lasts two thousand times as long.
     fn allow_for_long_waits(&mut self) {
         let mut faults = self.link_faults.iter();
         let ends_are_lost = faults.any(|fault| fault.kind == FaultKind::EndLoss);
@@ -296,7 +299,8 @@ impl Case {
             .collect()
     }
 
-    /// Hosts that may give up replies: those with little memory, if an attacker keeps back for seconds what they send (SPEC §10).
+    /// Hosts that may give up replies: those with little memory, if an attacker keeps back for
+    /// seconds what they send (SPEC §10).
     pub fn forgetful(&self) -> BTreeSet<HostId> {
         let hosts = (0..self.hosts()).map(HostId);
         let is_small = |host: &HostId| self.configs[host.0 as usize].memory_max <= SMALL_MEMORY_MAX;
@@ -336,8 +340,8 @@ impl Case {
             .unwrap_or_default()
     }
 
-    /// Hosts have less memory than production has: more than all that is planned for a host at most times, and little enough
-    /// to be exceeded by what grows.
+    /// Hosts have less memory than production has: more than all that is planned for a host at most
+    /// times, and little enough to be exceeded by what grows.
     fn draw_memory(&mut self, random: &mut Random) {
         for config in &mut self.configs {
             if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
@@ -444,10 +448,12 @@ const DRAWN_APART: [FaultKind; 3] = [
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then the attempt is given up (SPEC §6.5). The loss of
-/// CONFIRMs for this long can take four of them, and other faults the fifth.
+/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then
+/// the attempt is given up (SPEC §6.5). The loss of CONFIRMs for this long can take four of them,
+/// and other faults the fifth.
 const FOUR_CONFIRMS: Duration = Duration::from_millis(350);
-/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker the others.
+/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an
+/// attacker the others.
 const LONG_IF_ATTACKED: Duration = Duration::from_millis(100);
 
 /// All suites, beginning with any.

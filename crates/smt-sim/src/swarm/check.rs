@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
-//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
-//! `repetition` counts how often bytes leave; `bounds` judges the rest by what the swarm's run has counted.
+//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code
+//! under test; `repetition` counts how often bytes leave; `bounds` judges the rest by what the
+//! swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Makes the hosts of a case, and endpoints anew for those that crash.
 //!
-//! Every endpoint is as production has it, but for TLS's randomness and a cipher library that is watched.
+//! Every endpoint is as production has it, but for TLS's randomness and a cipher library that is
+//! watched.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -60,7 +61,8 @@ impl<'a> HostMaker<'a> {
         host
     }
 
-    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the same.
+    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the
+    /// same.
     pub(super) fn endpoint(&mut self, id: HostId, keeps: bool, random: &mut Random) -> Endpoint {
         let at = id.0 as usize;
         let case = self.case;

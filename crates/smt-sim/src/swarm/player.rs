@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application of a host in a case: it does what is planned, answers requests, and reports all of it.
+//! The application of a host in a case: it does what is planned, answers requests, and reports all
+//! of it.
 //!
-//! Whoever wants to send and has no session connects, again and again; two hosts may have two sessions.
+//! Whoever wants to send and has no session connects, again and again; two hosts may have two
+//! sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -39,8 +41,8 @@ pub(super) struct Player {
     calls: BTreeMap<RpcId, Underway>,
     /// What has happened and was not taken yet.
     pub(super) reports: Vec<Report>,
-    /// Sessions in which something of the peer has arrived. Others may be left over from a client's attempt that it
-    /// gave up: the client says RESET to those, rightly.
+    /// Sessions in which something of the peer has arrived. Others may be left over from a client's
+    /// attempt that it gave up: the client says RESET to those, rightly.
     used: BTreeSet<SessionIndex>,
     /// How sessions ended that were used, and with whom they were.
     pub(super) ends: Vec<(HostId, SessionEnd)>,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A greedy host has as many addresses of one /24 as the server takes sessions, one session at each. Clients of another
-//! network get in, and what is closed for them is not what a neighbour uses (SPEC §10).
+//! A greedy host has as many addresses of one /24 as the server takes sessions, one session at
+//! each. Clients of another network get in, and what is closed for them is not what a neighbour
+//! uses (SPEC §10).
 
 use std::time::Duration;
 

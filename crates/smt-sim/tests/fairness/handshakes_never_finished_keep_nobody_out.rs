@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One host begins handshakes as fast as it can, shows every cookie and finishes none. Clients of its own /24 and of another
-//! network connect (SPEC §10).
+//! One host begins handshakes as fast as it can, shows every cookie and finishes none. Clients of
+//! its own /24 and of another network connect (SPEC §10).
 
 use std::time::Duration;
 

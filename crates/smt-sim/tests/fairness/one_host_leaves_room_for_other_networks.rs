@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One host has as many sessions as the server takes, keeps all of them alive and asks for more. Clients of another network
-//! get in (SPEC §10).
+//! One host has as many sessions as the server takes, keeps all of them alive and asks for more.
+//! Clients of another network get in (SPEC §10).
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Futures that lead: one that `block_on` polls looks for what comes itself, as a thread does.
 //!
-//! Waking such a future means waking a thread, which takes longer than the rest of a call; and `#[tokio::main]` runs `main`
-//! so, with the accept loop of most servers in it. A future leads from its second poll on, to which it wakes itself: until
-//! then others beside it (`join!`, `select!`) have begun what they do.
+//! Waking such a future means waking a thread, which takes longer than the rest of a call; and
+//! `#[tokio::main]` runs `main` so, with the accept loop of most servers in it. A future leads from
+//! its second poll on, to which it wakes itself: until then others beside it (`join!`, `select!`)
+//! have begun what they do.
 
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

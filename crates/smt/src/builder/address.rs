@@ -89,7 +89,8 @@ impl Candidates {
         }
     }
 
-    /// The next address, and how long it may take: of the time that is left the same share for each.
+    /// The next address, and how long it may take: of the time that is left the same share for
+    /// each.
     pub(super) fn take(&mut self) -> (SocketAddr, Duration) {
         let share = self.time.left() / self.left.len() as u32;
         let address = self.left.next();
@@ -147,7 +148,8 @@ enum Says {
     NoAnswer,
     NoServer,
     NotSmt,
-    /// One is there that did not answer in time, or speaks something else, or has another certificate.
+    /// One is there that did not answer in time, or speaks something else, or has another
+    /// certificate.
     OfServer,
     /// Nothing of this address alone: it is the caller's, and holds for all.
     All,

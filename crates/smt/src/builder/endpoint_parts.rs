@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint begins with, and all its shards alike: choices, credentials, boot number and reset key.
+//! What an endpoint begins with, and all its shards alike: choices, credentials, boot number and
+//! reset key.
 //!
-//! Shards only read it, and hardly that: an endpoint has a copy of the choices, and asks for the rest when a session
-//! begins.
+//! Shards only read it, and hardly that: an endpoint has a copy of the choices, and asks for the
+//! rest when a session begins.
 
 use std::sync::Arc;
 

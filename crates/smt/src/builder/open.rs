@@ -33,9 +33,10 @@ impl Builder {
         self.blocking_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
-    /// Opens a server for threads as `count` shards, a power of two: endpoints that share an address and nothing else,
-    /// so that as many cores work without waiting for each other. All limits are a shard's. A client has its sessions
-    /// with one shard, or with all of them ([`Self::connect_shards_blocking`]).
+    /// Opens a server for threads as `count` shards, a power of two: endpoints that share an
+    /// address and nothing else, so that as many cores work without waiting for each other. All
+    /// limits are a shard's. A client has its sessions with one shard, or with all of them
+    /// ([`Self::connect_shards_blocking`]).
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -52,9 +53,9 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client for threads, and waits until its session is live. Of a host with several addresses each is tried,
-    /// in the system's order, until a server answers at one; what is left of [`Self::connect_deadline`] is shared among
-    /// those that are left.
+    /// Opens a client for threads, and waits until its session is live. Of a host with several
+    /// addresses each is tried, in the system's order, until a server answers at one; what is left
+    /// of [`Self::connect_deadline`] is shared among those that are left.
     ///
     /// # Errors
     /// See [`OpenError`]; of several addresses that which says most of the server.
@@ -63,9 +64,9 @@ impl Builder {
         Ok(clients.into_iter().next().expect("one shard"))
     }
 
-    /// Opens a client for threads as `count` shards, a power of two, each with a socket and a session of its own, and
-    /// waits until all are live. As many shards as the server has reach one each. Of several addresses as
-    /// [`Self::connect_blocking`].
+    /// Opens a client for threads as `count` shards, a power of two, each with a socket and a
+    /// session of its own, and waits until all are live. As many shards as the server has reach one
+    /// each. Of several addresses as [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -132,8 +133,9 @@ impl Builder {
         self.task_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
-    /// Opens a server on the current tokio runtime as `count` shards, see [`Self::bind_shards_blocking`]. A task drives
-    /// each, so the runtime's threads work on several at once.
+    /// Opens a server on the current tokio runtime as `count` shards, see
+    /// [`Self::bind_shards_blocking`]. A task drives each, so the runtime's threads work on several
+    /// at once.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -151,8 +153,8 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client on the current tokio runtime, and waits until its session is live. Of several addresses as
-    /// [`Self::connect_blocking`].
+    /// Opens a client on the current tokio runtime, and waits until its session is live. Of several
+    /// addresses as [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -162,7 +164,8 @@ impl Builder {
         Ok(clients.into_iter().next().expect("one shard"))
     }
 
-    /// Opens a client on the current tokio runtime as `count` shards, see [`Self::connect_shards_blocking`].
+    /// Opens a client on the current tokio runtime as `count` shards, see
+    /// [`Self::connect_shards_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -407,7 +410,8 @@ fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<()
 const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing (docs/PERF.md).
+/// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing
+/// (docs/PERF.md).
 const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The thread that looks after an endpoint while no other waits for it, and keeps the timers that are set while a leader
-//! already waits for longer.
+//! The thread that looks after an endpoint while no other waits for it, and keeps the timers that
+//! are set while a leader already waits for longer.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::threads::{Leading, WAIT_MAX};
 use crate::endpoint_state::EndpointState;
 use crate::sync::thread;
 
-/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
-/// socket, so that it is never in a caller's way.
+/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits
+/// for the socket, so that it is never in a caller's way.
 pub(super) fn look_after(driver: &Weak<Driver>) {
     let mut sleep = CARE_AFTER;
     loop {

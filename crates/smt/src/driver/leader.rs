@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The leader of tasks: it looks for what has come, and sends what has gathered.
 //!
-//! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
-//! (`asynchronous::leading`), the driver for a look or while it spins (`background`).
+//! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on`
+//! polls has it for a poll (`asynchronous::leading`), the driver for a look or while it spins
+//! (`background`).
 //!
-//! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and the driver has set a
-//! timer** ([`LED_MAX`]). The watch is off while a leader looks, since each datagram would wake a worker for nothing.
+//! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and
+//! the driver has set a timer** ([`LED_MAX`]). The watch is off while a leader looks, since each
+//! datagram would wake a worker for nothing.
 
 use std::time::Duration;
 
@@ -48,8 +50,9 @@ impl Looks {
         }
     }
 
-    /// Whether what has gathered leaves now. A future waits until no more comes between two looks, since workers are busy
-    /// meanwhile; but not for long. The task that drives looks when they have run.
+    /// Whether what has gathered leaves now. A future waits until no more comes between two looks,
+    /// since workers are busy meanwhile; but not for long. The task that drives looks when they
+    /// have run.
     fn sends(&mut self, now: Time, corked: usize, by: LedBy) -> bool {
         if by == LedBy::Future && corked != self.corked {
             self.corked = corked;
@@ -117,8 +120,8 @@ impl Driver {
 }
 
 impl Leader<'_> {
-    /// One look: sends what has gathered, takes in what has come, and now and then does what is due. Whether something
-    /// has come.
+    /// One look: sends what has gathered, takes in what has come, and now and then does what is
+    /// due. Whether something has come.
     pub(crate) fn look(&mut self) -> bool {
         let turn = &self.driver.turn;
         self.receiver.looks.led_by = self.by;
@@ -152,7 +155,8 @@ impl Leader<'_> {
         false
     }
 
-    /// Looks in this thread until something comes, for as long as that may be spun for. Whether something has come.
+    /// Looks in this thread until something comes, for as long as that may be spun for. Whether
+    /// something has come.
     pub(crate) fn spin(&mut self) -> bool {
         if self.look() {
             self.receiver.looks.last = self.driver.now();
@@ -230,7 +234,8 @@ impl Leader<'_> {
         }
     }
 
-    /// Tells that the sleep is over that followed the last look; `has_come`: because something has come.
+    /// Tells that the sleep is over that followed the last look; `has_come`: because something has
+    /// come.
     pub(crate) fn wake(&mut self, has_come: bool) {
         if let Some(slept) = self.receiver.looks.slept.take() {
             let waited = self.driver.now().since(slept);
@@ -310,7 +315,8 @@ impl Driver {
         self.turn.is_awaited()
     }
 
-    /// The driver waits no longer for those who have not taken what they were told: perhaps they were not even woken.
+    /// The driver waits no longer for those who have not taken what they were told: perhaps they
+    /// were not even woken.
     pub(crate) fn give_up_turn(&self) {
         self.turn.give_up();
         self.deferred.wake_now();
@@ -330,7 +336,8 @@ const MANY: usize = 16;
 const BATCHES_PER_LOOK: usize = 64;
 /// Bytes likewise: long messages are worked on while the next ones come.
 const BYTES_PER_LOOK: usize = 256 << 10;
-/// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's lock.
+/// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's
+/// lock.
 const LOOKS_PER_TIMER: u32 = 8;
 /// Messages that have gathered leave after this time although more are added.
 const CORKED_MAX: Duration = Duration::from_micros(50);

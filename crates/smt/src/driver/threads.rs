@@ -2,8 +2,9 @@
 //! Threads that wait drive their endpoint.
 //!
 //! 1. [`Driver::block_on`] looks whether what a thread waits for is there.
-//! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks again. Others follow:
-//!    they sleep until they are woken, by what they wait for or because nobody leads.
+//! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks
+//!    again. Others follow: they sleep until they are woken, by what they wait for or because
+//!    nobody leads.
 //! 3. A thread that has what it waited for hands over to a follower.
 
 use std::collections::BTreeMap;
@@ -33,7 +34,8 @@ pub(super) struct Lead {
 }
 
 impl Driver {
-    /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
+    /// Something is due, perhaps before the leader looks around: it cannot be woken while it
+    /// receives.
     pub(super) fn tell_caretaker(&self, due: Time) {
         let mut lead = self.lock_lead();
         if lead.is_taken {
@@ -57,7 +59,8 @@ impl Driver {
         &self,
         mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
     ) -> T {
-        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
+        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has
+        // passed.
         let mut now = self.now();
         THREAD_WAKER.with(|(thread, waker)| {
             loop {
@@ -93,7 +96,8 @@ impl Driver {
                         self.now()
                     }
                     None if thread.was_woken() => {
-                        // The leader before has received it since the look above: nothing may come any more.
+                        // The leader before has received it since the look above: nothing may come
+                        // any more.
                         drop(Leading::of(self));
                         self.now()
                     }
@@ -130,7 +134,8 @@ impl Driver {
         drop(receiver);
         let is_crowded = leading.end(now);
         if has_told && is_crowded {
-            // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
+            // Whoever was woken would else wait for a core until this thread's time slice ends,
+            // some milliseconds.
             thread::yield_now();
         }
         now
@@ -192,8 +197,8 @@ impl ThreadWaker {
         self.was_woken.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before have woken those whom they
-    /// told.
+    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before
+    /// have woken those whom they told.
     fn was_woken(&self) -> bool {
         self.was_woken.load(Ordering::Relaxed)
     }
@@ -229,7 +234,8 @@ impl<'a> Leading<'a> {
         }
     }
 
-    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by here.
+    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by
+    /// here.
     fn end(mut self, now: Time) -> bool {
         self.is_over = true;
         let mut lead = self.driver.lock_lead();
@@ -250,11 +256,11 @@ impl Drop for Leading<'_> {
 
 /// A carrier that fails is asked again after this time.
 const RECEIVE_AGAIN: Duration = Duration::from_millis(1);
-/// A leader looks around at least this often. It cannot be woken while it receives, so what another thread does
-/// to what it waits for (a shutdown, a close) it learns at most so late.
+/// A leader looks around at least this often. It cannot be woken while it receives, so what another
+/// thread does to what it waits for (a shutdown, a close) it learns at most so late.
 const LEAD_MAX: Duration = Duration::from_millis(250);
 /// Who only waits looks around at least this often; nobody relies on it.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
-/// So many waiting threads make a leader yield to those it has woken. With few it would lose more than they gain: to
-/// the scheduler a thread that yields has had its slice.
+/// So many waiting threads make a leader yield to those it has woken. With few it would lose more
+/// than they gain: to the scheduler a thread that yields has had its slice.
 const CROWD: usize = 6;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How an endpoint ends: its sessions close, whoever waits learns of it, and its socket goes, whether handles live or not.
+//! How an endpoint ends: its sessions close, whoever waits learns of it, and its socket goes,
+//! whether handles live or not.
 
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
@@ -51,8 +52,9 @@ impl EndpointState {
         self.woken.extend(self.incoming_queue.leave_all());
     }
 
-    /// All sessions close, behind what was given before and may leave: a reply, for example. While the socket has no room
-    /// for it they wait, until [`EndpointState::has_closed`]; whoever closes them looks after that.
+    /// All sessions close, behind what was given before and may leave: a reply, for example. While
+    /// the socket has no room for it they wait, until [`EndpointState::has_closed`]; whoever closes
+    /// them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
         self.cork.take_out();
         self.closing.get_or_insert(Closing {
@@ -61,8 +63,8 @@ impl EndpointState {
         });
     }
 
-    /// Closes the sessions that are to close, as soon as all that goes before has left or it is too late for it. Whether
-    /// there may be something to send now.
+    /// Closes the sessions that are to close, as soon as all that goes before has left or it is too
+    /// late for it. Whether there may be something to send now.
     pub(super) fn close_behind_the_rest(&mut self, now: Time) -> bool {
         let has_left = self.outbox.is_idle();
         let closing = self.closing.as_ref();
@@ -100,7 +102,8 @@ impl EndpointState {
         self.woken.append(&mut self.releases.waiting);
     }
 
-    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
+    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is
+    /// sent of it.
     pub(crate) fn leave_to_original(&mut self) {
         if self.is_left == Some(ConnectError::Copied) {
             return;
@@ -140,8 +143,8 @@ impl EndpointState {
         self.is_closed && self.has_closed(now)
     }
 
-    /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket, in which a thread may
-    /// still receive.
+    /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket,
+    /// in which a thread may still receive.
     pub(crate) fn release(&mut self) -> Option<Arc<UdpCarrier>> {
         self.outbox.close();
         self.state_lock = None;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When something is to be done although nothing comes: the protocol's timers, alarms of those who wait, and until when the
-//! driver sleeps.
+//! When something is to be done although nothing comes: the protocol's timers, alarms of those who
+//! wait, and until when the driver sleeps.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -31,8 +31,9 @@ impl EndpointState {
         is_late
     }
 
-    /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
-    /// a look has found nothing, so that an endpoint that was held up does not ask for what lies in its socket; but not for long.
+    /// Does what is due. What `has_come` just now may not be all that the carrier has: then the
+    /// protocol's timers wait until a look has found nothing, so that an endpoint that was held up
+    /// does not ask for what lies in its socket; but not for long.
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
         self.wall_time_told.tell(now, &mut self.endpoint);
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };

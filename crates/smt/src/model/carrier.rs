@@ -85,7 +85,8 @@ impl Inbox {
         self.has_changed.notify_all();
     }
 
-    /// One of the next calls of this end panics: to send after it has sent, or to receive before anything is taken.
+    /// One of the next calls of this end panics: to send after it has sent, or to receive before
+    /// anything is taken.
     pub(super) fn break_once(&self, receives: Option<usize>, sends: Option<usize>) {
         let mut state = self.lock();
         state.receives_left = receives;

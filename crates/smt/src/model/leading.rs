@@ -53,7 +53,8 @@ fn calls_of(tested: &Tested, bodies: impl Iterator<Item = u8>) -> Vec<JoinHandle
     bodies.map(call).collect()
 }
 
-/// A future leads for so many polls, and others call meanwhile. Without timers only as long as it comes back or is dropped.
+/// A future leads for so many polls, and others call meanwhile. Without timers only as long as it
+/// comes back or is dropped.
 fn led_for(polls: fn() -> usize, spins: Spins, has_timers: bool) {
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
     tested.drive(spins, has_timers);
@@ -83,7 +84,8 @@ fn every_call_ends_although_the_future_that_leads_is_dropped() {
     try_orders_of_polls(800, || led_for(some, Spins::Never, false));
 }
 
-/// The peer tells of something while a future that leads comes and goes: nobody else would send or look.
+/// The peer tells of something while a future that leads comes and goes: nobody else would send or
+/// look.
 fn told_while_led(polls: fn() -> usize, has_timers: bool) {
     const MESSAGES: u8 = 2;
     let (mut tested, peer) = Tested::client(DriveBy::Workers);

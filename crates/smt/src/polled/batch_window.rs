@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! For how long commands gather while the owner of a polled endpoint works through events: then they leave together.
+//! For how long commands gather while the owner of a polled endpoint works through events: then
+//! they leave together.
 //!
-//! A system call, and above all the wake-up of the peer that comes of it, takes 10 us on some machines and 70 on others.
-//! So that sending takes a fifth of the time at most, what comes next gathers for four times as long as the last took; at
-//! least 50 us, in which a full bundle comes together, and at most a millisecond, however much was sent.
+//! A system call, and above all the wake-up of the peer that comes of it, takes 10 us on some
+//! machines and 70 on others. So that sending takes a fifth of the time at most, what comes next
+//! gathers for four times as long as the last took; at least 50 us, in which a full bundle comes
+//! together, and at most a millisecond, however much was sent.
 
 use std::time::Duration;
 

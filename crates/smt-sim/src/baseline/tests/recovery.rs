@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is lost is sent again, by acknowledgements if they tell and by time if not; what is only late is not, soon.
+//! What is lost is sent again, by acknowledgements if they tell and by time if not; what is only
+//! late is not, soon.
 
 use super::*;
 use crate::net::switch::{Spreading, SwitchPolicy};
@@ -145,8 +146,8 @@ fn what_a_switch_has_trimmed_is_lost() {
 mod over_several_paths {
     use super::*;
 
-    /// Two racks, four paths between them, and traffic of others that makes their queues differ. Segments that the
-    /// sender of a long message repeated although none is lost.
+    /// Two racks, four paths between them, and traffic of others that makes their queues differ.
+    /// Segments that the sender of a long message repeated although none is lost.
     fn needless(spreading: Spreading, reordering: u32) -> u64 {
         let mut topology = Topology::datacenter(10_000_000_000, 10_000_000_000);
         topology.racks = 2;

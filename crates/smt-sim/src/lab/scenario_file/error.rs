@@ -13,7 +13,8 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Control characters are told as in a program: `text` quotes a file that somebody else may have written.
+    /// Control characters are told as in a program: `text` quotes a file that somebody else may
+    /// have written.
     pub(super) fn new(line: usize, text: String) -> Self {
         let text = text.chars().map(told).collect();
         Self { line, text }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The fields of a table of a scenario file, each of which may be asked for once.
 //!
-//! 1. A field is taken out by its name with what it may be; anything else is an error with its line.
+//! 1. A field is taken out by its name with what it may be; anything else is an error with its
+//!    line.
 //! 2. [`Fields::end`] refuses what nobody has asked for, and lists what was asked for instead.
 
 use std::fmt::Display;

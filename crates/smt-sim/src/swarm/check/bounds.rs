@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hosts may hold, do without a message, end, and send to a bystander: judged by numbers that the run has gathered.
+//! What hosts may hold, do without a message, end, and send to a bystander: judged by numbers that
+//! the run has gathered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +17,9 @@ use crate::swarm::host_pairs::HostPairs;
 pub(crate) struct MemoryBound {
     /// What it is configured to hold.
     pub(crate) memory_max: usize,
-    /// What a message sends without being asked, and a record: the message that was let in last goes beyond the bound by that, and
-    /// so does each reply that is waited for, since replies come unasked.
+    /// What a message sends without being asked, and a record: the message that was let in last
+    /// goes beyond the bound by that, and so does each reply that is waited for, since replies come
+    /// unasked.
     pub(crate) beginning: usize,
     /// Calls whose replies may begin.
     pub(crate) calls: usize,
@@ -60,8 +62,8 @@ pub(crate) fn left(host: HostId, held: usize, live: usize) -> Option<Failure> {
 /// For so long nothing is to happen but what sessions do in idleness.
 pub(crate) const QUIET: Duration = Duration::from_secs(100);
 
-/// The most that may happen meanwhile between so many hosts, for each pair: a probe round after a black hole (SPEC §9.8) is 6
-/// sizes, 3 times, on two sides.
+/// The most that may happen meanwhile between so many hosts, for each pair: a probe round after a
+/// black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
 pub(crate) fn quiet_steps(hosts: u32) -> u32 {
     300 * hosts * hosts
 }
@@ -96,8 +98,9 @@ pub(crate) fn sessions<'a>(
     })
 }
 
-/// A bystander gets at most three times what was sent in its name (SPEC §6.2), both in bytes by the session index of the answer:
-/// each attempt by itself, since most are refused, and would make up for one that is answered too well.
+/// A bystander gets at most three times what was sent in its name (SPEC §6.2), both in bytes by the
+/// session index of the answer: each attempt by itself, since most are refused, and would make up
+/// for one that is answered too well.
 pub(crate) fn amplification(
     sent: impl Iterator<Item = (SessionIndex, u64)>,
     spoofed: &BTreeMap<SessionIndex, u64>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The books of all messages: who sent what to whom, what was delivered, how it ended.
 //!
-//! Applications report; the ledger believes only what follows from the messages' bytes and from who the peer
-//! of a session has proved to be.
+//! Applications report; the ledger believes only what follows from the messages' bytes and from who
+//! the peer of a session has proved to be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,8 @@ pub enum Report {
         /// Before it was to be given up, by clocks that are right.
         is_early: bool,
     },
-    /// A session is live with a peer that has proved to be somebody else than who is at its address.
+    /// A session is live with a peer that has proved to be somebody else than who is at its
+    /// address.
     Impostor {
         /// Who believes it.
         at: HostId,
@@ -94,7 +95,8 @@ pub struct Ledger {
     /// Messages that do not name themselves, by sender, receiver and bytes.
     tiny: BTreeMap<(HostId, HostId, Bytes), Tiny>,
     failures: Vec<Failure>,
-    /// Between these hosts sessions may end. Between others only an application ends a message without success.
+    /// Between these hosts sessions may end. Between others only an application ends a message
+    /// without success.
     may_end: HostPairs,
     /// Hosts that may give up replies of which nothing gets through for long.
     may_forget: BTreeSet<HostId>,
@@ -320,7 +322,8 @@ impl Ledger {
         let is_forgotten =
             matches!(outcome, Outcome::Forgotten) && self.may_forget.contains(&sent.to);
         let is_hindered = is_given_up || is_forgotten || self.may_end.contains(sent.from, sent.to);
-        // Deliveries of tiny messages are not told apart, nor what their receivers have done with them.
+        // Deliveries of tiny messages are not told apart, nor what their receivers have done with
+        // them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
         match outcome {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server may hold, whatever its peers do: what it is configured to hold, what goes beyond that for progress
-//! (SPEC §9.2, §10), and constants.
+//! What a server may hold, whatever its peers do: what it is configured to hold, what goes beyond
+//! that for progress (SPEC §9.2, §10), and constants.
 
 use smt_proto::Config;
 
@@ -48,8 +48,8 @@ impl Bound {
 
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;
-/// What may be granted whatever the budget: two records to each of eight messages, and as much to as many that their
-/// senders limit (SPEC §9.2).
+/// What may be granted whatever the budget: two records to each of eight messages, and as much to
+/// as many that their senders limit (SPEC §9.2).
 const GRANTED_AT_LEAST: usize = 2 * 8 * 32_812;
 /// What a reply takes beside its bytes.
 const REPLY_MORE: usize = 1_024;

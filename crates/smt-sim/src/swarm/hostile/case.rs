@@ -149,8 +149,8 @@ fn habits(random: &mut Random, limit: u32) -> Habits {
     }
 }
 
-/// Up to six moves of any kind; or of those that fill one kind of memory, each with those that belong to it. Time passes now
-/// and then in most cases.
+/// Up to six moves of any kind; or of those that fill one kind of memory, each with those that
+/// belong to it. Time passes now and then in most cases.
 fn moves(random: &mut Random) -> Vec<(Move, u64)> {
     let mut among = match random.chance(300_000) {
         true => Move::ALL.to_vec(),
@@ -169,8 +169,9 @@ fn moves(random: &mut Random) -> Vec<(Move, u64)> {
     moves
 }
 
-/// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages that never end; what comes
-/// before a first record; what waits for the application; and handshakes.
+/// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages
+/// that never end; what comes before a first record; what waits for the application; and
+/// handshakes.
 const KINDS_OF_MEMORY: [&[Move]; 6] = [
     &[Move::Bundle, Move::Whole, Move::Cancel, Move::Ask],
     &[Move::Bundle, Move::Cancel, Move::ProbeAck],

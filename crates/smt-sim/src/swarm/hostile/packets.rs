@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of a peer that keeps no rule but their form, in the plaintext version (SPEC §14): tags are zeros.
+//! Packets of a peer that keeps no rule but their form, in the plaintext version (SPEC §14): tags
+//! are zeros.
 
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MemberHeader,
     MessageId, PLAINTEXT_VERSION, SessionIndex, TAG_LEN,
 };
 
-/// A message as a hostile peer sends it: its application bytes are zeros, but for those that it has.
+/// A message as a hostile peer sends it: its application bytes are zeros, but for those that it
+/// has.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) id: MessageId,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is looked at when a case is over: what is left, what goes on, which sessions ended, and what a bystander got.
+//! What is looked at when a case is over: what is left, what goes on, which sessions ended, and
+//! what a bystander got.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A host that begins handshakes and finishes none: it shows the cookie that it is asked for, and says no more.
+//! A host that begins handshakes and finishes none: it shows the cookie that it is asked for, and
+//! says no more.
 
 use std::collections::VecDeque;
 use std::time::Duration;

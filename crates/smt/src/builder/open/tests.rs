@@ -182,7 +182,8 @@ async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
     (server, full, request, caller)
 }
 
-/// The runtime has one thread: that it has room again is another task's doing, which runs while the end waits.
+/// The runtime has one thread: that it has room again is another task's doing, which runs while the
+/// end waits.
 #[cfg(feature = "tokio")]
 #[tokio::test]
 async fn a_full_socket_takes_replies_before_the_end_while_other_tasks_run() {

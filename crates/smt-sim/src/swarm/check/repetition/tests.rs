@@ -33,7 +33,8 @@ fn at(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// Sends this every so many milliseconds for eight seconds; all of it is lost. Whether that is found, and when.
+/// Sends this every so many milliseconds for eight seconds; all of it is lost. Whether that is
+/// found, and when.
 fn storm(every: u64, packet: &Packet) -> Option<u64> {
     let mut repetition = Repetition::default();
     repetition.departed(at(0), &data(0, &[1; 1_000]));
