@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands in for cryptography in tests, fuzz targets and simulations. It protects nothing.
+//! Stand-ins for cryptography in tests, fuzz targets and simulations. They protect nothing.
 //!
 //! - [`FakeKeyExchange`]: three flights and a shared secret instead of certificates.
 //! - [`FakeTokenMac`]: cookies and reset tokens from a number.

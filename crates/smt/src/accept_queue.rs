@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_wait_is_taken_out_in_its_order() {
+    fn requests_that_are_to_wait_are_taken_out_in_their_order() {
         let queue = queue([1, 2, 3, 4]);
         let taken = queue.take_if(|incoming| incoming.rpc.id.0 % 2 == 0);
         let taken: Vec<u64> = taken.iter().map(|incoming| incoming.rpc.id.0).collect();

@@ -98,7 +98,7 @@ impl Client {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
@@ -136,7 +136,7 @@ impl Server {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
@@ -337,7 +337,7 @@ impl Drop for AcceptPlace<'_> {
     }
 }
 
-/// A future of anything that waits in the core.
+/// A future of anything that waits in the endpoint's state.
 async fn polled<T>(
     guard: &Guard,
     mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,

@@ -9,7 +9,9 @@
 //! use smt::pki::EphemeralCa;
 //!
 //! let authority = EphemeralCa::new()?;
-//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;
+//! let server = Builder::new()
+//!     .identity(authority.server(&["localhost"])?)
+//!     .bind_blocking("127.0.0.1:0")?;
 //! let address = server.local_address();
 //! std::thread::spawn(move || {
 //!     while let Some(request) = server.accept() {
@@ -21,7 +23,10 @@
 //!     }
 //! });
 //!
-//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect_blocking(address)?;
+//! let client = Builder::new()
+//!     .trust(authority.trust()?)
+//!     .server_name("localhost")
+//!     .connect_blocking(address)?;
 //! assert_eq!(client.call("hello").wait()?, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -109,7 +114,7 @@ impl Client {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
@@ -148,7 +153,7 @@ impl Server {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()

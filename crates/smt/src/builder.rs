@@ -162,8 +162,8 @@ impl Builder {
         self
     }
 
-    /// Gives the secrets of all sessions to a key log. Whoever reads it reads the sessions: for
-    /// debugging.
+    /// Gives the secrets of all sessions to a key log. A reader of the log can read the sessions:
+    /// use it for debugging only.
     pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
         self.key_log = Some(log);
         self

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_has_no_slot_any_more() {
+    fn forgotten_rpc_has_no_slot_any_more() {
         let mut completions = Completions::new();
         drop(completions.expect(rpc(1)));
         assert!(completions.forget(rpc(1)));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An open endpoint: its lock, its carrier, and who drives it. The one who waits drives.
+//! An open endpoint: its lock, its carrier, and the thread or task that drives it. The one that
+//! waits drives.
 //!
 //! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the
 //! others; when it leaves, one of them leads on. An unloaded call is one send and one receive, in
-//! the caller's thread. While nobody waits, the caretaker looks in now and then
+//! the caller's thread. While no thread waits, the background thread looks in now and then
 //! (`background_thread`).
 //!
 //! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one
@@ -75,7 +76,7 @@ pub(crate) struct Driver {
     deferred: DeferredWakes,
 }
 
-/// What receiving needs; only the leader has it.
+/// The parts that receiving needs; only the leader has them.
 pub(crate) struct Receiver {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
@@ -85,7 +86,7 @@ pub(crate) struct Receiver {
     looks: leader::Looks,
 }
 
-/// What every handle of an endpoint shares: when the last one goes, the endpoint closes.
+/// Shared by all handles of an endpoint. The endpoint closes when the last handle is dropped.
 pub(crate) struct Guard {
     driver: Arc<Driver>,
 }
@@ -94,7 +95,7 @@ impl Driver {
     /// Opens an endpoint, and keeps it open as long as a handle is there.
     ///
     /// # Errors
-    /// The system gives no thread for the caretaker.
+    /// The system gives no thread for the background thread.
     pub(crate) fn open(
         state: EndpointState,
         carrier: Arc<dyn Carrier>,

@@ -45,7 +45,7 @@ use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
 
-/// What an endpoint's lock protects.
+/// The state of an endpoint that its lock protects.
 pub(crate) struct EndpointState {
     pub(crate) endpoint: Endpoint,
     outbox: Outbox,
@@ -69,10 +69,10 @@ pub(crate) struct EndpointState {
     incoming_queue: IncomingQueue,
     /// Those that were taken together; tasks take them without the lock.
     accepted: Arc<AcceptQueue>,
-    /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
+    /// The wakers to be woken at a time although nothing has happened, by time and ticket.
     alarms: BTreeMap<(Time, u64), Waker>,
     next_ticket: u64,
-    /// Whoever waits for all requests in progress to be finished.
+    /// Wakers that wait for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
     /// The last of what was told of was just taken, and the driver waits for that.
@@ -83,7 +83,7 @@ pub(crate) struct EndpointState {
     closing: Option<Closing>,
     /// Why nobody could receive an answer any more.
     is_left: Option<ConnectError>,
-    /// Whoever waits until the task that drives has let go of the socket.
+    /// Wakers that wait until the task that drives has let go of the socket.
     #[cfg(feature = "tokio")]
     releases: Releases,
     /// When it was last changed.
@@ -129,7 +129,7 @@ impl EndpointState {
         }
     }
 
-    /// The counts of what was told of and not taken, and of what has gathered.
+    /// The counts of what was told of and not taken, and of the corked changes.
     pub(crate) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Errors: in which phase, with which peer, whose fault, and what to do.
 //!
-//! A text says all of it: what it quotes is no `source` besides, or whoever prints the chain would
-//! read it twice.
+//! The text of an error is complete. An error that the text quotes is not its `source` as well,
+//! since a printed chain would then repeat it.
 
 use std::net::SocketAddr;
 
@@ -13,15 +13,15 @@ use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 #[derive(Debug, thiserror::Error)]
 #[error("{phase} {peer}: {kind}")]
 pub struct Error {
-    /// What was being done.
+    /// The operation that failed.
     pub phase: Phase,
-    /// With whom.
+    /// The address of the peer.
     pub peer: SocketAddr,
-    /// What happened.
+    /// The cause of the failure.
     pub kind: ErrorKind,
 }
 
-/// What was being done when it failed.
+/// The operation that failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
@@ -46,7 +46,7 @@ impl std::fmt::Display for Phase {
     }
 }
 
-/// What happened.
+/// The cause of the failure.
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ErrorKind {
@@ -72,7 +72,8 @@ pub enum ErrorKind {
 
 impl Error {
     /// Whether the request may have had an effect. Repeating it is safe after
-    /// [`Execution::DidNotRun`]. What could not be replied to has been here.
+    /// [`Execution::DidNotRun`]. A request to which a reply failed has been here, so it may have
+    /// run.
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {
@@ -108,12 +109,12 @@ impl Error {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The address is none, or does not resolve.
-    #[error("caller: {address:?} is no address that can be used: {reason}")]
+    /// The text is no address, or does not resolve.
+    #[error("caller: invalid address {address:?}: {reason}")]
     Address {
-        /// What was given.
+        /// The address as it was given.
         address: String,
-        /// What resolving said.
+        /// The failure of the resolver.
         reason: std::io::Error,
     },
     /// The socket could not be opened: the port is in use, or the address is not this host's.
@@ -144,9 +145,9 @@ pub enum OpenError {
     /// The operating system refused something else.
     #[error("environment: {what}: {reason}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// What it said.
+        /// The operating system's error.
         reason: std::io::Error,
     },
 }

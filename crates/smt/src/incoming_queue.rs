@@ -13,13 +13,13 @@ use smt_wire::SessionIndex;
 use crate::backpressure::Backpressure;
 use crate::message::Incoming;
 
-/// What has arrived.
+/// The messages that have arrived and were not accepted yet.
 #[derive(Default)]
 pub(crate) struct IncomingQueue {
     waiting: VecDeque<Incoming>,
     backpressure: Backpressure<Incoming>,
     bytes: usize,
-    /// Whoever waits for a message, by ticket.
+    /// Acceptors that wait for a message, by ticket.
     acceptors: VecDeque<(u64, Waker)>,
     next_ticket: u64,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The key log as a file (SPEC §13). Whoever reads it reads the sessions: use it to debug, and
-//! delete it.
+//! The key log as a file (SPEC §13). A reader of the file can read the sessions: use it to debug,
+//! and delete it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -12,7 +12,9 @@
 //! use smt::pki::EphemeralCa;
 //!
 //! let authority = EphemeralCa::new()?;
-//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
+//! let server = Builder::new()
+//!     .identity(authority.server(&["localhost"])?)
+//!     .bind("127.0.0.1:0").await?;
 //! let address = server.local_address();
 //! tokio::spawn(async move {
 //!     while let Some(request) = server.accept().await {
@@ -24,7 +26,10 @@
 //!     }
 //! });
 //!
-//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect(address).await?;
+//! let client = Builder::new()
+//!     .trust(authority.trust()?)
+//!     .server_name("localhost")
+//!     .connect(address).await?;
 //! let reply = client.call("hello").deadline(Duration::from_secs(1)).await?;
 //! assert_eq!(reply, "hello");
 //! # Ok(())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a peer has sent: a request, which wants a reply, or a one-way message.
+//! A message that a peer has sent: a request, which wants a reply, or a one-way message.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Request {
     is_answered: bool,
 }
 
-/// Who sent it.
+/// The sender of a message: its address, and how it has proved its identity.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Peer {
@@ -102,7 +102,7 @@ impl Request {
         }
     }
 
-    /// What was sent.
+    /// Returns the message's body.
     #[must_use]
     pub fn body(&self) -> &Bytes {
         &self.body
@@ -128,7 +128,7 @@ impl Request {
         self.is_one_way
     }
 
-    /// Who sent it.
+    /// Returns the sender of the message.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer

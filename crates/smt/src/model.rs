@@ -20,7 +20,7 @@
 //! | answers are looked at after a change, after a look, and after they were left | `answers` |
 //! | answers are taken once | `turns` |
 //! | the watch is on when nobody looks any more | `leading` |
-//! | what has gathered leaves then | `leading` |
+//! | the corked messages leave then | `leading` |
 //! | a future that may not spin turns on the watch that another left off | `leading`, without timers |
 //! | a future that is dropped ceases to lead | `leading`, without timers |
 //! | a future leads only as long as it looks | `leading` |
@@ -28,11 +28,11 @@
 //! | a driver that is dropped ends its endpoint | `ending` |
 //! | a signal before the driver listens is kept | `ending` |
 //! | an acceptor that is dropped passes on what it was woken for | `ending` |
-//! | a thread that leaves hands over, also when it panics; so does the caretaker | `threads` |
+//! | a thread that leaves hands over, also when it panics; so does the background thread | `threads` |
 //! | a thread that was told meanwhile does not begin to lead | `threads` |
 //!
 //! Not noticed, since they cost a millisecond at most, which the driver's timer is for: the watch
-//! is turned on before what has gathered leaves; the driver is not woken when what was awaited is
+//! is turned on before the corked messages leave; the driver is not woken when what was awaited is
 //! dropped, or when a future begins to lead.
 
 mod answers;

@@ -149,7 +149,7 @@ impl Operation {
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Begun, Error>> {
-        // What waiting for the session or for ids takes is not given twice.
+        // The deadline of the message is shorter by the time of waiting for the session or for ids.
         let deadline = self.due.map(|due| due.since(now));
         loop {
             let session = match self.session {

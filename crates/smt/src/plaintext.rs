@@ -47,7 +47,7 @@ impl PlaintextServer {
         self.0.local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()
@@ -71,7 +71,7 @@ impl PlaintextClient {
         self.0.call(body)
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()

@@ -17,7 +17,8 @@ pub(crate) struct Reconnect {
     path: Path,
     server_name: String,
     deadline: Duration,
-    /// Of the first attempt, if the server may have other addresses that are to be tried too.
+    /// The deadline of the first attempt, if the server may have other addresses that are to be
+    /// tried too.
     first_deadline: Option<Duration>,
     session: Option<SessionIndex>,
     connect: Option<ConnectId>,

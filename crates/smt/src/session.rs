@@ -60,7 +60,7 @@ impl Session {
             .change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
     }
 
-    /// Who the peer is.
+    /// Returns the peer of the session.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer

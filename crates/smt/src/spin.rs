@@ -148,7 +148,7 @@ impl Allowance {
         self.earn(time / 16);
     }
 
-    /// So long was spun, and it came.
+    /// Counts time that was spun with success.
     fn earn(&mut self, time: Duration) {
         let rest = time.saturating_sub(self.debt);
         self.debt = self.debt.saturating_sub(time);
@@ -156,7 +156,7 @@ impl Allowance {
         self.left = self.left.saturating_add(rest).min(most);
     }
 
-    /// So long was spun in vain.
+    /// Counts time that was spun in vain.
     fn spend(&mut self, time: Duration) {
         let lacks = time.saturating_sub(self.left);
         self.left = self.left.saturating_sub(time);
@@ -178,7 +178,7 @@ mod tests {
 
     const BOUND: Duration = Duration::from_micros(100);
 
-    /// What a second of waits comes to.
+    /// The sums over a second of waits.
     struct Spun {
         in_vain: Duration,
         with_success: Duration,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn in_vain_is_spun_what_was_with_success_and_a_sixteenth_of_the_time() {
+    fn spinning_in_vain_takes_as_long_as_successes_and_a_sixteenth_of_the_time() {
         for waits in [
             &[150][..],
             &[1, 150],

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::error::OpenError;
 use crate::state_lock::StateLock;
 
-/// What an endpoint begins with.
+/// The boot number and the seed with which an endpoint begins.
 pub(crate) struct StateFile {
     pub(crate) boot: u32,
     pub(crate) seed: Zeroizing<[u8; 32]>,
@@ -25,7 +25,7 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// Of this run alone.
+    /// A state for this run alone, without a file.
     pub(crate) fn ephemeral() -> Result<Self, OpenError> {
         let (mut boot, mut seed) = ([0; 4], Zeroizing::new([0; 32]));
         fill(&mut boot)?;
@@ -78,8 +78,8 @@ impl StateFile {
     }
 }
 
-/// The file, and no more than tells that it is another. Of what is no file the first byte may never
-/// come.
+/// Reads the file, and no more bytes than it takes to see that it is none of ours. A path that is
+/// no regular file is refused, since its first byte may never come.
 fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));

@@ -64,7 +64,7 @@ fn name_holder(file: &mut File) -> io::Result<()> {
     write!(file, "process {} on {host}", std::process::id())
 }
 
-/// Who has the lock, as far as that can be read.
+/// The name of the lock's holder, as far as it can be read.
 fn holder(file: &mut File) -> String {
     let mut name = Vec::new();
     let read = file.take(HOLDER_BYTES_MAX).read_to_end(&mut name);

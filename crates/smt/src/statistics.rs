@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Statistics as a snapshot.
 
-/// What an endpoint has counted since it was opened.
+/// The counts of an endpoint since it was opened.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {

@@ -3,10 +3,10 @@
 //!
 //! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of
 //!    is *untaken*.
-//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take that,
-//!    and send: their messages gather.
+//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take what
+//!    they were told of, and send: their messages are corked.
 //! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends
-//!    all that has gathered.
+//!    all corked messages.
 //!
 //! A turn is counts alone, without a lock, since tasks take on several workers at the same time.
 //! The leader waits no longer for outcomes and messages that are not taken in time
@@ -89,12 +89,12 @@ impl Turn {
         self.corked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes that have gathered.
+    /// The number of corked changes.
     pub(crate) fn corked(&self) -> usize {
         self.corked.load(Ordering::Relaxed)
     }
 
-    /// All that has gathered is about to leave.
+    /// Clears the count: all corked messages are about to leave.
     pub(crate) fn clear_corked(&self) {
         self.corked.store(0, Ordering::Relaxed);
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_taken_holds_up_one_turn() {
+    fn message_that_is_never_taken_holds_up_one_turn() {
         let turn = told(2);
         assert!(turn.await_end());
         turn.give_up();

@@ -15,9 +15,10 @@ use crate::limits::{KEY_IDENTITY_LEN_MAX, KEY_NAME_LEN_MAX, REGISTERED_SECRET_LE
 ///
 /// An identity is any text of 1 to [`KEY_IDENTITY_LEN_MAX`] bytes that both ends write alike, byte
 /// for byte: a name of the host or of the service. It is never sent. The two differ, and an
-/// endpoint has one of its own for all its keys. So should all endpoints of one host: then nobody
-/// can turn a session around to the host that began it, or lead it to another one that has the same
-/// secret (RFC 9257). Hosts that share an identity are not told apart.
+/// endpoint has one of its own for all its keys. All endpoints of one host should share that
+/// identity: then no attacker can turn a session around to the host that began it, or lead it to
+/// another host that has the same secret (RFC 9257). Hosts that share an identity are not told
+/// apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KeyEnds<'a> {
     /// This end.
@@ -84,7 +85,7 @@ impl RegisteredKey {
                 });
             }
         }
-        // Of the right capacity: growing would leave copies behind.
+        // The capacity is exact: growing would leave copies behind.
         let mut secret = Zeroizing::new(Vec::with_capacity(2 * (suite.key_len() + 12)));
         for (key, iv) in [client, server] {
             secret.extend_from_slice(key);
@@ -111,7 +112,7 @@ impl RegisteredKey {
         self.to_peer.suite()
     }
 
-    /// What this end uses as `side`.
+    /// The key that this end uses as `side`.
     pub(crate) fn imported(&self, side: Side) -> &ImportedKey {
         match side {
             Side::Client => &self.to_peer,

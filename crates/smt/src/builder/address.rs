@@ -98,7 +98,7 @@ impl Candidates {
         (address, share)
     }
 
-    /// What became of the last address that was tried.
+    /// Takes in how the attempt at the last address failed.
     ///
     /// # Errors
     /// The failure that says most, if another address would not help, or there is none, or no time.
@@ -118,7 +118,7 @@ impl Candidates {
     }
 }
 
-/// What is left of a time that begins with the first look at it.
+/// The rest of a duration that begins with the first look at it.
 pub(super) struct TimeLeft {
     whole: Duration,
     began: Option<Instant>,
@@ -140,7 +140,7 @@ impl TimeLeft {
     }
 }
 
-/// What a failure says of the server, the least first.
+/// How much a failure says of the server, the least first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Says {
     /// Nothing: this host does not reach such addresses.

@@ -53,12 +53,13 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client for threads, and waits until its session is live. Of a host with several
-    /// addresses each is tried, in the system's order, until a server answers at one; what is left
-    /// of [`Self::connect_deadline`] is shared among those that are left.
+    /// Opens a client for threads, and waits until its session is live. If a host has several
+    /// addresses, each is tried, in the system's order, until a server answers at one. The rest of
+    /// [`Self::connect_deadline`] is shared among the addresses that are left.
     ///
     /// # Errors
-    /// See [`OpenError`]; of several addresses that which says most of the server.
+    /// See [`OpenError`]. If several addresses failed, the error is the one that says most of the
+    /// server.
     pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
         let clients = self.connect_shards_blocking(address, 1)?;
         Ok(clients.into_iter().next().expect("one shard"))
@@ -66,7 +67,7 @@ impl Builder {
 
     /// Opens a client for threads as `count` shards, a power of two, each with a socket and a
     /// session of its own, and waits until all are live. As many shards as the server has reach one
-    /// each. Of several addresses as [`Self::connect_blocking`].
+    /// each. Several addresses of a host are tried as by [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -153,8 +154,8 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client on the current tokio runtime, and waits until its session is live. Of several
-    /// addresses as [`Self::connect_blocking`].
+    /// Opens a client on the current tokio runtime, and waits until its session is live. Several
+    /// addresses of a host are tried as by [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -375,7 +376,7 @@ struct Remote {
     address: SocketAddr,
     /// The first session with it is to be live after so long.
     within: Duration,
-    /// What its certificate must prove.
+    /// The name that its certificate must prove.
     name: String,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Drives an endpoint that tasks use, while no future leads: receives, sends what has gathered, and
-//! does what is due.
+//! Drives an endpoint that tasks use, while no future leads: receives, sends the corked messages,
+//! and does what is due.
 //!
 //! 1. It looks. While that pays it spins: in place where others run all tasks meanwhile, else by
 //!    yielding.

@@ -72,7 +72,7 @@ impl Driver {
         };
         let (result, due) = self.change_at(self.now(), change, look);
         if let Some(due) = due.filter(|_| self.process.is_this()) {
-            self.tell_caretaker(due);
+            self.tell_background_thread(due);
         }
         result
     }
@@ -129,7 +129,7 @@ impl Driver {
             state = self.lock();
             now = state.advance(self.now());
             let has_room = sending.put_back(&mut state, outcome);
-            // Sending changes the core, too: what is told of is told before others may take the
+            // Sending changes the state, too: what is told of is told before others may take the
             // lock.
             state.tell_all();
             if !has_room {

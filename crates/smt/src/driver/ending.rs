@@ -39,8 +39,8 @@ impl Driver {
         self.look(|state| state.has_closed(self.now()))
     }
 
-    /// What drove it is gone: its runtime has ended, and waiting here for a full socket holds up
-    /// none of its tasks.
+    /// Ends an endpoint whose driver is gone: its runtime has ended, and waiting here for a full
+    /// socket holds up none of its tasks.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&self) {
         self.answers.close();
@@ -50,9 +50,9 @@ impl Driver {
         self.change(|state, _| state.tell_released());
     }
 
-    /// Lets go of what carries.
+    /// Lets go of the carrier.
     pub(crate) fn release(&self) {
-        // Whoever receives may want the state meanwhile: one lock after the other.
+        // The receiving thread may want the state meanwhile: one lock after the other.
         let socket = self.look(EndpointState::release);
         if !self.process.is_this() {
             // The original has the same socket and goes on receiving; what its leader has locked
@@ -62,7 +62,7 @@ impl Driver {
         if let Some(socket) = socket {
             socket.stop_receiving();
         }
-        // Of a carrier that is no socket a leader looks up every 250 ms.
+        // A leader on a carrier that is no socket looks up every 250 ms.
         let mut receiver = self.lock_receiver();
         receiver.carrier = None;
         #[cfg(feature = "tokio")]

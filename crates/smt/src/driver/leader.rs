@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The leader of tasks: it looks for what has come, and sends what has gathered.
+//! The leader of tasks: it looks for datagrams, and sends the corked messages.
 //!
 //! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on`
 //! polls has it for a poll (`asynchronous::leading`), the driver for a look or while it spins
@@ -31,7 +31,7 @@ pub(super) struct Looks {
     slept: Option<Time>,
     /// Looks in a row that have found nothing.
     in_vain: u32,
-    /// Changes that had gathered at the last look, and when they began to.
+    /// The corked changes at the last look, and when corking began.
     corked: usize,
     corked_since: Option<Time>,
 }
@@ -50,7 +50,7 @@ impl Looks {
         }
     }
 
-    /// Whether what has gathered leaves now. A future waits until no more comes between two looks,
+    /// Whether the corked messages leave now. A future waits until no more comes between two looks,
     /// since workers are busy meanwhile; but not for long. The task that drives looks when they
     /// have run.
     fn sends(&mut self, now: Time, corked: usize, by: LedBy) -> bool {
@@ -120,7 +120,7 @@ impl Driver {
 }
 
 impl Leader<'_> {
-    /// One look: sends what has gathered, takes in what has come, and now and then does what is
+    /// One look: sends the corked messages, takes in what has come, and now and then does what is
     /// due. Whether something has come.
     pub(crate) fn look(&mut self) -> bool {
         let turn = &self.driver.turn;
@@ -181,7 +181,7 @@ impl Leader<'_> {
         }
     }
 
-    /// A wait begins. If it may be spun for, messages gather from now on, and the watch is off.
+    /// A wait begins. If it may be spun for, messages are corked from now on, and the watch is off.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
         if self.receiver.carrier.is_none() || !self.receiver.spin.begin(now) {
             return false;
@@ -218,7 +218,7 @@ impl Leader<'_> {
         self.receiver.spin.bound()
     }
 
-    /// Ceases to look: what has gathered leaves, and then the runtime watches.
+    /// Ceases to look: the corked messages leave, and then the runtime watches.
     pub(crate) fn stop(&mut self) {
         self.receiver.looks.slept = Some(self.driver.now());
         self.driver.take_cork_out();
@@ -258,13 +258,14 @@ impl Leader<'_> {
 }
 
 impl Driver {
-    /// Sends what has gathered; what comes after it gathers again.
+    /// Sends the corked messages; messages that come after that are corked again.
     fn send_corked(&self) {
         self.turn.clear_corked();
         self.change(|state, now| state.cork.expire(now));
     }
 
-    /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
+    /// Corks messages: a leader is about to look. At the end nothing is corked, since the end waits
+    /// for no message.
     fn put_cork_in(&self) -> bool {
         self.look(|state| {
             if state.is_closed {
@@ -339,7 +340,7 @@ const BYTES_PER_LOOK: usize = 256 << 10;
 /// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's
 /// lock.
 const LOOKS_PER_TIMER: u32 = 8;
-/// Messages that have gathered leave after this time although more are added.
+/// Corked messages leave after this time although more are added.
 const CORKED_MAX: Duration = Duration::from_micros(50);
 
 #[cfg(test)]
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn future_waits_until_no_more_gathers_between_two_looks() {
+    fn future_waits_until_no_more_is_corked_between_two_looks() {
         let mut looks = Looks::new();
         assert!(!looks.sends(at(0), 3, LedBy::Future), "they are new");
         assert!(!looks.sends(at(1), 5, LedBy::Future), "two more have come");
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn driver_sends_what_has_gathered_with_each_look() {
+    fn driver_sends_the_corked_messages_with_each_look() {
         let mut looks = Looks::new();
         assert!(
             looks.sends(at(0), 1, LedBy::BackgroundDriver)

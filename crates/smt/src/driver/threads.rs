@@ -21,29 +21,30 @@ use crate::sync::{
     AtomicBool, MutexGuard, Ordering, PoisonError, thread, thread::Thread, thread_local,
 };
 
-/// Who drives, and who waits to.
+/// The threads that wait to drive, and whether one drives.
 #[derive(Default)]
 pub(super) struct Lead {
     pub(super) is_taken: bool,
     next_follower: u64,
     followers: BTreeMap<u64, Thread>,
-    /// When somebody last led.
+    /// When a thread last led.
     pub(super) last: Time,
-    /// When timers are looked at next, if nothing comes: by the leader, or by the caretaker for it.
+    /// When timers are looked at next, if nothing comes: by the leader, or by the background thread
+    /// for it.
     pub(super) until: Time,
 }
 
 impl Driver {
-    /// Something is due, perhaps before the leader looks around: it cannot be woken while it
-    /// receives.
-    pub(super) fn tell_caretaker(&self, due: Time) {
+    /// Tells the background thread that something is due, perhaps before the leader looks around:
+    /// the leader cannot be woken while it receives.
+    pub(super) fn tell_background_thread(&self, due: Time) {
         let mut lead = self.lock_lead();
         if lead.is_taken {
             self.look_by(&mut lead, due);
         }
     }
 
-    /// The caretaker looks around for the leader at `due`, unless somebody does before.
+    /// Has the background thread look around for the leader at `due`, unless a thread does before.
     fn look_by(&self, lead: &mut Lead, due: Time) {
         if due < lead.until {
             lead.until = due;
@@ -134,8 +135,8 @@ impl Driver {
         drop(receiver);
         let is_crowded = leading.end(now);
         if has_told && is_crowded {
-            // Whoever was woken would else wait for a core until this thread's time slice ends,
-            // some milliseconds.
+            // The threads that were woken would else wait for a core until this thread's time slice
+            // ends, some milliseconds.
             thread::yield_now();
         }
         now
@@ -226,7 +227,7 @@ pub(super) struct Leading<'a> {
 }
 
 impl<'a> Leading<'a> {
-    /// Who has taken it.
+    /// The lead of a thread that has just taken it.
     pub(super) fn of(driver: &'a Driver) -> Self {
         Self {
             driver,
@@ -259,8 +260,8 @@ const RECEIVE_AGAIN: Duration = Duration::from_millis(1);
 /// A leader looks around at least this often. It cannot be woken while it receives, so what another
 /// thread does to what it waits for (a shutdown, a close) it learns at most so late.
 const LEAD_MAX: Duration = Duration::from_millis(250);
-/// Who only waits looks around at least this often; nobody relies on it.
+/// A thread that only waits looks around at least this often; nothing relies on it.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
-/// So many waiting threads make a leader yield to those it has woken. With few it would lose more
-/// than they gain: to the scheduler a thread that yields has had its slice.
+/// With this many waiting threads a leader yields to those it has woken. With fewer the leader
+/// would lose more than they gain: to the scheduler a thread that yields has had its slice.
 const CROWD: usize = 6;

@@ -13,12 +13,12 @@ use smt_proto::{CloseCode, ConnectError, Time};
 use super::EndpointState;
 use crate::reconnect::Reconnect;
 
-/// What is asked of the socket besides carrying.
+/// The uses of the socket besides carrying.
 pub(super) enum Socket {
     /// The carrier is of another kind.
     None,
     Open(Arc<UdpCarrier>),
-    /// What it had counted when it was closed.
+    /// The counts of the socket when it was closed.
     Closed(smt_io::Statistics),
 }
 
@@ -28,7 +28,7 @@ impl Socket {
     }
 }
 
-/// Whoever waits until the task that drives an endpoint has let go of its socket.
+/// Wakers that wait until the task that drives an endpoint has let go of its socket.
 #[cfg(feature = "tokio")]
 #[derive(Default)]
 pub(super) struct Releases {
@@ -88,7 +88,7 @@ impl EndpointState {
         self.leave(ConnectError::ShutDown);
     }
 
-    /// What drove it is gone, and whoever waits would wait for ever.
+    /// Ends an endpoint whose driver is gone: its waiters would wait for ever.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&mut self, now: Time) {
         self.close_sessions(now, CloseCode::Done);
@@ -155,7 +155,7 @@ impl EndpointState {
         }
     }
 
-    /// What the socket has counted; `None` over a carrier of another kind.
+    /// Returns the socket's counts; `None` over a carrier of another kind.
     pub(crate) fn socket_statistics(&self) -> Option<smt_io::Statistics> {
         match &self.socket {
             Socket::None => None,

@@ -107,7 +107,7 @@ fn is_undriven(error: &Error) -> bool {
 }
 
 #[test]
-fn whoever_waits_learns_that_the_runtime_shuts_down() {
+fn waiting_calls_and_accepts_learn_that_the_runtime_shuts_down() {
     try_orders(600, || {
         let (mut tested, peer) = Tested::client(DriveBy::Workers);
         tested.drive(Spins::InPlace, false);

@@ -116,12 +116,12 @@ fn the_watch_is_on_or_somebody_looks_or_a_timer_is_set() {
 }
 
 #[test]
-fn what_comes_after_a_future_that_was_dropped_waits_for_no_timer() {
+fn message_that_comes_after_a_future_was_dropped_waits_for_no_timer() {
     try_orders_of_polls(800, || told_while_led(some, false));
 }
 
 #[test]
-fn what_has_gathered_leaves_when_a_future_ceases_to_lead() {
+fn corked_messages_leave_when_a_future_ceases_to_lead() {
     try_orders_of_polls(400, || {
         let (mut tested, peer) = Tested::client(DriveBy::Workers);
         tested.drive(Spins::Never, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The other side of the endpoint under test: a protocol core without hub, driver or timers, in a
+//! The other side of the endpoint under test: a protocol core without `Driver` or timers, in a
 //! thread of its own.
 
 use std::time::Duration;
