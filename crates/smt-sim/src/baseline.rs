@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What SMT is compared with: messages over byte streams, as TLS over TCP carries them.
+//! The baseline with which SMT is compared: messages over byte streams, as TLS over TCP carries
+//! them.
 //!
 //! 1. [`StreamHost::send`] frames a message and appends it to a connection: [`Pooling`] says to
 //!    which.

@@ -24,8 +24,7 @@ fn peak(case: &Case) -> usize {
 
 #[test]
 fn an_attacker_who_claims_megabytes_makes_no_host_allocate_them() {
-    // Of many long messages for a host with little memory it is an attacker who decides how long
-    // they wait here.
+    // An attacker decides how long the many long messages for a host with little memory wait here.
     let cases = SEEDS.map(Case::new).filter(|case| !case.has_small_memory);
     for case in cases {
         let seed = case.seed;

@@ -28,7 +28,7 @@ pub(super) struct Window {
     marked: u64,
     /// The observed window ends when this byte is acknowledged.
     observed_until: u64,
-    /// What was under way at the last cut ends here.
+    /// The end of the bytes that were under way at the last cut.
     cut_until: u64,
     /// The same of the last cut for a loss.
     halved_until: u64,
@@ -36,7 +36,7 @@ pub(super) struct Window {
     is_held: bool,
 }
 
-/// What a sender learns from an acknowledgement.
+/// The facts that a sender learns from an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     /// Bytes that it reports for the first time.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::limits::{RECORD_LEN, RECORD_OVERHEAD};
 
-/// What the sender has put on a stream.
+/// The frames that the sender has put on a stream.
 #[derive(Debug, Default)]
 pub(super) struct FrameWriter {
     /// Headers that may have to be written, in the order of the stream.
@@ -19,13 +19,13 @@ pub(super) struct FrameWriter {
     end: u64,
 }
 
-/// What the receiver has read of a stream.
+/// The part of a stream that the receiver has read.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     header: [u8; HEADER_LEN],
     /// How much of the header is there.
     header_len: usize,
-    /// What the message still lacks once its header is whole.
+    /// Bytes that the message still lacks once its header is whole.
     missing: u64,
 }
 
@@ -45,7 +45,7 @@ impl FrameWriter {
         self.end += stream_len(frame.length);
     }
 
-    /// What is before this place will not be asked for again.
+    /// Forgets the headers before this place: they will not be asked for again.
     pub(super) fn forget(&mut self, until: u64) {
         let is_over = |start: u64| start + HEADER_LEN as u64 <= until;
         while self.headers.front().is_some_and(|(at, _)| is_over(*at)) {
@@ -104,7 +104,7 @@ impl FrameReader {
     }
 }
 
-/// What a message of this length takes of a stream.
+/// The bytes that a message of this length takes of a stream.
 fn stream_len(length: u32) -> u64 {
     let plaintext = HEADER_LEN as u64 + u64::from(length);
     plaintext + plaintext.div_ceil(RECORD_LEN) * RECORD_OVERHEAD

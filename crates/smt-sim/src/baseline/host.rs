@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A host that sends messages over byte streams.
 //!
-//! Connections are numbered by peer and lane. None is ever looked for: those that may send wait in
-//! a queue, those that wait for acknowledgements in a heap. The heap's entries are not moved when a
-//! deadline is: one that comes up too early is put back.
+//! Connections are numbered by peer and lane. A connection is never searched for: those that may
+//! send wait in a queue, those that wait for acknowledgements in a heap. The heap's entries are not
+//! moved when a deadline is: one that comes up too early is put back.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -58,7 +58,7 @@ pub struct Delivered {
     pub at: Time,
 }
 
-/// What a host has done.
+/// The counts of a host.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StreamCounts {
     /// Data segments sent, the repeated ones included.
@@ -164,7 +164,7 @@ impl StreamHost {
         std::mem::take(&mut self.delivered)
     }
 
-    /// What it has done so far.
+    /// Returns the host's counts so far.
     pub fn counts(&self) -> StreamCounts {
         self.counts
     }

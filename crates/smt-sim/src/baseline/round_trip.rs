@@ -9,7 +9,7 @@ use super::limits::{TIMEOUT_MAX, TIMEOUT_MIN};
 /// Round trips of a connection, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
-    /// Of the packets that opened the connection.
+    /// The round trip of the packets that opened the connection.
     first: u64,
     /// Moving average; 0: none measured yet.
     smoothed: u64,

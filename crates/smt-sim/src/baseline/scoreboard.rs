@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a sender has under way: which segments have arrived, which are lost.
+//! The segments that a sender has under way: which have arrived, which are lost.
 //!
 //! Every transmission has a number. A segment is lost once one that was sent `reordering`
 //! transmissions later has arrived: for segments that were sent once that is RFC 6675's rule, and a
@@ -58,7 +58,7 @@ enum State {
     Lost,
 }
 
-/// What an acknowledgement has told.
+/// The facts that an acknowledgement has told.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Progress {
     /// Bytes reported for the first time.

@@ -9,14 +9,14 @@
 //! | 4-11  | its first byte  | the next byte in order               |
 //! | 12-   | stream bytes    | if any: 4 unused bytes, then blocks  |
 //!
-//! A block is where it begins and ends after the next byte in order. What TCP would have in other
-//! places (ports, checksum) is charged all the same: see [`HEADER_LEN`].
+//! A block is where it begins and ends after the next byte in order. The fields that TCP has in
+//! other places (ports, checksum) are charged all the same: see [`HEADER_LEN`].
 
 use bytes::{BufMut, BytesMut};
 
 use super::limits::{BLOCK_LEN, BLOCKS_HEADER_LEN, BLOCKS_MAX, HEADER_LEN};
 
-/// What a packet is.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Segment {
     Acknowledgement(Acknowledgement),
@@ -33,7 +33,7 @@ pub(super) struct DataHeader {
     pub(super) start: u64,
 }
 
-/// What has arrived.
+/// The bytes that have arrived, as the receiver reports them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Acknowledgement {
     /// Which connection of the two hosts.
@@ -42,7 +42,8 @@ pub(super) struct Acknowledgement {
     pub(super) next: u64,
     /// The segment that it answers was marked.
     pub(super) is_marked: bool,
-    /// What is there beyond it, the latest first; empty ones at the end.
+    /// Blocks that have arrived beyond the next byte in order, the latest first; empty ones at the
+    /// end.
     pub(super) blocks: [Block; BLOCKS_MAX],
 }
 

@@ -54,12 +54,12 @@ impl Credentials {
         }
     }
 
-    /// What hosts trust.
+    /// Returns the trust that all hosts share.
     pub fn trust(&self) -> Trust {
         self.trust.clone()
     }
 
-    /// What a host proves to be.
+    /// Returns the identity of a host.
     pub fn identity(&self, host: HostId) -> Identity {
         self.identities[host.0 as usize].clone()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sends to whom, and who has a session with whom: a session is for both directions, so there
-//! may be more of these.
+//! Pairs of hosts that send to each other, and pairs that have a session: a session is for both
+//! directions, so there may be more of these.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::lab::{Named, ScenarioFile};
 
-    /// Of a rack.
+    /// The peers of the hosts of a rack.
     fn peers(hosts: u32, peers: u32) -> Peers {
         let mut scenario = ScenarioFile::parse(Named::find("rack-10").unwrap().text)
             .unwrap()

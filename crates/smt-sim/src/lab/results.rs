@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run has shown.
+//! The results of a run.
 
 use std::time::Duration;
 
 use super::round::Round;
 use crate::net::network::Counts;
 
-/// What a run has shown.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Length and slowdown of each message that was counted, by length. Of one that has not
-    /// arrived, what its slowdown is at least.
+    /// Length and slowdown of each message that was counted, by length. For a message that has not
+    /// arrived it is the least that its slowdown can be.
     messages: Vec<(u32, f32)>,
     /// Payload of those that have arrived.
     payload: u64,
@@ -37,7 +37,7 @@ pub struct Results {
     pub asked_by_trimmed: u64,
     /// From the beginning to the last arrival.
     pub lasted: Duration,
-    /// What moved, setting up included.
+    /// Counts of all packets that moved, setting up included.
     pub counts: Counts,
     /// How much time of the simulation passed.
     pub simulated: Duration,
@@ -45,8 +45,9 @@ pub struct Results {
     pub samples: Vec<Sample>,
     /// The rounds of an incast.
     pub rounds: Vec<Round>,
-    /// What slowdowns are ratios to, for the shortest, the median and the longest message: the same
-    /// transport's own time, so that absolute times of transports can be compared.
+    /// The times to which slowdowns are ratios, for the shortest, the median and the longest
+    /// message: the same transport's own time, so that absolute times of transports can be
+    /// compared.
     pub alone: Vec<LoneTime>,
 }
 
@@ -59,7 +60,7 @@ pub struct LoneTime {
     pub took: Duration,
 }
 
-/// What has happened since the sample before.
+/// The events since the sample before.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sample {
     /// When it was taken, since messages began.
@@ -172,8 +173,8 @@ fn row(messages: &[(u32, f32)]) -> SlowdownRow {
     let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
     let last = slowdowns.len() - 1;
     let mut at = |percent: usize| {
-        // So many percent of them, rounded up, are no slower: of fewer than 100 the 99th percentile
-        // is the slowest.
+        // `percent` percent of them, rounded up, are no slower: the 99th percentile of fewer than
+        // 100 is the slowest.
         let place = (slowdowns.len() * percent).div_ceil(100).clamp(1, last + 1) - 1;
         *slowdowns.select_nth_unstable_by(place, f32::total_cmp).1
     };

@@ -99,9 +99,9 @@ struct Run<'a, M> {
     arrived_bytes: u64,
     /// Payload that arrived and that no sample has counted yet.
     arrived_lately: u64,
-    /// What links have carried until the last sample.
+    /// The bytes that links had carried at the last sample.
     carried: u64,
-    /// What switches had dropped, trimmed and marked when messages began.
+    /// The packets that switches had dropped, trimmed and marked when messages began.
     before: [u64; 3],
     tell: Option<&'a mut dyn FnMut(Standing)>,
 }
@@ -212,7 +212,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn play(mut self) -> Results {
         self.plan();
         self.sample_due = self.began + self.sample_interval();
-        // What begins with the counted time belongs to it.
+        // A message that begins with the counted time belongs to it.
         if !self.scenario.warm_up.is_zero() {
             self.send_until(self.counted());
         }

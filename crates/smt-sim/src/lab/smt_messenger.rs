@@ -24,7 +24,7 @@ use smt_testkit::{FakeKeyExchange, NullCipher};
 /// A host that sends one-way messages by SMT.
 pub struct SmtMessenger {
     host: SmtHost<Sessions>,
-    /// What all messages are made of.
+    /// The bytes of all messages.
     zeros: Bytes,
     /// Bytes that keep the longest path busy.
     round_trip: u32,
@@ -189,7 +189,8 @@ impl Messenger for SmtMessenger {
     }
 }
 
-/// What a message may have granted and not arrived, where so many bytes keep a path busy.
+/// The bytes that a message may have granted and not arrived, if `round_trip` bytes keep a path
+/// busy.
 ///
 /// A grant waits until it is worth a quarter of the window, so that three quarters are surely on
 /// their way. The Homa papers' 10,000 B at 10 Gb/s so lack 2,500 B, two packets: no more is lacking

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who looks on while a scenario runs. Looking changes nothing.
+//! Observers of a running scenario. Looking changes nothing.
 
 use std::time::Duration;
 
 use crate::net::network::Tap;
 
-/// Who looks on.
+/// The observers of a run.
 #[derive(Default)]
 pub struct Watch<'a> {
     /// Sees the packets of all hosts, those of setting up included.

@@ -118,8 +118,8 @@ impl Workload {
         steps[index.min(steps.len() - 1)].0
     }
 
-    /// Sizes, and the billionths of messages that are no longer; both strictly increase. None for a
-    /// fixed size.
+    /// Sizes, and the billionths of messages that are no longer; both strictly increase. The list
+    /// is empty for a fixed size.
     fn steps(&self) -> &'static [(u32, u32)] {
         match self {
             Self::W1 => &w1::STEPS,
@@ -165,7 +165,7 @@ fn fixed(text: &str) -> Option<Workload> {
     (bytes > 0).then_some(Workload::Fixed(bytes))
 }
 
-/// What was said is neither a workload nor a message's size.
+/// A text that is neither a workload nor a message's size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownWorkload(String);
 
@@ -182,5 +182,5 @@ impl fmt::Display for UnknownWorkload {
 
 impl Error for UnknownWorkload {}
 
-/// What the shares of the tables are counted in.
+/// The unit of the shares in the tables.
 const BILLION: u32 = 1_000_000_000;

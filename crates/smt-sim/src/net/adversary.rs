@@ -3,7 +3,7 @@
 //! interest, changes, moves, repeats, reflects and invents. It drops little, since nobody can talk
 //! through a path that drops all.
 //!
-//! A seed chooses a few [`Move`]s and how often each is made. What the attacker wants: a wrong
+//! A seed chooses a few [`Move`]s and how often each is made. The attacker's aims are a wrong
 //! delivery, the end of a session, more bytes at a bystander than it has sent in the bystander's
 //! name, memory without bound. It has no keys. Offsets are those of SPEC §3.
 
@@ -22,7 +22,7 @@ use crate::net::packet::{HostId, Packet, packets_of};
 use crate::net::switch::TRIMMED_LEN;
 use crate::random::Random;
 
-/// What the attacker does to a packet that passes, or because of it.
+/// A thing that the attacker does to a packet that passes, or because of it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Move {
     /// A header that claims a message of many megabytes.
@@ -70,8 +70,8 @@ pub struct Adversary<R> {
 }
 
 impl<R: LinkRule> Adversary<R> {
-    /// An attacker behind other faults. What it sends in the bystander's name is counted in
-    /// `spoofed`, in bytes.
+    /// An attacker behind other faults. The bytes that it sends in the bystander's name are counted
+    /// in `spoofed`.
     pub fn new(
         inner: R,
         mut random: Random,
@@ -225,7 +225,7 @@ impl<R: LinkRule> Adversary<R> {
         with(packet, bytes)
     }
 
-    /// What a switch would leave of it, or of one with another header.
+    /// The rest that a switch would leave of the packet, or of one with another header.
     fn trimmed(&mut self, packet: &Packet) -> Packet {
         let mut forged = match self.random.chance(500_000) {
             true => self.mutated(packet),
@@ -263,7 +263,7 @@ impl<R: LinkRule> Adversary<R> {
             UNAVAILABLE => (smt_wire::VERSION, 22),
             _ => (smt_wire::VERSION, 36),
         };
-        // Whoever has sent a flight knows its attempt by the source.
+        // The sender of a flight knows its attempt by the source.
         let index = match packet.bytes.get(1) {
             Some(&HANDSHAKE) if is_reflected => SOURCE,
             _ => INDEX,
@@ -408,8 +408,8 @@ fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
     }
 }
 
-/// What an answer to each packet of a datagram would name, and the packet's bytes: a HANDSHAKE's
-/// source, another's session, or nothing if the version is another.
+/// The index that an answer to each packet of a datagram would name, and the packet's bytes: a
+/// HANDSHAKE's source, another's session, or nothing if the version is another.
 fn answerable(datagram: &[u8]) -> Vec<(SessionIndex, u64)> {
     if datagram.first() != Some(&smt_wire::VERSION) {
         return vec![(SessionIndex(0), datagram.len() as u64)];

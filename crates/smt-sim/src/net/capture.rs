@@ -23,13 +23,13 @@ use crate::net::packet::{HostId, Packet};
 /// Which packets a capture has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum View {
-    /// What all hosts send, before any fault.
+    /// Packets that hosts send, before any fault.
     Sent,
-    /// What reaches hosts, after all faults, with what others have forged.
+    /// Packets that reach hosts, after all faults, forged ones included.
     Arrived,
-    /// What somebody at this host's cable sees: what it sends, and what reaches it.
+    /// Packets at this host's cable: those that it sends, and those that reach it.
     Host(HostId),
-    /// What passes between these switches, both ways; racks' are numbered first, then spines.
+    /// Packets between these switches, both ways; racks' switches are numbered first, then spines.
     Between([u32; 2]),
 }
 
@@ -43,7 +43,7 @@ pub struct Capture {
     failure: Option<io::Error>,
 }
 
-/// What a capture has come to.
+/// The size of a capture.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Captured {
     /// Packets in it.
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// What was written, shared with the test.
+    /// The bytes that were written, shared with the test.
     #[derive(Clone, Default)]
     struct Shared(Rc<RefCell<Vec<u8>>>);
 
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// What stands in a file of these packets, sent at 1.000000002 s and arrived 1 ns later.
+    /// The content of a file of these packets, sent at 1.000000002 s and arrived 1 ns later.
     fn file(view: View, bytes_max: u64, packets: &[Packet]) -> (Vec<u8>, Captured) {
         let shared = Shared::default();
         let capture = Capture::begin(Box::new(shared.clone()), view, bytes_max).unwrap();

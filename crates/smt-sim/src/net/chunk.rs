@@ -23,7 +23,7 @@ impl Chunk {
         self.take()
     }
 
-    /// What was written since the last call.
+    /// Takes the bytes that were written since the last call.
     pub(crate) fn take(&mut self) -> Bytes {
         self.0.split().freeze()
     }

@@ -28,7 +28,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// What it shows at a moment of the simulation.
+    /// The time that the clock shows at a moment of the simulation.
     pub fn at(&self, simulation: Time) -> Time {
         if self.drift == 0 {
             return self.here + simulation.since(self.there);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What happens when: the earliest first, and among equals what was planned first.
+//! A queue of events: the earliest first, and among equals the one that was planned first.
 //!
-//! 1. What is near goes into a wheel: a slot for each of the next [`REACH`] nanoseconds, in which
+//! 1. A near event goes into a wheel: a slot for each of the next [`REACH`] nanoseconds, in which
 //!    events form a line. Two levels of bits say which slots are taken, so that the next one is
 //!    found in a few instructions.
-//! 2. What is further away goes into a heap, with its turn, and is taken from there.
+//! 2. An event that is further away goes into a heap, with its turn, and is taken from there.
 //!
-//! Of events of the same nanosecond those of the heap were planned before those of the wheel: they
-//! were too far away.
+//! Among events of the same nanosecond those of the heap were planned before those of the wheel:
+//! they were too far away then.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ pub(crate) struct EventQueue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     event: u32,
-    /// Who comes after it.
+    /// The link after it.
     next: u32,
 }
 

@@ -14,7 +14,7 @@ use crate::net::network::LinkRule;
 use crate::net::packet::{HostId, Packet, packets_of};
 use crate::random::Random;
 
-/// What can go wrong, on a cable or in a host.
+/// A kind of fault, on a cable or in a host.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FaultKind {
     /// An attacker on the path, see [`crate::net::Adversary`].
@@ -210,7 +210,8 @@ impl FaultyLinks {
         }
     }
 
-    /// What becomes of a packet, and how much later; what comes beside it goes to `out`.
+    /// Returns the packet as it passes, if it does, and how much later; packets that come beside it
+    /// go to `out`.
     fn passed(
         &mut self,
         now: Time,
@@ -238,7 +239,7 @@ impl FaultyLinks {
         Some((packet, later))
     }
 
-    /// What a fault makes of a packet.
+    /// Applies a fault to a packet.
     fn strike(&mut self, at: usize, packet: Packet, out: &mut Vec<(Packet, u64)>) -> Fate {
         let LinkFault { kind, extent, .. } = self.faults[at];
         self.strikes.borrow_mut().note(kind);
@@ -360,7 +361,7 @@ mod tests {
         }
     }
 
-    /// What arrives of 200 packets, one each microsecond, while a fault strikes half of them.
+    /// The packets that arrive of 200, one each microsecond, while a fault strikes half of them.
     fn arrivals(kind: FaultKind, chance: u32, extent: u64) -> (Vec<(Packet, u64)>, u64) {
         let strikes = Rc::new(RefCell::new(Strikes::default()));
         let fault = LinkFault {

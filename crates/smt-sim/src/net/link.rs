@@ -6,8 +6,8 @@
 //!    for its length.
 //! 3. After that and the delay it arrives: [`Port::arrive`].
 //!
-//! Arrivals of a port are in the order of departures, so those under way are a queue too. What a
-//! switch does about long queues is in `switch`.
+//! Arrivals of a port are in the order of departures, so those under way are a queue too. The
+//! policy of a switch for long queues is in `switch`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) enum Node {
     Switch(u32),
 }
 
-/// What a port has seen.
+/// The counts of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortStatistics {
     /// Packets sent.
@@ -65,7 +65,7 @@ pub(crate) struct Port {
     /// Which queues hold something, one bit each.
     occupied: u8,
     queued: u64,
-    /// Of these, the most urgent.
+    /// The most urgent of the queued bytes.
     urgent: u64,
     /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20. Rounded up beside it.
     free_at: u64,

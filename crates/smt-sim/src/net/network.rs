@@ -38,7 +38,7 @@ pub trait Tap {
 /// A network in virtual time.
 pub struct Network {
     now: Time,
-    /// What waits and is under way at the ports.
+    /// The packets that wait or are under way at the ports.
     packets: PacketPool,
     ports: Vec<Port>,
     switches: Vec<Switch>,
@@ -55,7 +55,7 @@ pub struct Network {
     queue_peak: u64,
 }
 
-/// What moved.
+/// Counts of all that moved.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Packets over one cable each.
@@ -98,7 +98,7 @@ impl Happening {
     }
 }
 
-/// What a host has to know.
+/// An occurrence of which a host has to know.
 #[derive(Debug)]
 pub enum Occurrence {
     /// A packet is there.
@@ -150,7 +150,7 @@ impl Network {
         self.now
     }
 
-    /// What has moved so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -166,7 +166,7 @@ impl Network {
         ports.map(|port| port.statistics.bytes).sum()
     }
 
-    /// What the switches' ports have seen; the hosts' own are not among them.
+    /// Returns the counts of the switches' ports; the hosts' own are not among them.
     pub fn port_statistics(&self) -> impl Iterator<Item = PortStatistics> + '_ {
         let ports = self.ports.iter().skip(self.hosts as usize);
         ports.map(|port| port.statistics)

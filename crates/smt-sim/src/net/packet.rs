@@ -15,9 +15,9 @@ pub struct HostId(pub u32);
 /// A datagram between two hosts.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Who sent it.
+    /// The sender.
     pub from: HostId,
-    /// Who is to get it.
+    /// The receiver.
     pub to: HostId,
     /// The UDP payload.
     pub bytes: Bytes,
@@ -27,7 +27,8 @@ pub struct Packet {
     pub is_marked: bool,
     /// A switch has trimmed it to its first bytes.
     pub is_trimmed: bool,
-    /// What equal-cost paths are chosen by: the same for packets that must stay together.
+    /// The value by which equal-cost paths are chosen: the same for packets that must stay
+    /// together.
     pub entropy: u64,
 }
 
@@ -110,7 +111,7 @@ pub fn wire_len(payload: usize) -> u64 {
 pub const FRAME_OVERHEAD: u64 = 8 + 14 + 20 + 8 + 4 + 12;
 /// The shortest frame of 64 bytes, with preamble and gap.
 const FRAME_MIN: u64 = 84;
-/// Of the first socket of all hosts.
+/// The port of each host's first socket.
 const PORT: u16 = 17_379;
 /// Ports of an address.
 const PORTS: u8 = 64;

@@ -19,8 +19,8 @@ pub struct Topology {
     pub spines: u32,
     /// Between hosts and their rack switch.
     pub edge: Link,
-    /// What a host adds to a packet's way, besides the cable: software and network card, out and
-    /// in.
+    /// The delay that a host adds to a packet's way, besides the cable: software and network card,
+    /// out and in.
     pub host_delay: [Duration; 2],
     /// Rack switch to spine.
     pub core: Link,

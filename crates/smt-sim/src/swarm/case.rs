@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a seed comes to: hosts, configurations, messages, faults.
+//! The case that a seed gives: hosts, configurations, messages, faults.
 
 mod faults;
 mod plan;
@@ -25,7 +25,7 @@ pub(super) use faults::SMALL_MEMORY_MAX;
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was made from.
+    /// The seed from which the case was made.
     pub seed: u64,
     /// All cables.
     pub link: Link,
@@ -33,7 +33,7 @@ pub struct Case {
     pub configs: Vec<Config>,
     /// Cipher suites of each host, preferred first.
     pub suites: Vec<Vec<Suite>>,
-    /// What the applications do.
+    /// The actions of the applications.
     pub plan: Vec<Planned>,
     /// Faults of the cables; all are over at `heals`.
     pub link_faults: Vec<LinkFault>,
@@ -71,15 +71,15 @@ pub struct Pulls {
 /// Something that an application is to do.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// When.
+    /// When the application acts.
     pub at: Time,
-    /// Which host's.
+    /// The host of the application.
     pub host: HostId,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// What an application can do.
+/// An action of an application.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Send a message; give it up after a while, or when a deadline has passed.
@@ -98,15 +98,15 @@ pub enum Action {
 /// A fault of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFault {
-    /// When.
+    /// When the fault begins.
     pub at: Time,
-    /// Whose.
+    /// The host with the fault.
     pub host: HostId,
-    /// What.
+    /// The kind of the fault.
     pub kind: HostFaultKind,
 }
 
-/// What can happen to a host.
+/// A kind of fault of a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostFaultKind {
     /// It is gone. With `keeps`, its boot counter and reset key are still there when it is back.
@@ -237,7 +237,7 @@ impl Case {
         }
     }
 
-    /// What an attacker may cause beside other faults, and is no failure.
+    /// Permits the effects that an attacker may have beside other faults, and that are no failure.
     fn allow_for_adversary(&mut self) {
         if !self.has_adversary {
             return;
@@ -350,7 +350,7 @@ impl Case {
         }
     }
 
-    /// What is lost for long in one direction, or of messages' ends.
+    /// Draws long losses in one direction, or of messages' ends.
     fn draw_one_sided(&mut self, random: &mut Random) {
         for kind in [FaultKind::HalfPartition, FaultKind::EndLoss] {
             if random.chance(80_000) {

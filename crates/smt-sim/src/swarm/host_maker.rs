@@ -20,11 +20,11 @@ use crate::net::smt_host::SmtHost;
 use crate::random::Random;
 use crate::swarm::check::{SealBook, SealWatch};
 
-/// What hosts are made of.
+/// The parts of which hosts are made.
 pub(super) struct HostMaker<'a> {
     case: &'a Case,
     credentials: Rc<Credentials>,
-    /// What all of them seal and open.
+    /// The seals and openings of all hosts.
     pub(super) seals: Arc<Mutex<SealBook>>,
     key_log: Option<Arc<dyn KeyLog>>,
     /// How often each host has begun.

@@ -29,7 +29,7 @@ use crate::swarm::check::bounds::MemoryBound;
 use crate::swarm::check::repetition::{Repetition, RepetitionTap};
 use crate::swarm::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The case.
@@ -37,9 +37,9 @@ pub struct Verdict {
     /// XXH3 over every packet that a host has sent, with its time: the same for the same seed
     /// everywhere.
     pub trace: u128,
-    /// What the checkers found; empty if all is well.
+    /// The failures that the checkers found; empty if all is well.
     pub failures: Vec<Failure>,
-    /// What was reached.
+    /// The coverage that the case has reached.
     pub coverage: Coverage,
     /// Messages delivered, and those of several records among them: at least 200 and 20 if all is
     /// well.
@@ -62,7 +62,7 @@ pub fn run_observed(case: &Case, observers: Observers) -> Verdict {
     run.verdict()
 }
 
-/// Who looks on.
+/// The observers of a run.
 #[derive(Default)]
 pub struct Observers {
     /// Sees the packets of all hosts.
@@ -77,7 +77,7 @@ struct Run<'a> {
     maker: HostMaker<'a>,
     ledger: Ledger,
     strikes: Rc<RefCell<Strikes>>,
-    /// What an attacker has sent in the bystander's name.
+    /// The bytes that an attacker has sent in the bystander's name.
     spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
     repetition: Rc<RefCell<Repetition>>,
@@ -464,9 +464,11 @@ const LAST_ROUND: Duration = Duration::from_secs(20);
 /// A case has some ten thousand packets, and an attacker may make a hundred of each where a host
 /// with little memory takes long: more than this, and something does not come to rest.
 const STEPS_MAX: u64 = 5_000_000;
-/// What a block of padding may add to a message, in bytes; Padmé adds an eighth, and records less.
+/// The most that padding adds to a message, in bytes, by blocks; Padmé adds an eighth, and records
+/// less.
 const PADDING_MAX: usize = 4_096;
-/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+/// The bytes that may be granted whatever the budget: two records to each of eight messages (SPEC
+/// §9.2).
 const GRANTED_AT_LEAST: usize = 8 * 32_812;
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;

@@ -12,5 +12,5 @@ mod one_host_leaves_room_for_other_networks;
 mod slow_messages_hold_up_no_upload;
 mod support;
 
-/// Of all randomness; a scenario that fails prints it.
+/// The seed of all randomness; a scenario that fails prints it.
 const SEED: u64 = 1;

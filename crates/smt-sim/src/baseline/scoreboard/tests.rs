@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What acknowledgements tell, and what they do not.
+//! Tests of what acknowledgements tell, and what they do not.
 
 use super::*;
 

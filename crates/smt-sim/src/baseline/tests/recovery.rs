@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is lost is sent again, by acknowledgements if they tell and by time if not; what is only
-//! late is not, soon.
+//! A lost segment is sent again, by acknowledgements if they tell and by time if not. A segment
+//! that is only late is soon no longer sent again.
 
 use super::*;
 use crate::net::switch::{Spreading, SwitchPolicy};

@@ -17,12 +17,12 @@ fn adversary(only: Move) -> Adversary<Nothing> {
     adversary
 }
 
-/// What an attacker who always makes this move lets through of DATA packets.
+/// The packets that an attacker who always makes this move lets through, of DATA packets.
 fn passed(only: Move) -> Vec<Packet> {
     passed_by(adversary(only))
 }
 
-/// What this attacker lets through of DATA packets, all of time 0.
+/// The packets that this attacker lets through, of DATA packets all of time 0.
 fn passed_by(mut adversary: Adversary<Nothing>) -> Vec<Packet> {
     let mut out = Vec::new();
     for number in 0..100u8 {

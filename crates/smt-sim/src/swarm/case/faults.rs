@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes wrong in a case: each kind of fault, drawn.
+//! The faults of a case: each kind of fault, drawn.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ impl Case {
         });
     }
 
-    /// Messages begin and do not end for a while, but for the short ones. Nobody falls silent by
+    /// Messages begin and do not end for a while, but for the short ones. No host falls silent by
     /// that.
     fn end_loss(&mut self, random: &mut Random) {
         let from = self.moment(random);

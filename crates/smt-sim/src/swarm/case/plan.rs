@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the applications of a case do: messages at random times, together, more than a memory
-//! holds, or longer than a host takes.
+//! The actions of the applications of a case: messages at random times, together, more than a
+//! memory holds, or longer than a host takes.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ impl Case {
     pub(super) fn draw_limit(&mut self, random: &mut Random) {
         let host = HostId(random.below(u64::from(self.hosts())) as u32);
         let config = &mut self.configs[host.0 as usize];
-        // What fills a small memory is long.
+        // A message that fills a small memory is long.
         if config.memory_max <= SMALL_MEMORY_MAX {
             return;
         }

@@ -13,7 +13,7 @@ use super::{Checker, Content, Failure};
 use crate::net::packet::HostId;
 use crate::swarm::host_pairs::HostPairs;
 
-/// What an application has done or seen.
+/// A report of what an application has done or seen.
 #[derive(Debug)]
 pub enum Report {
     /// It handed a message to its endpoint.
@@ -36,11 +36,11 @@ pub enum Report {
     /// A session is live with a peer that has proved to be somebody else than who is at its
     /// address.
     Impostor {
-        /// Who believes it.
+        /// The host that believes the proof.
         at: HostId,
-        /// Who is there.
+        /// The host that is at the address.
         expected: HostId,
-        /// What was proved.
+        /// The host whose identity was proved.
         proved: Option<HostId>,
     },
     /// A host has crashed: whatever it waited for will not be reported.
@@ -63,9 +63,9 @@ pub struct Received {
 /// A message that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// What it is.
+    /// The content of the message.
     pub content: Content,
-    /// Who sent it.
+    /// The sender.
     pub from: HostId,
     /// To whom.
     pub to: HostId,
@@ -80,9 +80,9 @@ pub struct Sent {
 pub enum Outcome {
     /// A reply came.
     Replied(Bytes),
-    /// None came.
+    /// No reply came.
     Failed(Execution),
-    /// None came, since its receiver keeps none any longer: it may have run.
+    /// No reply came, since its receiver does not keep it any longer: it may have run.
     Forgotten,
     /// The end of a one-way message.
     OneWay(OneWayOutcome),
@@ -134,12 +134,13 @@ impl Tiny {
             Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
                 self.failed += u32::from(!is_hindered);
             }
-            // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+            // The message was delivered so many ids ago that only "seen" is known of it (SPEC
+            // §4.2).
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
         }
     }
 
-    /// What cannot be, whichever of them is which.
+    /// A contradiction between the counts, whichever of the messages is which.
     fn problem(&self) -> Option<(Checker, &'static str)> {
         if self.delivered > self.sent {
             return Some((Checker::AtMostOnce, "was delivered more often than sent"));
@@ -167,7 +168,8 @@ struct Entry {
 }
 
 impl Ledger {
-    /// Of a run in which sessions last but between some hosts, and replies are kept but by some.
+    /// The ledger of a run in which sessions last except between some hosts, and replies are kept
+    /// except by some.
     pub fn new(may_end: HostPairs, may_forget: BTreeSet<HostId>) -> Self {
         Self {
             may_end,
@@ -210,7 +212,7 @@ impl Ledger {
         }
     }
 
-    /// What was found so far.
+    /// Returns the failures that were found so far.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -358,7 +360,8 @@ impl Ledger {
                 }
             }
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {
-                // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+                // The message was delivered so many ids ago that only "seen" is known of it (SPEC
+                // §4.2).
                 if is_sure && delivered == Some(0) {
                     problems.push((Checker::Liveness, "was lost though nothing hindered it"));
                 }
@@ -382,7 +385,7 @@ impl Ledger {
     }
 }
 
-/// What a message is known by that does not name itself.
+/// The name of a message that does not name itself.
 fn name_of(sent: Sent) -> (HostId, HostId, Bytes) {
     (sent.from, sent.to, sent.content.body())
 }

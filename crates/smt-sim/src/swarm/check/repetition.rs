@@ -9,13 +9,13 @@
 //!    answer: no byte leaves more often than that.
 //!
 //! How much was lost does not matter: in a storm what is repeated is lost again each time, so no
-//! number of bytes that are repeated for each one lost would be too many. What is repeated without
-//! any loss is judged alike.
+//! number of bytes that are repeated for each one lost would be too many. Repetition without any
+//! loss is judged alike.
 //!
 //! Three things count besides. A packet that its sender has not sent, or not so, may spoil the
-//! record that it claims to be of: all of the message may then have to come again. What reaches a
-//! host that is away or has little memory may have to come again, too. Each header that a switch
-//! has left of a packet may bring forward one question (§9.10).
+//! record that it claims to be of: all of the message may then have to come again. A packet that
+//! reaches a host that is away or has little memory may have to come again, too. Each header that a
+//! switch has left of a packet may bring forward one question (§9.10).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ struct Name {
     from: HostId,
 }
 
-/// What is known of a message.
+/// The facts that are known of a message.
 #[derive(Debug)]
 struct Message {
     /// When it last got further, or began.
@@ -91,7 +91,7 @@ impl Repetition {
         to_it.for_each(|(_, message)| message.came.clear());
     }
 
-    /// What was found first.
+    /// Returns the failure that was found first.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

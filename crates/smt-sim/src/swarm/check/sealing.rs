@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{Checker, Failure};
 
-/// What was sealed under which key and number, and which control packets have opened.
+/// Hashes of all plaintexts by key and number, and the control packets that have opened.
 #[derive(Debug, Default)]
 pub struct SealBook {
     sealed: BTreeMap<(u64, u64), u64>,
@@ -25,7 +25,7 @@ pub struct SealBook {
 }
 
 impl SealBook {
-    /// What was found so far.
+    /// Returns the failures that were found so far.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a seed comes to: a server, its application, and what its peer does.
+//! The case that a seed gives: a server, its application, and the moves of its peer.
 
 use smt_proto::Config;
 use smt_wire::PLAINTEXT_VERSION;
@@ -9,15 +9,15 @@ use crate::random::Random;
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was made from.
+    /// The seed from which the case was made.
     pub seed: u64,
     /// The server's configuration.
     pub config: Config,
-    /// What the server's application does.
+    /// The habits of the server's application.
     pub habits: Habits,
     /// Sessions that the peer has from the beginning.
     pub sessions: usize,
-    /// What the peer does, and how often, in shares of their sum.
+    /// The moves of the peer, and how often it makes each, in shares of their sum.
     pub moves: Vec<(Move, u64)>,
     /// How often it does something.
     pub steps: usize,
@@ -25,7 +25,7 @@ pub struct Case {
     pub longest: u32,
 }
 
-/// What an application does with what arrives.
+/// The habits of an application with messages that arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
     /// How often it takes what has arrived, in millionths of the peer's steps.
@@ -38,7 +38,7 @@ pub struct Habits {
     pub workers: usize,
 }
 
-/// What a hostile peer does.
+/// A move of a hostile peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Move {
     /// Another session.

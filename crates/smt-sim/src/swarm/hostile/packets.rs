@@ -15,7 +15,7 @@ pub(super) struct Message {
     pub(super) kind: Kind,
     /// Application bytes, at least as many as `content` has.
     pub(super) length: u32,
-    /// What it begins with.
+    /// The bytes with which the message begins.
     pub(super) content: Vec<u8>,
     pub(super) geometry: Geometry,
 }
@@ -33,7 +33,7 @@ impl Message {
         self.part(session, first.stream_start, &stream)
     }
 
-    /// So many bytes of a record, from this one on.
+    /// The packet with `len` bytes of a record, from `at` on.
     pub(super) fn piece(
         &self,
         session: SessionIndex,

@@ -88,5 +88,5 @@ impl Host for Flood {
     }
 }
 
-/// What a server answers has at least so many bytes (SPEC §6.2).
+/// A packet that a server answers has at least this many bytes (SPEC §6.2).
 const PADDED: usize = 1_200;

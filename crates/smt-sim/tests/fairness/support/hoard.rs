@@ -150,7 +150,7 @@ impl Host for Hoard {
     }
 }
 
-/// What the null cipher knows of a key.
+/// The bytes of a key that the null cipher knows.
 type KeyName = [u8; 8];
 
 /// Control packets that its endpoints send in a session are fewer, and not so far behind that a

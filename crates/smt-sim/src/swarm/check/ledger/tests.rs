@@ -37,7 +37,7 @@ fn at_b(body: Bytes) -> Received {
     }
 }
 
-/// Of a run in which the sessions of these two may end.
+/// The ledger of a run in which the sessions of these two may end.
 fn lenient() -> Ledger {
     let mut may_end = HostPairs::default();
     may_end.add(A, B);
@@ -52,7 +52,7 @@ fn ended(number: u64, outcome: Outcome) -> Report {
     }
 }
 
-/// What is found after these reports of a message that was sent.
+/// The checkers that find something after these reports of a message that was sent.
 fn found(length: u32, reports: impl FnOnce(Sent) -> Vec<Report>) -> Vec<Checker> {
     let (mut ledger, sent) = (lenient(), sent(7, length));
     ledger.take(Report::Sent(sent));
@@ -141,7 +141,7 @@ fn what_ran_was_not_reported_as_not_run() {
     assert_eq!(refused, []);
 }
 
-/// What is found if this ends so, in a run whose sessions last.
+/// The checkers that find something if this message ends so, in a run whose sessions last.
 fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Vec<Checker> {
     let mut ledger = Ledger::default();
     let reports = std::iter::once(Report::Sent(sent)).chain(before);
@@ -208,7 +208,7 @@ fn a_second_end_is_caught() {
     assert_eq!(twice, [Checker::AtMostOnce]);
 }
 
-/// Of two empty messages one was delivered: one has succeeded at most, and one has not run at most.
+/// One of two empty messages was delivered: at most one has succeeded, and at most one has not run.
 #[test]
 fn messages_that_do_not_name_themselves_are_counted() {
     let replied = |number| ended(number, Outcome::Replied(sent(7, 0).content.reply()));
