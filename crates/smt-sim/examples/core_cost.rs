@@ -2,10 +2,11 @@
 //! Measures the cost of an RPC in the protocol core: two endpoints in memory, one thread, no
 //! sockets, no clock, no loss.
 //!
-//!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
+//!     cargo run --release -p smt-sim --example core_cost -- \
+//!         BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
 //!
-//! Requests and replies have BYTES bytes each, and calls take the sessions in turn. `valgrind --tool=callgrind`
-//! of it counts instructions repeatably.
+//! Requests and replies have BYTES bytes each, and calls take the sessions in turn. A run under
+//! `valgrind --tool=callgrind` counts instructions repeatably.
 
 use std::env::args;
 use std::sync::Arc;

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below_and_reaches_all() {
+    fn draw_stays_below_its_bound_and_reaches_all_values() {
         let mut random = Random::new(7);
         let mut seen = [0; 5];
         (0..1_000).for_each(|_| seen[random.below(5) as usize] += 1);

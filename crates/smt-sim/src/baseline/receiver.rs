@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_is_read_once() {
+    fn bytes_that_come_twice_are_read_once() {
         let mut stream = Stream::new();
         stream.arrive([0, 0, 3, 3, 1, 2, 1, 3]);
         assert_eq!(stream.complete, [0, 1]);

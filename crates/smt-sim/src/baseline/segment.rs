@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_parses() {
+    fn emitted_segments_parse() {
         let data = DataHeader {
             lane: 258,
             start: 1 << 40,
@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn a_full_segment_fills_a_frame_and_an_acknowledgement_is_as_long_as_tcps() {
         assert_eq!(wire_len(HEADER_LEN + SEGMENT_MAX), 1_538);
-        // IPv4 and TCP are 40 bytes: less than the shortest frame holds. With three blocks they are 68.
+        // IPv4 and TCP are 40 bytes: less than the shortest frame holds. With
+        // three blocks they are 68.
         let bare = acknowledgement([Block::default(); 3]);
         assert_eq!(wire_len(bare.len()), 84);
         let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_anywhere_in_its_header_or_blocks_is_refused() {
+    fn segment_cut_anywhere_in_its_header_or_blocks_is_refused() {
         let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
         assert!((0..full.len()).all(|length| Segment::parse(&full[..length]).is_none()));
         let mut data = BytesMut::new();

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_less_than_a_segment_leaves_at_once() {
+    fn less_than_a_segment_leaves_at_once() {
         let mut flow = Flow::new(SEGMENT_MAX as u32);
         assert_eq!(flow.transmit(), [SEGMENT_MAX, 12 + 22]);
     }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_acknowledgements_does_not_rest() {
+    fn sender_that_waits_for_acknowledgements_is_not_idle() {
         let mut flow = Flow::new(100 * SEGMENT_MAX as u32);
         flow.transmit();
         assert_eq!([flow.pass(), flow.pass(), flow.pass()], [20, 40, 31]);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_one_segment_leaves() {
+    fn one_segment_leaves_after_a_timeout() {
         let mut flow = Flow::new(1_000_000);
         flow.transmit();
         flow.nanos = 1_000_000;

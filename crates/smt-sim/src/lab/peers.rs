@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_or_hears_has_a_session_and_nobody_else() {
+    fn host_that_sends_or_hears_has_a_session_and_no_other_has() {
         let Peers { sends_to, sessions } = peers(100, 8);
         let is_sent = |from: u32, to: u32| sends_to[from as usize].contains(&HostId(to));
         for (one, other) in (0..100).flat_map(|one| (0..100).map(move |other| (one, other))) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_to_follows_no_order_of_the_hosts() {
+    fn choice_of_receivers_follows_no_order_of_the_hosts() {
         let sends_to = peers(100, 8).sends_to;
         let steps = |host: u32| {
             let to = sends_to[host as usize].iter();

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_arrive_is_missing() {
+    fn message_that_did_not_arrive_is_missing() {
         let mut results = Results::default();
         assert_eq!(results.missing(), 0.0);
         let missing = vec![(7, 3.0), (7, 5.0), (9, 9.0)];

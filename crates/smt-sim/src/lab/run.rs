@@ -236,7 +236,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         if let Pattern::Incast { .. } = self.scenario.pattern {
             self.due = EventQueue::default();
         }
-        let patience = ends + PATIENCE;
+        let patience = ends + UNFINISHED_AFTER;
         while self.awaited > 0 && self.world.network.now() < patience {
             self.send_until(self.world.network.now() + LOOK_EVERY);
             self.tell();
@@ -483,4 +483,4 @@ const LOOK_EVERY: Duration = Duration::from_micros(100);
 /// No more samples.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 /// Messages that take longer count as unfinished.
-const PATIENCE: Duration = Duration::from_millis(500);
+const UNFINISHED_AFTER: Duration = Duration::from_millis(500);

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_on_sees_time_pass_until_all_have_arrived_and_changes_nothing() {
+    fn observer_sees_time_pass_until_all_have_arrived_and_changes_nothing() {
         let named = Named::find("rack-10").unwrap();
         let mut file = ScenarioFile::parse(named.text).unwrap();
         file.set_duration(Duration::from_micros(100));

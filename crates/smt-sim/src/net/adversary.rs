@@ -106,7 +106,7 @@ impl<R: LinkRule> Adversary<R> {
 
     /// It leaves at this time.
     #[must_use]
-    pub fn leaving(mut self, at: Time) -> Self {
+    pub fn until(mut self, at: Time) -> Self {
         self.leaves = Some(at);
         self
     }

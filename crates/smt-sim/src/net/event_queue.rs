@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_later_than_the_end_stays() {
+    fn event_later_than_the_end_stays() {
         let mut queue = EventQueue::default();
         queue.push(Time::from_nanos(5), 0);
         assert_eq!(queue.pop(Time::from_nanos(4)), None);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planned_far_ahead_comes_before_its_equals_of_later() {
+    fn event_planned_far_ahead_comes_before_its_equals_planned_later() {
         let mut queue = EventQueue::default();
         queue.push(Time::from_nanos(REACH + 5), 1);
         queue.push(Time::from_nanos(10), 0);

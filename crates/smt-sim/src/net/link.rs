@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_switch_the_most_urgent_leaves_first_and_equals_in_order() {
+    fn most_urgent_packet_leaves_a_switch_first_and_equals_leave_in_order() {
         let mut port = port();
         port.switch = Some(0);
         for (length, priority) in [(100, 1), (200, 7), (300, 1), (400, 3)] {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_host_granted_packets_keep_their_order() {
+    fn granted_packets_of_a_host_keep_their_order() {
         let mut port = port();
         for (length, priority) in [(100, 0), (200, 3), (300, 5), (400, 1)] {
             port.enqueue(handle(length), priority);

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_link_is_lost() {
+    fn packet_larger_than_the_link_permits_is_lost() {
         let mut network = rack();
         network.send(packet(0, 1, 1_473));
         assert!(arrivals(&mut network).is_empty());

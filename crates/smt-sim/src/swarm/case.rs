@@ -182,7 +182,7 @@ impl Case {
         if random.chance(250_000) {
             case.draw_pulls(&mut random);
         }
-        let mut random = Random::new(seed ^ WARM);
+        let mut random = Random::new(seed ^ CIPHER_TABLES);
         for config in &mut case.configs {
             config.cipher_cache_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
@@ -429,7 +429,7 @@ const CERTIFICATES: u64 = 0xCE27;
 /// Keeps what bundles draw apart from the rest.
 const BUNDLES: u64 = 0xB0D1;
 /// Keeps what is drawn of ciphers' tables apart from the rest.
-const WARM: u64 = 0x3A93;
+const CIPHER_TABLES: u64 = 0x3A93;
 /// Keeps how much memory hosts have apart from the rest.
 const MEMORY: u64 = 0x3E30;
 /// Keeps what fills a small memory apart from the rest.

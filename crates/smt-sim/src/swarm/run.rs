@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         if case.has_adversary {
             let (strikes, spoofed) = (Rc::clone(&strikes), Rc::clone(&spoofed));
             let adversary = Adversary::new(links, random.fork(), bystander, strikes, spoofed);
-            network.set_rule(Box::new(adversary.leaving(case.heals + ATTACKED)));
+            network.set_rule(Box::new(adversary.until(case.heals + ATTACKED)));
         } else {
             network.set_rule(Box::new(links));
         }

@@ -12,7 +12,7 @@ use crate::support::visitor::{Plan, Visitor};
 use crate::support::{FREE, HONEST, Maker, OTHER, Place, RATE, run_for, slowest_of, world};
 
 #[test]
-fn and_pings_keep_no_session_from_being_the_longest_unused() {
+fn pings_keep_no_session_from_being_the_longest_unused() {
     let mut maker = Maker::new();
     let server = maker.server(SESSIONS);
     // They come first, and use theirs every 30 s.

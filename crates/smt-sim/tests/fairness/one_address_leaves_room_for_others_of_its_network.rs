@@ -59,12 +59,12 @@ fn neighbours_get_in_and_keep_theirs_beside(alive: Alive) {
 }
 
 #[test]
-fn though_it_pings_in_all_of_its_sessions() {
+fn address_that_pings_in_all_of_its_sessions_leaves_room() {
     neighbours_get_in_and_keep_theirs_beside(Alive::Pings(Duration::from_secs(20)));
 }
 
 #[test]
-fn though_it_uses_all_of_its_sessions() {
+fn address_that_uses_all_of_its_sessions_leaves_room() {
     neighbours_get_in_and_keep_theirs_beside(Alive::Messages(Duration::from_secs(20)));
 }
 

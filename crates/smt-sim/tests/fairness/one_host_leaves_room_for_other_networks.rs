@@ -35,13 +35,13 @@ fn visits_beside(alive: Alive) -> Duration {
 }
 
 #[test]
-fn though_it_pings_in_all_of_its_sessions() {
+fn host_that_pings_in_all_of_its_sessions_leaves_room() {
     let slowest = visits_beside(Alive::Pings(Duration::from_secs(50)));
     println!("slowest honest visit: {slowest:?}");
 }
 
 #[test]
-fn though_it_uses_all_of_its_sessions() {
+fn host_that_uses_all_of_its_sessions_leaves_room() {
     let slowest = visits_beside(Alive::Messages(Duration::from_secs(50)));
     println!("slowest honest visit: {slowest:?}");
 }

@@ -98,11 +98,11 @@ fn takes_at_most_twice_its_time_alone(rate: u64) {
 }
 
 #[test]
-fn at_10_gigabits_a_second() {
+fn upload_takes_at_most_twice_its_time_alone_at_10_gigabits_a_second() {
     takes_at_most_twice_its_time_alone(10_000_000_000);
 }
 
 #[test]
-fn at_100_gigabits_a_second() {
+fn upload_takes_at_most_twice_its_time_alone_at_100_gigabits_a_second() {
     takes_at_most_twice_its_time_alone(100_000_000_000);
 }

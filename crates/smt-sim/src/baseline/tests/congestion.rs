@@ -97,7 +97,7 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
 }
 
 #[test]
-fn without_marks_losses_shrink_the_window_and_the_cable_is_still_used() {
+fn losses_without_marks_shrink_the_window_and_the_cable_is_still_used() {
     let mut topology = Topology::rack(3, EDGE);
     topology.switch.buffer = 200_000;
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);

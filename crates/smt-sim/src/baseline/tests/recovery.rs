@@ -127,7 +127,7 @@ fn nothing_is_repeated_where_the_path_is_longer_than_the_least_timeout() {
 }
 
 #[test]
-fn what_a_switch_has_trimmed_is_lost() {
+fn packet_that_a_switch_has_trimmed_is_lost() {
     let mut topology = Topology::rack(3, EDGE);
     topology.switch.trim_above = Some(20_000);
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);

@@ -21,7 +21,7 @@ pub(crate) struct Flood {
     begun: u64,
     /// Cookies that it was given.
     pub(crate) cookies: u64,
-    leaving: VecDeque<Burst>,
+    waiting: VecDeque<Burst>,
 }
 
 impl Flood {
@@ -34,7 +34,7 @@ impl Flood {
             next: Time::default(),
             begun: 0,
             cookies: 0,
-            leaving: VecDeque::new(),
+            waiting: VecDeque::new(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Flood {
         };
         let mut bytes = vec![0; PADDED];
         first.emit(smt_wire::VERSION, PADDED, &mut bytes);
-        self.leaving.push_back(Burst {
+        self.waiting.push_back(Burst {
             from,
             to: SERVER,
             segment_size: PADDED,
@@ -84,7 +84,7 @@ impl Host for Flood {
     }
 
     fn transmit(&mut self, _now: Time) -> Option<Burst> {
-        self.leaving.pop_front()
+        self.waiting.pop_front()
     }
 }
 

@@ -106,7 +106,7 @@ fn a_cut_message_is_caught() {
 }
 
 #[test]
-fn what_nobody_sent_is_caught() {
+fn message_that_nobody_sent_is_caught() {
     let invented = found(500, |_| {
         let body = Bytes::from(vec![9; 50]);
         vec![received(body)]
@@ -126,7 +126,7 @@ fn another_sender_or_receiver_is_caught() {
 }
 
 #[test]
-fn what_ran_was_not_reported_as_not_run() {
+fn request_that_ran_and_was_reported_as_not_run_is_caught() {
     let not_run = || ended(7, Outcome::Failed(Execution::DidNotRun));
     let before = found(500, |sent| vec![delivered(sent), not_run()]);
     let after = found(500, |sent| vec![not_run(), delivered(sent)]);
@@ -183,7 +183,7 @@ fn a_host_with_little_memory_beside_an_attacker_may_forget_a_reply_and_no_other(
 }
 
 #[test]
-fn what_is_given_up_does_not_end_before_that() {
+fn message_does_not_end_before_it_is_given_up() {
     for is_early in [true, false] {
         let mut ledger = Ledger::default();
         ledger.take(Report::Sent(Sent {

@@ -64,7 +64,7 @@ fn the_end_of_a_reply_that_is_repeated_without_back_off_is_found_soon() {
 }
 
 #[test]
-fn what_is_repeated_by_both_schedules_is_not_found() {
+fn repetition_by_both_schedules_is_not_found() {
     let mut repetition = Repetition::default();
     let packet = data(0, &[1; 1_000]);
     let (mut next, mut interval) = (5, 5);
