@@ -70,7 +70,7 @@ impl AcceptQueue {
         taken.into()
     }
 
-    /// Memory of what waits. Only whoever has the endpoint's lock adds to it.
+    /// Memory of the waiting messages. Only the holder of the endpoint's lock adds to it.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }

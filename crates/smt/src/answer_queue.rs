@@ -47,7 +47,7 @@ impl AnswerQueue {
     /// Leaves an answer. The lock is to be tried after this.
     ///
     /// # Errors
-    /// The queue is closed: whoever gives the answer is to learn what has become of the endpoint.
+    /// The queue is closed: the giver of the answer is to learn what has become of the endpoint.
     pub(crate) fn push(&self, answer: Answer) -> Result<(), Answer> {
         let mut state = self.lock();
         if state.is_closed {

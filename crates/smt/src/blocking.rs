@@ -93,8 +93,8 @@ impl Client {
         Send::new(self.operation(body.into(), true))
     }
 
-    /// The next message that the server has started; `None` once the client is closed. Until this
-    /// is called for the first time, 64 KiB of them wait here, and the server sends those beyond
+    /// The next message that the server has started; `None` once the client is closed. Until the
+    /// first call of `accept`, 64 KiB of such messages wait here, and the server sends those beyond
     /// again until then.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
@@ -137,11 +137,11 @@ impl Server {
     }
 
     /// The next request or one-way message; `None` once the server is shut down. Requests of a
-    /// client wait while it leaves more of its replies unacknowledged than a quarter of
-    /// [`crate::Config::memory_max`], or than what those of all clients leave of that memory, if
-    /// this is less. A client with at most 60,000 bytes of them waits only while those of all
-    /// clients together have five quarters of the memory, and one with none of them while they have
-    /// six.
+    /// client wait while its unacknowledged replies take more than a quarter of
+    /// [`crate::Config::memory_max`], or more than the unacknowledged replies of all clients leave
+    /// of that memory, if this is less. A client with at most 60,000 bytes of unacknowledged
+    /// replies waits only while those of all clients together take five quarters of the memory, and
+    /// a client without any while they take six quarters.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
         accept(&self.guard)
@@ -161,15 +161,15 @@ impl Server {
 
     /// Refuses new requests, waits until those in progress are answered and their replies
     /// acknowledged, but at most for `limit`, and closes all sessions and the socket, for all
-    /// handles of this server: when it returns the address may be bound again (that of several
-    /// shards when the last of them has been shut down). From then on `accept` returns `None`, and
-    /// replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is
-    /// given 100 ms more to take what is left to be sent.
+    /// handles of this server. When it returns, the address may be bound again (the address of
+    /// several shards when the last of them has been shut down). From then on `accept` returns
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A
+    /// full socket is given 100 ms more to take what is left to be sent.
     pub fn shutdown(&self, limit: Duration) {
         shut_down(std::slice::from_ref(self), limit);
     }
 
-    /// Waits until no request is in progress, at most for so long.
+    /// Waits until no request is in progress, at most for this time.
     fn wait_until_finished(&self, limit: Duration) {
         let driver = self.guard.driver();
         let end = driver.now() + limit;

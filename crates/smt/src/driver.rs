@@ -69,7 +69,7 @@ pub(crate) struct Driver {
     background_thread: OnceLock<thread::Thread>,
     /// Where it was opened.
     process: Process,
-    /// Wakes whoever drives for tasks; threads have no use for it.
+    /// Wakes the driver of tasks; threads have no use for it.
     background: Option<DriverSignal>,
     /// Tasks that are woken together run on several workers.
     has_workers: bool,
@@ -163,7 +163,7 @@ impl Driver {
         }
     }
 
-    /// Ready when whoever drives was woken.
+    /// Ready when the driver was woken.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         let signal = self.background.as_ref();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state behind an endpoint's lock: the protocol, and whoever waits for it.
+//! The state behind an endpoint's lock: the protocol, and the wakers that wait for it.
 //!
 //! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and
 //! their wakers are collected ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that
@@ -290,7 +290,8 @@ impl EndpointState {
     /// Answers a request.
     ///
     /// # Errors
-    /// It needs no answer any more, or this one is too large for its caller, who is told that.
+    /// The request needs no answer any more, or this one is too large for its caller. The caller is
+    /// then told that.
     pub(crate) fn answer(&mut self, now: Time, answer: Answer) -> Result<(), ErrorKind> {
         self.unanswered = self.unanswered.saturating_sub(1);
         let outcome = match answer {
@@ -378,8 +379,8 @@ impl EndpointState {
     }
 
     fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
-        // Before it is in its slot: whoever looks there just now takes it at once, without the
-        // endpoint's lock.
+        // Before it is in its slot: a waiter that looks there just now takes it at once, without
+        // the endpoint's lock.
         self.turn.tell();
         let told = self.calls.finish(rpc, outcome);
         self.note_told(told);

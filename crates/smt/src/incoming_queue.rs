@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both
-//! sides, but requests of a peer that keeps too many replies wait until it has acknowledged some
-//! (`backpressure`).
+//! Messages of peers that wait to be accepted, and acceptors that wait for a message: first come
+//! first on both sides, but requests of a peer that keeps too many replies wait until it has
+//! acknowledged some (`backpressure`).
 //!
 //! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
 
@@ -25,7 +25,7 @@ pub(crate) struct IncomingQueue {
 }
 
 impl IncomingQueue {
-    /// Adds a message. Returns whoever is first, to be woken.
+    /// Adds a message. Returns the waker of the first acceptor.
     #[must_use]
     pub(crate) fn push(&mut self, incoming: Incoming) -> Option<Waker> {
         self.bytes += cost(&incoming);
@@ -118,12 +118,12 @@ impl IncomingQueue {
         self.next_acceptor()
     }
 
-    /// The wakers of all acceptors, who leave their places.
+    /// Takes the wakers of all acceptors, which leave their places.
     pub(crate) fn leave_all(&mut self) -> impl Iterator<Item = Waker> {
         self.acceptors.drain(..).map(|(_, acceptor)| acceptor)
     }
 
-    /// The waker of the first acceptor, who leaves its place.
+    /// Takes the waker of the first acceptor, which leaves its place.
     #[must_use]
     pub(crate) fn next_acceptor(&mut self) -> Option<Waker> {
         self.acceptors.pop_front().map(|(_, acceptor)| acceptor)

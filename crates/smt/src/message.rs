@@ -13,7 +13,8 @@ use crate::driver::Guard;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::session::Session;
 
-/// A request or one-way message of a peer. Dropping a request without a reply tells the caller so.
+/// A request or one-way message of a peer. Dropping a request without a reply tells the caller that
+/// there is none.
 #[must_use = "dropping a request without replying fails the peer's call"]
 #[derive(Debug)]
 pub struct Request {
@@ -73,8 +74,8 @@ impl Request {
     }
 
     /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
-    /// A caller that has just given up may not be known of yet. The body's memory must not change
-    /// until the message has ended.
+    /// The endpoint may not know yet of a caller that has just given up. The body's memory must not
+    /// change until the message has ended.
     ///
     /// # Errors
     /// The reply is too large for the caller (the caller then learns that), the caller has given
@@ -115,7 +116,7 @@ impl Request {
             .map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
-    /// Whether the caller has given up: what is worked out now will not be read. It takes the
+    /// Whether the caller has given up: a reply would not be read any more. This takes the
     /// endpoint's lock: ask between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -134,7 +135,7 @@ impl Request {
         &self.peer
     }
 
-    /// The session by which it came: the way to call the peer back.
+    /// Returns the session by which the message came: the way to call the peer back.
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(

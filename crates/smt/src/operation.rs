@@ -22,7 +22,7 @@ use crate::driver::{Driver, Guard};
 use crate::endpoint_state::{CallSlot, EndpointState, OneWaySlot};
 use crate::error::{Error, ErrorKind, Phase};
 
-/// A message on its way, and whoever waits for its end.
+/// A message on its way, and the waker that waits for its end.
 #[derive(Debug)]
 pub(crate) struct Operation {
     guard: Arc<Guard>,

@@ -63,10 +63,10 @@ pub struct Endpoint {
     /// Whether a message is corked. The timer is set, so that no message stays if the owner does
     /// not drain events.
     has_corked: bool,
-    /// Where it was opened.
+    /// The address at which the endpoint was opened.
     process: Process,
     wall_time_told: WallTimeTold,
-    /// Keeps others from the state file.
+    /// Keeps other endpoints from the state file.
     _state_lock: Option<Arc<StateLock>>,
 }
 
@@ -163,7 +163,8 @@ impl Endpoint {
     /// event follows.
     ///
     /// # Errors
-    /// The name is none, or there are as many sessions as there may be.
+    /// `server_name` is not a valid DNS name or IP address, or there are as many sessions as there
+    /// may be.
     pub fn connect(
         &mut self,
         remote: SocketAddr,
@@ -179,7 +180,8 @@ impl Endpoint {
         Ok(connect)
     }
 
-    /// Receives all there is, does what is due, sends what is to be sent. Never blocks.
+    /// Receives all datagrams that have come, fires the timers that are due, and sends. Never
+    /// blocks.
     ///
     /// # Errors
     /// The descriptor's timer could not be set.

@@ -86,7 +86,7 @@ impl Reconnect {
         }
     }
 
-    /// An attempt has ended. Returns whoever waits for that.
+    /// Takes in that an attempt has ended. Returns the wakers that wait for that.
     pub(crate) fn finish(
         &mut self,
         connect: ConnectId,

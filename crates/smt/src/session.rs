@@ -11,7 +11,7 @@ use crate::driver::Guard;
 use crate::message::Peer;
 use crate::operation::Operation;
 
-/// One session with a peer. Cheap to clone. It does not connect anew: when the session has ended,
+/// One session with a peer, cheap to clone. A session does not connect anew: once it has ended, its
 /// calls fail.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -25,9 +25,9 @@ impl Session {
         Self { guard, index, peer }
     }
 
-    /// Calls the peer. On a blocking endpoint the call moves while a thread waits there, in
-    /// `accept` or in a blocking call: else it is looked after every 20 to 250 ms only, and
-    /// [`Self::call_blocking`] is what is wanted. The body's memory must not change until the
+    /// Calls the peer. On a blocking endpoint the call proceeds while a thread waits there, in
+    /// `accept` or in a blocking call. Without such a thread the call is looked after every 20 to
+    /// 250 ms only: use [`Self::call_blocking`] there. The body's memory must not change until the
     /// message has ended.
     #[cfg(feature = "tokio")]
     pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {

@@ -164,8 +164,8 @@ impl Allowance {
     }
 }
 
-/// A wait is short that takes less than this many bounds: so much may two sleeps add at a bad time,
-/// the peer's and one's own, and they would not be there if both were spinning.
+/// A wait is short if it takes less than this many bounds. Two sleeps, the peer's and one's own,
+/// may add this much at a bad time, and they would not be there if both ends were spinning.
 const SHORT: u32 = 16;
 /// Spins in vain that may be saved up for: a scheduler's whim costs two or three.
 const SAVED: u32 = 4;

@@ -11,7 +11,7 @@ pub struct Statistics {
     pub socket: Option<smt_io::Statistics>,
     /// Live sessions.
     pub sessions: usize,
-    /// Bytes held by incomplete messages, by packets that came before theirs, and by whole ones
-    /// that nobody has taken.
+    /// Bytes held by incomplete messages, by packets that came before those that they need, and by
+    /// whole messages that the application has not taken.
     pub memory: usize,
 }

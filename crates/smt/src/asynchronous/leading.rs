@@ -47,7 +47,7 @@ impl Leading {
         self.look(driver, context, poll)
     }
 
-    /// Leads from the next poll on, if that pays and nobody else does.
+    /// Leads from the next poll on, if that pays and no other future leads.
     fn begin(&mut self, driver: &Driver, context: &Context<'_>) {
         let Some(mut leader) = driver.try_lead(LedBy::Future) else {
             return;

@@ -407,7 +407,7 @@ fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<()
     outcome.map_err(|reason| OpenError::System { what, reason })
 }
 
-/// Messages of a server wait in so much memory of a client that has never called `accept`.
+/// The memory in which messages of a server wait at a client that has never called `accept`.
 const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);

@@ -195,7 +195,7 @@ impl Leader<'_> {
         if looks.is_watched() {
             looks.turn_watch(false);
             if self.by == LedBy::Future {
-                // The task that drives may sleep for long, and is to look after whoever leads.
+                // The task that drives may sleep for long, and is to look after the leader.
                 self.driver.wake_driver();
             }
         }

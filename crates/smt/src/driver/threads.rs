@@ -55,7 +55,7 @@ impl Driver {
         }
     }
 
-    /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.
+    /// Waits in this thread for `poll` to be ready, and drives meanwhile if no other thread does.
     pub(crate) fn block_on<T>(
         &self,
         mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
@@ -121,7 +121,7 @@ impl Driver {
         let received = match carrier {
             Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
             None => {
-                // It was shut down: whoever still waits finds that with the next look.
+                // It was shut down: a thread that still waits finds that with the next look.
                 thread::sleep(wait.min(RECEIVE_AGAIN));
                 Ok(None)
             }
@@ -198,8 +198,8 @@ impl ThreadWaker {
         self.was_woken.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before
-    /// have woken those whom they told.
+    /// Whether it was woken since then. Asked by the thread that has taken the lead: all who led
+    /// before have woken those whom they told.
     fn was_woken(&self) -> bool {
         self.was_woken.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How an endpoint ends: its sessions close, whoever waits learns of it, and its socket goes,
-//! whether handles live or not.
+//! How an endpoint ends: its sessions close, its waiters learn of it, and its socket goes, whether
+//! handles live or not.
 
 use std::sync::Arc;
 #[cfg(feature = "tokio")]

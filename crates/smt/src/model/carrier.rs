@@ -119,7 +119,7 @@ impl Inbox {
 }
 
 impl State {
-    /// Tells of what is there, if that is watched. Returns whoever is to be woken.
+    /// Tells of what is there, if that is watched. Returns the waker that is to be woken.
     fn tell(&mut self) -> Option<Waker> {
         if !self.is_watched || self.datagrams.is_empty() {
             return None;

@@ -84,8 +84,8 @@ fn every_call_ends_although_the_future_that_leads_is_dropped() {
     try_orders_of_polls(800, || led_for(some, Spins::Never, false));
 }
 
-/// The peer tells of something while a future that leads comes and goes: nobody else would send or
-/// look.
+/// The peer tells of something while a future that leads comes and goes: no other task would send
+/// or look.
 fn told_while_led(polls: fn() -> usize, has_timers: bool) {
     const MESSAGES: u8 = 2;
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
