@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use smt_handshake::TlsConfigError;
 use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 
-/// Something failed with a peer.
+/// An operation with a peer failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{phase} {peer}: {kind}")]
 pub struct Error {
@@ -132,7 +132,7 @@ pub enum OpenError {
     /// A choice is out of its range.
     #[error("caller: {0}")]
     Options(&'static str),
-    /// Another endpoint has the state file: of two, one would end the sessions of the other.
+    /// Another endpoint has the state file: if two had it, one would end the sessions of the other.
     #[error(
         "caller: the state file {} is in use by {holder}; give each server a file of its own, or end that one", .path.display()
     )]

@@ -2,12 +2,13 @@
 //! One call or one-way message, from its beginning to its end: the state that a thread or a task
 //! polls.
 //!
-//! 1. A client's task finds the live session, and connects if there is none.
-//! 2. It begins, waiting while the peer's window is full. Its deadline counts from here on.
-//! 3. It waits for the reply, or for the acknowledgement.
+//! 1. An operation of a client finds the live session, and connects if there is none.
+//! 2. The message begins, after waiting while the peer's window is full. Its deadline counts from
+//!    here on.
+//! 3. The operation waits for the reply, or for the acknowledgement.
 //!
-//! Dropping it before its end gives the message up. Only beginning and giving up need the
-//! endpoint's lock: the end comes to a slot of the message's own.
+//! Dropping an operation before its end gives the message up. Only beginning and giving up need the
+//! endpoint's lock: the outcome comes to a slot of the message's own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

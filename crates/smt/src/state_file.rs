@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The boot number and the key of reset tokens (SPEC §12.1).
 //!
-//! With a file both survive a restart: the number grows by [`BOOTS`] each time, before anything is
-//! sent, and those between are this run's too. Without, both are new, and sessions of an earlier
-//! run end by silence. Only one endpoint has the file at a time: of two, one would take the
-//! sessions of the other for those of an earlier run.
+//! With a file both survive a restart: the boot number grows by [`BOOTS`] each time, before
+//! anything is sent, and the numbers between are this run's too. Without a file both are new, and
+//! sessions of an earlier run end by silence. Only one endpoint has the file at a time: if two had
+//! it, one would take the sessions of the other for those of an earlier run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ pub(crate) struct StateFile {
     pub(crate) boot: u32,
     pub(crate) seed: Zeroizing<[u8; 32]>,
     pub(crate) is_durable: bool,
-    /// Keeps others from the file.
+    /// Keeps other endpoints from the file.
     pub(crate) lock: Option<StateLock>,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lock of a state file: one endpoint has it, as long as it lives.
+//! The lock of a state file: one endpoint holds it, as long as the endpoint lives.
 //!
-//! The lock is on a file beside (`.lock`), since the state file itself is replaced each time. It
-//! names its holder, and stays there; the system releases the lock when the holder ends, however it
-//! ends. Forked copies of a process have its locks too, until all of them have ended or have closed
-//! their files.
+//! The lock is on a file beside the state file (`.lock`), since the state file itself is replaced
+//! each time. The lock file names the holder, and is never removed. The system releases the lock
+//! when the holder ends, however it ends. Forked copies of a process hold its locks too, until all
+//! copies have ended or have closed their files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -35,7 +35,7 @@ impl Builder {
 
     /// Opens a server for threads as `count` shards, a power of two: endpoints that share an
     /// address and nothing else, so that as many cores work without waiting for each other. All
-    /// limits are a shard's. A client has its sessions with one shard, or with all of them
+    /// limits are those of one shard. A client has its sessions with one shard, or with all of them
     /// ([`Self::connect_shards_blocking`]).
     ///
     /// # Errors
@@ -66,8 +66,9 @@ impl Builder {
     }
 
     /// Opens a client for threads as `count` shards, a power of two, each with a socket and a
-    /// session of its own, and waits until all are live. As many shards as the server has reach one
-    /// each. Several addresses of a host are tried as by [`Self::connect_blocking`].
+    /// session of its own, and waits until all are live. If the client has as many shards as the
+    /// server, each reaches one of the server's. Several addresses of a host are tried as by
+    /// [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -80,7 +81,7 @@ impl Builder {
         self.connect_any_blocking(&host, resolve_all(&host)?, count)
     }
 
-    /// To the first of a host's addresses that answers.
+    /// Connects to the first of a host's addresses that answers.
     fn connect_any_blocking(
         self,
         host: &str,
@@ -203,7 +204,7 @@ impl Builder {
         self.connect_deadline.unwrap_or(CONNECT_DEADLINE)
     }
 
-    /// The server at an address of a host, to be reached within so long.
+    /// The server at an address of a host, to be reached within this time.
     fn remote(&self, host: &str, (address, within): (SocketAddr, Duration)) -> Remote {
         let host = || host_of(host).to_owned();
         Remote {
@@ -374,7 +375,7 @@ impl Builder {
 #[derive(Clone)]
 struct Remote {
     address: SocketAddr,
-    /// The first session with it is to be live after so long.
+    /// The time within which the first session with it is to be live.
     within: Duration,
     /// The name that its certificate must prove.
     name: String,
@@ -411,8 +412,8 @@ fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<()
 const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing
-/// (docs/PERF.md).
+/// Default of [`Builder::spin`]: the time that the peer takes for a call of 64 KB. A longer bound
+/// gains nothing (docs/PERF.md).
 const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]
