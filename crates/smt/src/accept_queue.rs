@@ -3,7 +3,7 @@
 //! the endpoint's lock.
 //!
 //! The endpoint fills the queue, and takes out of it requests whose callers have given up;
-//! acceptors empty it. All that is in it counts as not taken by the application (SPEC §10).
+//! acceptors empty it. Messages in the queue count as not taken by the application (SPEC §10).
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,7 @@ impl AcceptQueue {
         removed.is_some()
     }
 
-    /// Takes out what is to wait for something else.
+    /// Takes out the requests that are to wait for something else.
     pub(crate) fn take_if(&self, mut waits: impl FnMut(&Incoming) -> bool) -> Vec<Incoming> {
         let mut waiting = self.lock();
         let (taken, left) = waiting
@@ -75,7 +75,7 @@ impl AcceptQueue {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing waits.
+    /// Whether no message waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
@@ -87,7 +87,7 @@ impl AcceptQueue {
 
 /// Messages taken together, besides the first.
 pub(crate) const MORE_MAX: usize = 15;
-/// No more are taken when those taken have so many bytes.
+/// No more messages are taken when those taken have this many bytes.
 pub(crate) const MORE_BYTES_MAX: usize = 64 << 10;
 
 #[cfg(test)]

@@ -75,15 +75,15 @@ impl<T> Completions<T> {
         }
     }
 
-    /// A message has begun. Its outcome will be in the slot that is returned.
+    /// Takes in that a message has begun. Its outcome will be in the slot that is returned.
     pub(crate) fn expect(&mut self, rpc: RpcId) -> Arc<Completion<T>> {
         let slot = self.free_slot();
         self.in_progress.insert(rpc, Arc::clone(&slot));
         slot
     }
 
-    /// A message has ended so. Returns whether anybody has its slot, and the waker of a sender that
-    /// waits.
+    /// Takes in how a message has ended. Returns whether a sender has its slot, and the waker of a
+    /// sender that waits.
     pub(crate) fn finish(&mut self, rpc: RpcId, outcome: T) -> Option<Option<Waker>> {
         let slot = self.in_progress.remove(&rpc)?;
         let waker = slot.finish(outcome);

@@ -3,7 +3,7 @@
 //! first on both sides, but requests of a peer that keeps too many replies wait until it has
 //! acknowledged some (`backpressure`).
 //!
-//! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
+//! Not here: the bound on the waiting messages (`smt-proto`, which is told their bytes).
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -33,7 +33,7 @@ impl IncomingQueue {
         self.next_acceptor()
     }
 
-    /// How many wait and are not held back.
+    /// How many messages wait and are not held back.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -44,7 +44,7 @@ impl IncomingQueue {
         self.backpressure.push(incoming.rpc.session, incoming);
     }
 
-    /// Takes the first message that is still wanted and need not wait; drops what is not wanted
+    /// Takes the first message that is still wanted and need not wait; drops the unwanted messages
     /// before it.
     pub(crate) fn pop(
         &mut self,
@@ -75,7 +75,7 @@ impl IncomingQueue {
         None
     }
 
-    /// Memory of what waits.
+    /// Memory of the waiting messages.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -18,7 +18,7 @@ pub(crate) struct Outbox {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
     has_dscp: bool,
-    /// `None` while somebody sends.
+    /// `None` while a thread sends.
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
     unsent: Option<(Transmit, usize)>,
@@ -96,7 +96,7 @@ impl Outbox {
         self.unsent.is_some()
     }
 
-    /// Whether all that was taken has left.
+    /// Whether all batches that were taken have left.
     pub(crate) fn is_idle(&self) -> bool {
         self.unsent.is_none() && self.buffer.is_some()
     }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint in somebody else's event loop: a descriptor to poll, and events to drain (paper
-//! §5.3).
+//! An endpoint in a foreign event loop: a descriptor to poll, and events to drain (paper §5.3).
 //!
 //! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable,
 //!    level-triggered.
 //! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
 //! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be
-//!    given at any time; those that are given on the way leave together, when it has returned
-//!    `None`.
+//!    given at any time; commands that are given while draining leave together, when `next_event`
+//!    has returned `None`.
 //!
 //! No other thread drives the endpoint: an owner who computes for two seconds while a peer waits is
 //! taken for dead (SPEC §9.9).

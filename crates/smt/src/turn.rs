@@ -19,7 +19,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Turn {
     /// Outcomes and messages that were told of and not taken.
     untaken: AtomicUsize,
-    /// How many of them the leader waits for no longer.
+    /// How many untaken outcomes and messages the leader waits for no longer.
     given_up: AtomicUsize,
     is_awaited: AtomicBool,
     /// Changes that have something to send and have left that to the leader.
@@ -36,13 +36,13 @@ impl Turn {
         }
     }
 
-    /// Somebody is told of something.
+    /// Counts an outcome or a message that a task is told of.
     pub(crate) fn tell(&self) {
         self.untaken.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Tells that `count` of them were taken, or are of no interest any more. Returns whether a
-    /// leader waits for that and is to be woken.
+    /// Tells that `count` outcomes and messages were taken, or are of no interest any more. Returns
+    /// whether a leader waits for that and is to be woken.
     pub(crate) fn take(&self, count: usize) -> bool {
         if count == 0 {
             return false;
@@ -65,14 +65,15 @@ impl Turn {
         untaken.saturating_sub(self.given_up.load(Ordering::SeqCst))
     }
 
-    /// The leader begins to wait for the end of the turn. False: it has come already.
+    /// The leader begins to wait for the end of the turn. Returns false if the end has come
+    /// already.
     pub(crate) fn await_end(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
         // A task that took the last before it could see that wakes nobody.
         self.untaken() > 0 || !self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether the leader waits, and nobody has ended the turn yet.
+    /// Whether the leader waits, and no task has ended the turn yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::SeqCst)
     }
