@@ -170,7 +170,7 @@ impl Driver {
         signal.map_or(Poll::Pending, |signal| signal.poll_raised(context))
     }
 
-    /// Somebody has taken what it was told.
+    /// Takes in that a task has taken what it was told of.
     pub(crate) fn taken(&self) {
         if self.turn.take(1) {
             self.wake_driver();

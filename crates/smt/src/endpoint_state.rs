@@ -167,7 +167,7 @@ impl EndpointState {
         self.unanswered > 0
     }
 
-    /// Whether somebody is to be woken.
+    /// Whether a waiter is to be woken.
     pub(crate) fn has_woken(&self) -> bool {
         !self.woken.is_empty()
     }
@@ -386,7 +386,7 @@ impl EndpointState {
         self.note_told(told);
     }
 
-    /// An outcome is in its slot, if there is one, and somebody may wait for it.
+    /// An outcome is in its slot, if there is one, and a waiter may wait for it.
     fn note_told(&mut self, told: Option<Option<Waker>>) {
         match told {
             Some(waker) => self.woken.extend(waker),

@@ -3,7 +3,7 @@
 //! busy or block.
 //!
 //! It runs the same driver as a task of the runtime does (`driver::background`), by a set of
-//! descriptors that is readable when the socket is, when the alarm goes off, or when somebody wakes
+//! descriptors that is readable when the socket is, when the alarm goes off, or when a thread wakes
 //! it. It spins in place, by the same rules.
 
 use std::future::Future;

@@ -75,7 +75,7 @@ impl Spin {
         self.allowance.spend(spun);
     }
 
-    /// A wait that was not spun for, or not to its end, took so long in all. Only what `has_come`
+    /// A wait that was not spun for, or not to its end, took this long in all. Only what `has_come`
     /// makes the next wait one that may be short.
     pub(crate) fn slept(&mut self, waited: Duration, has_come: bool) {
         if waited >= self.bound.saturating_mul(SHORT) {

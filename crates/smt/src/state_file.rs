@@ -107,8 +107,8 @@ fn parse(bytes: &[u8]) -> io::Result<(u32, Zeroizing<[u8; 32]>)> {
 fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    // One that a crash has left, or somebody else has put there, is not written to: it may not be
-    // the owner's alone.
+    // A file that a crash has left, or that another user has put there, is not written to: it may
+    // not be the owner's alone.
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

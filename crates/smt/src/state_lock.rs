@@ -56,7 +56,7 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(beside)
 }
 
-/// Says who has the lock, for those who want it.
+/// Writes the holder's name, for those who want the lock.
 fn name_holder(file: &mut File) -> io::Result<()> {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();

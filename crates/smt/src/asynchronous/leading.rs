@@ -108,5 +108,5 @@ fn is_in_block_on() -> bool {
     tokio::task::try_id().is_none() && Handle::try_current().is_ok_and(has_workers)
 }
 
-/// A poll takes about so long at most.
+/// A poll takes about this long at most.
 const POLL_MAX: Duration = Duration::from_micros(200);

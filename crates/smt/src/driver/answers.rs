@@ -19,7 +19,7 @@ impl Driver {
         self.accepted.pop()
     }
 
-    /// Replies to a request whose caller takes at most so many bytes. If a task finds the lock
+    /// Replies to a request whose caller takes at most this many bytes. If a task finds the lock
     /// taken, the reply waits for it, and not the task: then nothing is known yet of a caller that
     /// has given up.
     pub(crate) fn reply(&self, rpc: RpcId, body: Bytes, limit: u32) -> Result<(), ErrorKind> {

@@ -173,7 +173,7 @@ impl<R: Runtime> BackgroundDriver<R> {
         Ok(())
     }
 
-    /// Sleeps until something comes or is due, or somebody wakes this driver.
+    /// Sleeps until something comes or is due, or a thread wakes this driver.
     ///
     /// # Errors
     /// The endpoint has ended, or the runtime shuts down.

@@ -23,7 +23,7 @@ pub(super) struct Looks {
     watch: Option<Box<dyn Watch>>,
     /// The leader that looked last.
     led_by: LedBy,
-    /// When somebody last looked while the watch was off.
+    /// When a leader last looked while the watch was off.
     last: Time,
     /// Outcomes and messages that the last look told of that has found something.
     told: usize,
@@ -99,7 +99,7 @@ pub(crate) struct Leader<'a> {
 }
 
 impl Driver {
-    /// The lead, unless somebody has it.
+    /// Takes the lead, unless another leader has it.
     pub(crate) fn try_lead(&self, by: LedBy) -> Option<Leader<'_>> {
         let receiver = match self.receiver.try_lock() {
             Ok(receiver) => receiver,
@@ -251,7 +251,8 @@ impl Leader<'_> {
             && self.driver.now().since(looks.last) < LED_MAX
     }
 
-    /// Whether so many were told last that a sleep costs each of them less than looking does.
+    /// Whether the last look told enough tasks that a sleep costs each of them less than looking
+    /// does.
     pub(crate) fn has_told_many(&self) -> bool {
         self.receiver.looks.told > MANY
     }

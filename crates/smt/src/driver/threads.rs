@@ -160,7 +160,7 @@ impl Driver {
         self.lock_lead().followers.remove(&follower);
     }
 
-    /// This thread has what it waited for: somebody else leads on.
+    /// This thread has what it waited for: another thread leads on.
     pub(super) fn hand_over(&self) {
         if !self.process.is_this() {
             return;

@@ -19,7 +19,7 @@ impl EndpointState {
         ticket: &mut Option<u64>,
         waker: &Waker,
     ) -> Poll<Option<Incoming>> {
-        // From now on somebody takes what comes.
+        // From now on an acceptor takes the messages that come.
         self.endpoint.set_untaken_max(usize::MAX);
         let incoming = self.accepted.pop().or_else(|| self.take_arrival());
         self.note_untaken();

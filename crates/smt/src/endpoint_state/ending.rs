@@ -44,7 +44,7 @@ pub(super) struct Closing {
 }
 
 impl EndpointState {
-    /// No more messages will come: everyone who waits for one is woken.
+    /// No more messages will come: all acceptors that wait for one are woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         // The leader that would take the cork out may be gone.
@@ -172,5 +172,5 @@ impl EndpointState {
     }
 }
 
-/// A full socket has so long to take what is left when sessions close.
+/// The time that a full socket has to take the rest when sessions close.
 pub(crate) const SENT_WITHIN: Duration = Duration::from_millis(100);

@@ -16,7 +16,7 @@ use super::schedules::{end_poll, try_orders, try_orders_of_polls};
 use crate::driver::DriveBy;
 use crate::sync::{pass, set_in_block_on};
 
-/// Polls a future as `block_on` does, so often at most. `None`: it was dropped before its end.
+/// Polls a future as `block_on` does, at most this often. `None`: it was dropped before its end.
 fn poll_some<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     set_in_block_on(true);
     let mut left = polls;
@@ -53,7 +53,7 @@ fn calls_of(tested: &Tested, bodies: impl Iterator<Item = u8>) -> Vec<JoinHandle
     bodies.map(call).collect()
 }
 
-/// A future leads for so many polls, and others call meanwhile. Without timers only as long as it
+/// A future leads for this many polls, and others call meanwhile. Without timers only as long as it
 /// comes back or is dropped.
 fn led_for(polls: fn() -> usize, spins: Spins, has_timers: bool) {
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
