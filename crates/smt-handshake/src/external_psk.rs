@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Key exchange by registered keys (SPEC §7.2), which TLS calls external PSKs: secrets that the application
-//! negotiated itself.
+//! Key exchange by registered keys (SPEC §7.2), which TLS calls external PSKs: secrets that the
+//! application negotiated itself.
 //!
 //! Flow: 1. both sides register the same key under the same name and suite, for the same two ends
-//! 2. the client names it in its parameters, and both add a fresh random  3. HKDF makes the session's
-//! secrets from key, name, both identities by role, and parameter hash, so that no two sessions share
-//! any, and none opens at another host than the one meant.
-//! The key seals nothing itself. There is no forward secrecy beyond that of the key.
+//! 2. the client names it in its parameters, and both add a fresh random 3. HKDF makes the
+//!    session's secrets from key, name, both identities by role, and parameter hash, so that no two
+//!    sessions share any, and none opens at another host than the one meant. The key seals nothing
+//!    itself. There is no forward secrecy beyond that of the key.
 
 pub(crate) mod key;
 
@@ -43,7 +43,8 @@ impl RegisteredProvider {
     /// parameters name only one for registered keys (SPEC §6.3, tag 4), and one own identity.
     ///
     /// # Errors
-    /// [`RegisteredKeyError`] if there is no key, two have one name, or suites or own identities differ.
+    /// [`RegisteredKeyError`] if there is no key, two have one name, or suites or own identities
+    /// differ.
     pub fn server(keys: Vec<RegisteredKey>) -> Result<Self, RegisteredKeyError> {
         let suite = one_suite_and_identity(&keys)?;
         let mut accepted = BTreeMap::new();
@@ -63,8 +64,8 @@ impl RegisteredProvider {
         })
     }
 
-    /// For an endpoint that is both. It may answer to the key that it calls with: each direction of calls
-    /// has keys of its own.
+    /// For an endpoint that is both. It may answer to the key that it calls with: each direction of
+    /// calls has keys of its own.
     ///
     /// # Errors
     /// [`RegisteredKeyError`] as [`Self::server`], with `own` among the keys whose suites and own

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keyed hashing for what a host says to itself: cookies (SPEC §6.4), reset tokens (§12.1), the salt of its tables.
+//! Keyed hashing for what a host says to itself: cookies (SPEC §6.4), reset tokens (§12.1), the
+//! salt of its tables.
 //!
-//! Flow: 1. HKDF makes independent keys from one seed: for reset tokens, for each generation of cookies, for tables
+//! Flow: 1. HKDF makes independent keys from one seed: for reset tokens, for each generation of
+//! cookies, for tables
 //! 2. HMAC-SHA256, cut to 16 bytes.
 //! No clock and no randomness here: the core builds the messages, the time in them included, and
 //! compares. The reset tokens of a host live as long as its seed; for tokens that outlive a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint proves to be: a certificate chain and the private key of its leaf.
+//! The identity that an endpoint proves: a certificate chain and the private key of its leaf.
 //!
 //! Flow: 1. read chain and key (PEM text, PEM files or DER)  2. parse the key  3. check that it
 //! belongs to the leaf, so that a mixed-up pair is found at start and not by the first peer.

@@ -6,13 +6,14 @@
 //!
 //! - [`TlsProvider`]: TLS 1.3 by rustls, carried in messages; post-quantum by default. Made from
 //!   a [`ClientTls`], a [`ServerTls`] or both; they are made from an [`Identity`] and a [`Trust`].
-//! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself ([`RegisteredKey`]).
+//! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself
+//!   ([`RegisteredKey`]).
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
 //! [`SeveralKinds`] holds providers of different kinds for one endpoint.
 //!
-//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables. Certificates are made and read by
-//! the crate `smt-pki`:
+//! Beside them: [`HmacTokens`] for cookies, reset tokens and tables. Certificates are made and read
+//! by the crate `smt-pki`:
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};

@@ -61,7 +61,7 @@ impl SecretSource {
         }
     }
 
-    /// What the exchange yields for `side`, which is this one.
+    /// The result of the exchange for `side`, which is this one.
     fn finished(&self, side: Side, parameter_hash: &[u8; 32]) -> Finished {
         match self {
             Self::Registered(key) => Finished {
@@ -174,7 +174,7 @@ impl ParamsExchange {
         self.take_flight(flight, params)
     }
 
-    /// What is to be sent now.
+    /// Takes the flight that is to be sent now.
     fn next_flight(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.is_due).then(Vec::new)
     }
@@ -234,5 +234,5 @@ fn check_registered(
     Ok(())
 }
 
-/// What the parameters of the plaintext version name as suite (SPEC §14).
+/// The suite that the parameters of the plaintext version name (SPEC §14).
 const PLAINTEXT_SUITE: u16 = 0;

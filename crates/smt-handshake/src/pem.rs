@@ -117,7 +117,7 @@ pub enum CredentialError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The file is larger than any chain or bundle of roots: probably the wrong file.
@@ -134,7 +134,7 @@ pub enum CredentialError {
     NotPem {
         /// The file, or the name of the given text.
         place: String,
-        /// What is broken.
+        /// The defect.
         reason: String,
     },
     /// The place holds something, but not what is wanted: give the file that does.
@@ -144,7 +144,7 @@ pub enum CredentialError {
         wanted: &'static str,
         /// The file, or the name of the given text.
         place: String,
-        /// What there is instead.
+        /// The contents that were found instead.
         found: String,
     },
     /// A certificate cannot be parsed or used.
@@ -179,7 +179,7 @@ pub enum CredentialError {
     },
 }
 
-/// What a text holds, in words: "1 PRIVATE KEY, 2 CERTIFICATE".
+/// The contents of a text, in words: "1 PRIVATE KEY, 2 CERTIFICATE".
 fn found(text: &[u8]) -> String {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {

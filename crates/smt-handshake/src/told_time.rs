@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The date by which TLS judges certificates: as the endpoint's owner told it, else by another clock.
+//! The date by which TLS judges certificates: as the endpoint's owner told it, else by another
+//! clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -218,7 +218,7 @@ mod plaintext {
     }
 
     #[test]
-    fn neither_side_takes_another_exchanges_parameters() {
+    fn a_side_refuses_parameters_of_another_exchange() {
         let (client, server) = providers();
         let offered = Side::client(&client).params;
         let failure = PlaintextProvider.server(&offered, None).err().unwrap();

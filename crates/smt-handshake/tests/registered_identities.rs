@@ -17,8 +17,8 @@ fn key(own: &str, peer: &str) -> RegisteredKey {
     RegisteredKey::from_secret(b"group", ends, Suite::Aes128Gcm, &SECRET).unwrap()
 }
 
-/// What `client` sends reaches `server`, and the other way round. Both finish their exchange; whether they
-/// have a session is decided by whether they have a secret in common.
+/// The messages of `client` reach `server`, and the other way round. Both finish their exchange,
+/// but they have no session, since they have no secret in common.
 #[track_caller]
 fn assert_no_session(client: RegisteredKey, server: RegisteredKey) {
     let client = RegisteredProvider::client(client);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an RPC costs in the protocol core: two endpoints in memory, one thread, no sockets, no clock, no loss.
+//! Measures the cost of an RPC in the protocol core: two endpoints in memory, one thread, no
+//! sockets, no clock, no loss.
 //!
-//!     cargo run --release -p smt-sim --example core_cost -- BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
+//!     cargo run --release -p smt-sim --example core_cost -- \
+//!         BYTES [AT_ONCE [RPCS [DATAGRAM [aes|null [SESSIONS]]]]]
 //!
-//! Requests and replies have as many bytes, and calls take the sessions in turn. `valgrind --tool=callgrind` of it counts instructions repeatably.
+//! Requests and replies have BYTES bytes each, and calls take the sessions in turn. A run under
+//! `valgrind --tool=callgrind` counts instructions repeatably.
 
 use std::env::args;
 use std::sync::Arc;
@@ -90,7 +93,7 @@ impl Pair {
         }
     }
 
-    /// So many calls, so many at once.
+    /// Makes `rpcs` calls, `at_once` at a time.
     fn run(&mut self, rpcs: usize, at_once: usize, request: &Bytes) {
         let (mut begun, mut ended) = (0, 0);
         while ended < rpcs {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Searches for a way to make a server hold more than it may: a hostile peer with keys, its moves drawn from seeds, and
-//! every allocation of the server counted.
+//! Searches for a way to make a server hold more than it may: a hostile peer with keys, its moves
+//! drawn from seeds, and every allocation of the server counted.
 //!
 //!     cargo run --release -p smt-sim --example memory_search -- COUNT [FIRST_SEED]
 //!
-//! One thread, since the allocator counts for the whole process: start one process a core. Exit code 1 and the seeds if
-//! more was held than the bound; the last line tells the largest share of it that any seed has reached.
+//! One thread, since the allocator counts for the whole process: start one process a core. Exit
+//! code 1 and the seeds if more was held than the bound; the last line tells the largest share of
+//! it that any seed has reached.
 
 use std::env::args;
 use std::process::ExitCode;

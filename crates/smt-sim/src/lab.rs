@@ -2,7 +2,8 @@
 //! A datacenter under load: open loop, workloads of the Homa papers, slowdown by size.
 //!
 //! 1. [`Scenario`] says what runs: topology, workload, load, transport.
-//! 2. [`run`] lets every host send messages at random times to random others, whatever the network does.
+//! 2. [`run`] lets every host send messages at random times to random others, whatever the network
+//!    does.
 //! 3. [`Results`] have the slowdown of each message: its time over that of the same message alone
 //!    (`unloaded`), by size, and what links and queues have seen.
 //!

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT in a deterministic network.
 //!
-//! The code under test is what users run: `smt-proto`, `smt-record` and `smt-handshake`, with real keys. Around it
-//! is virtual time, and all of it repeats from a seed:
+//! The code under test is what users run: `smt-proto`, `smt-record` and `smt-handshake`, with real
+//! keys. Around it is virtual time, and all of it repeats from a seed:
 //!
 //! - [`net`]: hosts, cables, switches, faults, an attacker on the path, captures.
 //! - [`swarm`]: random cases, checkers, and a peer that has keys and keeps no rule.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbers that a seed repeats on any machine (SplitMix64, Steele et al. 2014). Integers only: the last bit of
-//! a logarithm differs between mathematics libraries, and with it a whole run.
+//! Numbers that a seed repeats on any machine (SplitMix64, Steele et al. 2014). Integers only: the
+//! last bit of a logarithm differs between mathematics libraries, and with it a whole run.
 
 /// A generator.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below_and_reaches_all() {
+    fn draw_stays_below_its_bound_and_reaches_all_values() {
         let mut random = Random::new(7);
         let mut seen = [0; 5];
         (0..1_000).for_each(|_| seen[random.below(5) as usize] += 1);

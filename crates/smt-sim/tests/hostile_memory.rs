@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A hostile peer with the keys of its sessions makes a server allocate no more than its bound. Alone in its file, since it
-//! counts the allocations of the whole process; `examples/memory_search.rs` searches further.
+//! A hostile peer with the keys of its sessions makes a server allocate no more than its bound.
+//! Alone in its file, since it counts the allocations of the whole process;
+//! `examples/memory_search.rs` searches further.
 
 use peak_alloc::PeakAlloc;
 use smt_sim::swarm::hostile::{Case, Meter, play};

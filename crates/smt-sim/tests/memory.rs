@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory as the allocator sees it: an attacker on the path makes hosts hold no more than their configuration
-//! permits. Alone in its file, since it counts the allocations of the whole process.
+//! Memory as the allocator sees it: an attacker on the path makes hosts hold no more than their
+//! configuration permits. Alone in its file, since it counts the allocations of the whole process.
 
 use peak_alloc::PeakAlloc;
 use smt_sim::swarm::{Case, run};
@@ -24,7 +24,7 @@ fn peak(case: &Case) -> usize {
 
 #[test]
 fn an_attacker_who_claims_megabytes_makes_no_host_allocate_them() {
-    // Of many long messages for a host with little memory it is an attacker who decides how long they wait here.
+    // An attacker decides how long the many long messages for a host with little memory wait here.
     let cases = SEEDS.map(Case::new).filter(|case| !case.has_small_memory);
     for case in cases {
         let seed = case.seed;
@@ -39,6 +39,6 @@ fn an_attacker_who_claims_megabytes_makes_no_host_allocate_them() {
 }
 
 const SEEDS: std::ops::Range<u64> = 0..40;
-/// For early packets, failed records and repeated questions, and for what the attacker itself remembers. One claim
-/// of a huge message that was believed would be more.
+/// For early packets, failed records and repeated questions, and for what the attacker itself
+/// remembers. One claim of a huge message that was believed would be more.
 const MOST_MORE: usize = 1 << 20;

@@ -2,9 +2,9 @@
 //! A key exchange without TLS and without chance: three flights, a secret that both sides hold.
 //!
 //! Real in what the core relies on: each attempt has a fresh random (counted, not drawn), keys and
-//! proofs are bound to both sides' parameters and to every byte of the flights, forged flights fail,
-//! and failures send an alert. SHA-256 stands in for every MAC, and equal inputs give equal runs.
-//! Without proofs ([`FakeKeyExchange::unproven`]) flights are three short words, for scale.
+//! proofs are bound to both sides' parameters and to every byte of the flights, forged flights
+//! fail, and failures send an alert. SHA-256 stands in for every MAC, and equal inputs give equal
+//! runs. Without proofs ([`FakeKeyExchange::unproven`]) flights are three short words, for scale.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ use crate::hash;
 
 /// Makes the exchanges of one endpoint; both sides need the same secret.
 pub struct FakeKeyExchange {
-    /// What an attempt needs to know.
+    /// The settings that an attempt needs.
     pub settings: ExchangeSettings,
     attempts: AtomicU64,
 }
@@ -29,13 +29,13 @@ pub struct FakeKeyExchange {
 /// How exchanges go.
 #[derive(Clone, Debug)]
 pub struct ExchangeSettings {
-    /// What both sides hold and nobody else.
+    /// The secret that both sides hold and nobody else.
     pub secret: Vec<u8>,
     /// Bytes that fill flights 1, 2 and 3, as certificates and post-quantum shares would.
     pub filler: [usize; 3],
     /// The server answers every client with an alert.
     pub refuses: bool,
-    /// What parameters say of the exchange.
+    /// The kind of key exchange that parameters name.
     pub kind: smt_wire::KeyExchange,
     /// Told of each transcript as the keys are made from it.
     pub observer: fn(&Transcript),
@@ -43,7 +43,7 @@ pub struct ExchangeSettings {
     is_proven: bool,
 }
 
-/// What both sides have said: a session's secrets come from it.
+/// A hash of all that both sides have sent: a session's secrets come from it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transcript([u8; 32]);
 

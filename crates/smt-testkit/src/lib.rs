@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stands in for cryptography in tests, fuzz targets and simulations. It protects nothing.
+//! Stand-ins for cryptography in tests, fuzz targets and simulations. They protect nothing.
 //!
 //! - [`FakeKeyExchange`]: three flights and a shared secret instead of certificates.
 //! - [`FakeTokenMac`]: cookies and reset tokens from a number.
 //! - [`NullCipher`]: bytes stay as they are.
-//! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other bytes
-//!   under a number that was used.
+//! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other
+//!   bytes under a number that was used.
 //!
 //! No users of SMT depend on this crate.
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::watched_cipher::{CipherWatch, KeyWatch};
 
-/// What was sealed, by key and number.
+/// The bytes that were sealed, by key and number.
 type Sealed = BTreeMap<(Vec<u8>, u64), Vec<u8>>;
 
 /// A watch whose keys share one memory. It panics when a number seals other bytes than before.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A key that the application negotiated itself, instead of certificates. Both sides hold it under a name and say
-//! who they are; each session derives fresh keys from it.
+//! A key that the application negotiated itself, instead of certificates. Both sides hold it under
+//! a name and say who they are; each session derives fresh keys from it.
 
 use std::error::Error;
 
@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // In place of what the application has negotiated: 32 bytes that nobody else can know.
     let mut secret = [0; 32];
     rand::fill(&mut secret)?;
-    // Each side names itself and the other. Two that disagree have no session, although the secret is the same.
+    // Each side names itself and the other. Two that disagree have no session, although the secret
+    // is the same.
     let key = |own, peer| {
         let ends = KeyEnds { own, peer };
         RegisteredKey::from_secret(b"tenant-7", ends, Suite::Aes128Gcm, &secret)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two cores at each end: a server of two shards with a thread each, and threads that share a client of two shards out
-//! among themselves. No lock is anybody else's.
+//! Two cores at each end: a server of two shards with a thread each, and threads that share a
+//! client of two shards out among themselves. No lock is anybody else's.
 
 use std::error::Error;
 use std::thread;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that one acceptor has taken for those after it, so that not each of them needs the endpoint's lock.
+//! Messages of peers that one acceptor has taken for those after it, so that not each of them needs
+//! the endpoint's lock.
 //!
-//! The endpoint fills the queue, and takes out of it requests whose callers have given up; acceptors empty it. All that is in
-//! it counts as not taken by the application (SPEC §10).
+//! The endpoint fills the queue, and takes out of it requests whose callers have given up;
+//! acceptors empty it. Messages in the queue count as not taken by the application (SPEC §10).
 
 use std::collections::VecDeque;
 
@@ -57,7 +58,7 @@ impl AcceptQueue {
         removed.is_some()
     }
 
-    /// Takes out what is to wait for something else.
+    /// Takes out the requests that are to wait for something else.
     pub(crate) fn take_if(&self, mut waits: impl FnMut(&Incoming) -> bool) -> Vec<Incoming> {
         let mut waiting = self.lock();
         let (taken, left) = waiting
@@ -69,12 +70,12 @@ impl AcceptQueue {
         taken.into()
     }
 
-    /// Memory of what waits. Only whoever has the endpoint's lock adds to it.
+    /// Memory of the waiting messages. Only the holder of the endpoint's lock adds to it.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing waits.
+    /// Whether no message waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
@@ -86,7 +87,7 @@ impl AcceptQueue {
 
 /// Messages taken together, besides the first.
 pub(crate) const MORE_MAX: usize = 15;
-/// No more are taken when those taken have so many bytes.
+/// No more messages are taken when those taken have this many bytes.
 pub(crate) const MORE_BYTES_MAX: usize = 64 << 10;
 
 #[cfg(test)]
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_wait_is_taken_out_in_its_order() {
+    fn requests_that_are_to_wait_are_taken_out_in_their_order() {
         let queue = queue([1, 2, 3, 4]);
         let taken = queue.take_if(|incoming| incoming.rpc.id.0 % 2 == 0);
         let taken: Vec<u64> = taken.iter().map(|incoming| incoming.rpc.id.0).collect();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Answers that wait for the endpoint's lock, so that the handlers that give them do not.
+//! Answers that wait for the endpoint's lock, so that the handlers that give them do not have to.
 //!
-//! 1. A handler that finds the lock taken leaves its answer here ([`AnswerQueue::push`]), and tries the lock once more.
-//! 2. The lock's holder looks here after giving it back ([`AnswerQueue::is_empty`]), and takes it again for what is there.
+//! 1. A handler that finds the lock taken leaves its answer here ([`AnswerQueue::push`]), and tries
+//!    the lock once more.
+//! 2. The lock's holder looks here after giving it back ([`AnswerQueue::is_empty`]), and takes it
+//!    again for what is there.
 //!
-//! One of both sees the answer, since both write before they read: either the lock was free when the handler tried again,
-//! or its holder gives it back later than that, and looks.
+//! Either the handler or the holder sees the answer, since both write before they read: either the
+//! lock was free when the handler tried again, or its holder gives it back later than that, and
+//! looks.
 
 use bytes::Bytes;
 use smt_proto::RpcId;
@@ -45,7 +48,7 @@ impl AnswerQueue {
     /// Leaves an answer. The lock is to be tried after this.
     ///
     /// # Errors
-    /// The queue is closed: whoever gives the answer is to learn what has become of the endpoint.
+    /// The queue is closed: the giver of the answer is to learn what has become of the endpoint.
     pub(crate) fn push(&self, answer: Answer) -> Result<(), Answer> {
         let mut state = self.lock();
         if state.is_closed {
@@ -58,7 +61,7 @@ impl AnswerQueue {
         Ok(())
     }
 
-    /// Whether no answer waits. To be asked right after the lock was given back.
+    /// Whether no answer waits. The holder asks this right after it has given the lock back.
     pub(crate) fn is_empty(&self) -> bool {
         fence(Ordering::SeqCst);
         self.length.load(Ordering::SeqCst) == 0
@@ -74,7 +77,7 @@ impl AnswerQueue {
         std::mem::take(&mut state.waiting)
     }
 
-    /// Takes no more answers; those that wait are still to be taken.
+    /// Closes the queue for further answers; those that wait are still to be taken.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
     }

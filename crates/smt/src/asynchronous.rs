@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Client and server for tokio.
 //!
-//! A future that `block_on` polls drives its endpoint (`leading`), else one task does (`driver::driver`); handles are cheap to clone. Every future here may be dropped at
-//! any time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
+//! A future that `block_on` polls drives its endpoint (`leading`), else one task does
+//! (`driver::driver`); handles are cheap to clone. Every future here may be dropped at any time: a
+//! call that is dropped is cancelled, an accept that is dropped loses nothing.
 
 mod leading;
 mod spinners;
@@ -77,15 +78,16 @@ impl Client {
         Send::new(self.operation(body.into(), true))
     }
 
-    /// The next message that the server has started; `None` once the client is closed. Until this is called for the first
-    /// time, 64 KiB of them wait here, and the server sends those beyond again until then.
+    /// The next message that the server has started; `None` once the client is closed. Until the
+    /// first call of `accept`, 64 KiB of such messages wait here, and the server sends those beyond
+    /// again until then.
     pub async fn accept(&self) -> Option<Request> {
         accept(&self.guard).await
     }
 
-    /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
-    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
-    /// to take what is left to be sent.
+    /// Closes the client at once, for all of its handles: its session and its socket are closed,
+    /// calls in progress fail, further ones fail with [`crate::ConnectError::ShutDown`], and
+    /// `accept` returns `None`. A full socket is given 100 ms to take what is left to be sent.
     pub async fn close(&self) {
         shut_down(&self.guard, CloseCode::Done).await;
     }
@@ -96,7 +98,7 @@ impl Client {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
@@ -118,10 +120,12 @@ impl Server {
         Self { guard }
     }
 
-    /// The next request or one-way message; `None` once the server is shut down. Requests of a client wait while it leaves
-    /// more of its replies unacknowledged than a quarter of [`crate::Config::memory_max`], or than what those of all clients
-    /// leave of that memory, if this is less. A client with at most 60,000 bytes of them waits only while those of all
-    /// clients together have five quarters of the memory, and one with none of them while they have six.
+    /// The next request or one-way message; `None` once the server is shut down. Requests of a
+    /// client wait while its unacknowledged replies take more than a quarter of
+    /// [`crate::Config::memory_max`], or more than the unacknowledged replies of all clients leave
+    /// of that memory, if this is less. A client with at most 60,000 bytes of unacknowledged
+    /// replies waits only while those of all clients together take five quarters of the memory, and
+    /// a client without any while they take six quarters.
     pub async fn accept(&self) -> Option<Request> {
         accept(&self.guard).await
     }
@@ -132,25 +136,26 @@ impl Server {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
     }
 
-    /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
-    /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
-    /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
-    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is given 100 ms
-    /// more to take what is left to be sent.
+    /// Refuses new requests, waits until those in progress are answered and their replies
+    /// acknowledged, but at most for `limit`, and closes all sessions and the socket, for all
+    /// handles of this server. When it returns, the address may be bound again (the address of
+    /// several shards when the last of them has been shut down). From then on `accept` returns
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A
+    /// full socket is given 100 ms more to take what is left to be sent.
     pub async fn shutdown(&self, limit: Duration) {
         shut_down_all(std::slice::from_ref(self), limit).await;
     }
 }
 
 impl Shards<Server> {
-    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it takes none until the last of
-    /// them has finished.
+    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it
+    /// takes none until the last of them has finished.
     pub async fn shutdown(&self, limit: Duration) {
         shut_down_all(self, limit).await;
     }
@@ -316,7 +321,8 @@ async fn accept(guard: &Arc<Guard>) -> Option<Request> {
     Some(Request::new(Arc::clone(guard), incoming))
 }
 
-/// An acceptor's place in the queue. An accept that is dropped leaves it, and passes on what it was woken for.
+/// An acceptor's place in the queue. An accept that is dropped leaves it, and passes on what it was
+/// woken for.
 struct AcceptPlace<'a> {
     guard: &'a Guard,
     ticket: Option<u64>,
@@ -331,7 +337,7 @@ impl Drop for AcceptPlace<'_> {
     }
 }
 
-/// A future of anything that waits in the core.
+/// A future of anything that waits in the endpoint's state.
 async fn polled<T>(
     guard: &Guard,
     mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Requests of peers that keep too many replies already (SPEC §10): they wait here, in their order, until those are
-//! acknowledged. What answers them would be kept too, however many of them the peer has sent at once.
+//! Requests of peers that have too many replies to acknowledge (SPEC §10): these requests wait
+//! here, in their order, until those replies are acknowledged. Their own replies would have to be
+//! kept too, however many requests the peer has sent at once.
 //!
-//! Not here: who keeps too much (`smt-proto`), and what the waiting requests take (their owner tells it).
+//! Not here: which peer has too many (`smt-proto`), and the memory of the waiting requests (their
+//! owner tells it).
 
 use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashMapExt};
 use smt_wire::SessionIndex;
 
-/// What waits, by session.
+/// The waiting requests, by session.
 #[derive(Debug)]
 pub(crate) struct Backpressure<T> {
     of: HashMap<SessionIndex, VecDeque<T>>,
@@ -40,7 +42,8 @@ impl<T> Backpressure<T> {
         waiting.push_back(request);
     }
 
-    /// Whether there is a request whose session does not keep too much any more, among those that are looked at.
+    /// Whether there is a request whose session does not keep too much any more, among those that
+    /// are looked at.
     pub(crate) fn is_ready(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> bool {
         self.next_session(keeps_too_much).is_some()
     }
@@ -59,7 +62,8 @@ impl<T> Backpressure<T> {
         request
     }
 
-    /// Brings a session to the front whose requests need not wait. A few are looked at, others the next time.
+    /// Brings a session to the front whose requests need not wait. A few are looked at, others the
+    /// next time.
     fn next_session(
         &mut self,
         keeps_too_much: impl Fn(SessionIndex) -> bool,
@@ -101,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_too_much_waits_and_others_do_not() {
+    fn session_that_keeps_too_much_waits_and_others_do_not() {
         let mut backpressure = backpressure([(1, 10), (2, 20), (1, 11)]);
         let first = |session| session == SessionIndex(1);
         assert_eq!(backpressure.pop(first), Some(20));
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_sessions_each_is_looked_at_in_time() {
+    fn each_of_many_sessions_is_looked_at_in_time() {
         let mut backpressure = backpressure((0..100).map(|session| (session, session as u32)));
         let all_but_one = |session| session != SessionIndex(70);
         let looks = (1..).find(|_| backpressure.is_ready(all_but_one));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Client and server for threads, without a runtime.
 //!
-//! The protocol runs in the thread that waits: an unloaded call is one send and one receive. Handles are
-//! cheap to clone and may be used from many threads at once.
+//! The protocol runs in the thread that waits: an unloaded call is one send and one receive.
+//! Handles are cheap to clone and may be used from many threads at once.
 //!
 //! ```
 //! use smt::Builder;
 //! use smt::pki::EphemeralCa;
 //!
 //! let authority = EphemeralCa::new()?;
-//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind_blocking("127.0.0.1:0")?;
+//! let server = Builder::new()
+//!     .identity(authority.server(&["localhost"])?)
+//!     .bind_blocking("127.0.0.1:0")?;
 //! let address = server.local_address();
 //! std::thread::spawn(move || {
 //!     while let Some(request) = server.accept() {
@@ -21,7 +23,10 @@
 //!     }
 //! });
 //!
-//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect_blocking(address)?;
+//! let client = Builder::new()
+//!     .trust(authority.trust()?)
+//!     .server_name("localhost")
+//!     .connect_blocking(address)?;
 //! assert_eq!(client.call("hello").wait()?, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -88,16 +93,17 @@ impl Client {
         Send::new(self.operation(body.into(), true))
     }
 
-    /// The next message that the server has started; `None` once the client is closed. Until this is called for the first
-    /// time, 64 KiB of them wait here, and the server sends those beyond again until then.
+    /// The next message that the server has started; `None` once the client is closed. Until the
+    /// first call of `accept`, 64 KiB of such messages wait here, and the server sends those beyond
+    /// again until then.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
         accept(&self.guard)
     }
 
-    /// Closes the client at once, for all of its handles: its session and its socket are closed, calls in progress fail,
-    /// further ones fail with [`crate::ConnectError::ShutDown`], and `accept` returns `None`. A full socket is given 100 ms
-    /// to take what is left to be sent.
+    /// Closes the client at once, for all of its handles: its session and its socket are closed,
+    /// calls in progress fail, further ones fail with [`crate::ConnectError::ShutDown`], and
+    /// `accept` returns `None`. A full socket is given 100 ms to take what is left to be sent.
     pub fn close(&self) {
         self.guard.driver().shut_down(CloseCode::Done);
     }
@@ -108,7 +114,7 @@ impl Client {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
@@ -130,10 +136,12 @@ impl Server {
         Self { guard }
     }
 
-    /// The next request or one-way message; `None` once the server is shut down. Requests of a client wait while it leaves
-    /// more of its replies unacknowledged than a quarter of [`crate::Config::memory_max`], or than what those of all clients
-    /// leave of that memory, if this is less. A client with at most 60,000 bytes of them waits only while those of all
-    /// clients together have five quarters of the memory, and one with none of them while they have six.
+    /// The next request or one-way message; `None` once the server is shut down. Requests of a
+    /// client wait while its unacknowledged replies take more than a quarter of
+    /// [`crate::Config::memory_max`], or more than the unacknowledged replies of all clients leave
+    /// of that memory, if this is less. A client with at most 60,000 bytes of unacknowledged
+    /// replies waits only while those of all clients together take five quarters of the memory, and
+    /// a client without any while they take six quarters.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
         accept(&self.guard)
@@ -145,22 +153,23 @@ impl Server {
         self.guard.driver().local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.guard.driver().statistics()
     }
 
-    /// Refuses new requests, waits until those in progress are answered and their replies acknowledged, but at
-    /// most for `limit`, and closes all sessions and the socket, for all handles of this server: when it returns the address
-    /// may be bound again (that of several shards when the last of them has been shut down). From then on `accept` returns
-    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A full socket is given 100 ms
-    /// more to take what is left to be sent.
+    /// Refuses new requests, waits until those in progress are answered and their replies
+    /// acknowledged, but at most for `limit`, and closes all sessions and the socket, for all
+    /// handles of this server. When it returns, the address may be bound again (the address of
+    /// several shards when the last of them has been shut down). From then on `accept` returns
+    /// `None`, and replies and calls of sessions fail with [`crate::ConnectError::ShutDown`]. A
+    /// full socket is given 100 ms more to take what is left to be sent.
     pub fn shutdown(&self, limit: Duration) {
         shut_down(std::slice::from_ref(self), limit);
     }
 
-    /// Waits until no request is in progress, at most for so long.
+    /// Waits until no request is in progress, at most for this time.
     fn wait_until_finished(&self, limit: Duration) {
         let driver = self.guard.driver();
         let end = driver.now() + limit;
@@ -178,8 +187,8 @@ impl Server {
 }
 
 impl Shards<Server> {
-    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it takes none until the last of
-    /// them has finished.
+    /// Shuts all shards down together, see [`Server::shutdown`]: each tells new clients that it
+    /// takes none until the last of them has finished.
     pub fn shutdown(&self, limit: Duration) {
         shut_down(self, limit);
     }
@@ -190,7 +199,8 @@ fn shut_down(shards: &[Server], limit: Duration) {
     let drivers = || shards.iter().map(|shard| shard.guard.driver());
     drivers().for_each(|driver| driver.change(|state, _| state.endpoint.drain()));
     for shard in shards {
-        // Those that nobody waits for yet are looked after nevertheless (`driver::background_thread`).
+        // Those that nobody waits for yet are looked after nevertheless
+        // (`driver::background_thread`).
         shard.wait_until_finished(limit.saturating_sub(began.elapsed()));
     }
     drivers().for_each(|driver| driver.shut_down(CloseCode::ShuttingDown));

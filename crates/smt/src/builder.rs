@@ -52,21 +52,22 @@ impl Builder {
         Self::default()
     }
 
-    /// The certificate chain and key that this side shows.
+    /// Sets the certificate chain and key that this side shows.
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// The servers that a client accepts. A server that has it is not opened: see [`Self::client_auth`].
+    /// Sets the servers that a client accepts. A server with this option is not opened; its option
+    /// is [`Self::client_auth`].
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = Some(trust);
         self
     }
 
     /// The TLS clients that a server accepts; by default any, without a certificate. Clients with a
-    /// registered key show none, even where one is required: their key says who they are
-    /// ([`Self::registered_key`]). A client that has it is not opened.
+    /// registered key show none, even where one is required: their key proves their identity
+    /// ([`Self::registered_key`]). A client with this option is not opened.
     pub fn client_auth(mut self, client_auth: ClientAuth) -> Self {
         self.client_auth = Some(client_auth);
         self
@@ -78,14 +79,14 @@ impl Builder {
         self
     }
 
-    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has one,
-    /// for one server or several that share an identity; a server has one for each client identity,
-    /// told apart by name, and all of them give it the same own identity. Options of TLS have no place
-    /// beside a client's key: a client that has both is not opened.
+    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has
+    /// one key, for one server or for several that share an identity. A server has one key for each
+    /// client identity, told apart by name, and all keys give the server the same own identity. A
+    /// client with a key and options of TLS is not opened.
     ///
-    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients as
-    /// [`Self::client_auth`] says, the others by their key. Client certificates that are required are
-    /// required of TLS clients alone: each client that has a registered key is let in by it.
+    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients
+    /// as [`Self::client_auth`] says, the others by their key. A required client certificate is
+    /// required of TLS clients alone: the registered key of any other client admits it.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.registered.push(key);
         self
@@ -98,26 +99,28 @@ impl Builder {
         self
     }
 
-    /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768 first.
+    /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768
+    /// first.
     pub fn groups(mut self, groups: impl IntoIterator<Item = Group>) -> Self {
         self.algorithms.groups = groups.into_iter().collect();
         self.has_algorithms = true;
         self
     }
 
-    /// The largest message accepted, in bytes; 64 MiB by default.
+    /// Sets the largest message that is accepted, in bytes; 64 MiB by default.
     pub fn message_limit(mut self, bytes: u32) -> Self {
         self.config.message_limit = bytes;
         self
     }
 
-    /// How message lengths are hidden; not at all by default.
+    /// Sets how message lengths are hidden; by default they are not.
     pub fn padding(mut self, padding: Padding) -> Self {
         self.config.padding = padding;
         self
     }
 
-    /// When keys are renewed; by default before 2^23 records. Below 1,024 heavy loss can end a session.
+    /// Sets when keys are renewed; by default before 2^23 records. Below 1,024 heavy loss can end a
+    /// session.
     pub fn key_limits(mut self, limits: KeyLimits) -> Self {
         self.config.key_limits = limits;
         self
@@ -129,39 +132,45 @@ impl Builder {
         self
     }
 
-    /// How long a client tries to connect, to all addresses of its server together; 5 s by default.
+    /// Sets how long a client tries to connect, to all addresses of its server together; 5 s by
+    /// default.
     pub fn connect_deadline(mut self, deadline: Duration) -> Self {
         self.connect_deadline = Some(deadline);
         self
     }
 
-    /// How long whoever waits for messages spins before it sleeps, 100 us by default; zero never spins. It means the same for
-    /// a thread that waits, a future in `block_on`, the task that drives and an I/O thread. Polled endpoints do not wait.
+    /// Sets for how long an endpoint that waits for messages spins before it sleeps, 100 us by
+    /// default; zero never spins. The bound means the same for a thread that waits, a future in
+    /// `block_on`, the task that drives and an I/O thread. Polled endpoints do not wait.
     ///
-    /// It spins only while what it waits for mostly comes in that time, and yields its core between looks. Where calls
-    /// follow each other closely an endpoint that waits so takes up to a whole core; CPU per call is in docs/PERF.md. Half of
-    /// a runtime's workers spin at most, and none where there is one alone: then all tasks run between two looks.
+    /// An endpoint spins only while messages mostly come within that time, and yields its core
+    /// between looks. Where calls follow each other closely, a spinning endpoint takes up to a
+    /// whole core; CPU per call is in docs/PERF.md. At most half of a runtime's workers spin. The
+    /// only worker of a runtime does not: all tasks run between two looks instead.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
         self
     }
 
-    /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. For runtimes whose workers are
-    /// kept busy or blocked by handlers: messages are received, acknowledged and sent meanwhile. Where they are not it
-    /// costs a hand-over between threads for each call. Endpoints for tasks alone, on Linux alone.
+    /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. This is
+    /// for runtimes whose workers are kept busy or blocked by handlers: messages are received,
+    /// acknowledged and sent meanwhile. On other runtimes it costs a hand-over between threads for
+    /// each call. Only endpoints for tasks have it, and only on Linux.
     #[cfg(feature = "tokio")]
     pub fn io_thread(mut self, on: bool) -> Self {
         self.has_io_thread = on;
         self
     }
 
-    /// Gives the secrets of all sessions to a key log. Whoever reads it reads the sessions: for debugging.
+    /// Gives the secrets of all sessions to a key log. A reader of the log can read the sessions:
+    /// use it for debugging only.
     pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
         self.key_log = Some(log);
         self
     }
 
-    /// Marks datagrams with their priority (DSCP), for networks whose switches act on it. Off by default.
+    /// Marks datagrams with their priority (DSCP), for networks whose switches act on it. Off by
+    /// default.
     pub fn dscp(mut self, on: bool) -> Self {
         self.has_dscp = on;
         self
@@ -173,9 +182,10 @@ impl Builder {
         self
     }
 
-    /// Keeps a boot number and the reset key in this file, so that after a restart clients of the run before learn
-    /// at once that their sessions are gone, and not only by silence. One file per server: it is locked, by a file beside
-    /// that ends in `.lock`, and a second endpoint with it is not opened. The shards of one server share it.
+    /// Keeps a boot number and the reset key in this file. After a restart, clients of the run
+    /// before learn at once that their sessions are gone, and not only by silence. Each server
+    /// needs a file of its own: the file is locked, by a file beside it that ends in `.lock`, and a
+    /// second endpoint with it is not opened. The shards of one server share the file.
     pub fn state_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_file = Some(path.into());
         self

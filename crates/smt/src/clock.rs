@@ -78,7 +78,7 @@ impl WallTimeTold {
     }
 }
 
-/// The host's wall time is read at most so often.
+/// The host's wall time is read at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 /// Cookies carry seconds since the beginning and are valid for some: begin later than zero.
 const BEFORE: Duration = Duration::from_secs(60);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The outcome of one message, in a slot that the endpoint fills, and that the sender empties without the endpoint's lock.
+//! The outcome of one message, in a slot that the endpoint fills, and that the sender empties
+//! without the endpoint's lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,14 +75,15 @@ impl<T> Completions<T> {
         }
     }
 
-    /// A message has begun. Its outcome will be in the slot that is returned.
+    /// Takes in that a message has begun. Its outcome will be in the slot that is returned.
     pub(crate) fn expect(&mut self, rpc: RpcId) -> Arc<Completion<T>> {
         let slot = self.free_slot();
         self.in_progress.insert(rpc, Arc::clone(&slot));
         slot
     }
 
-    /// A message has ended so. Returns whether anybody has its slot, and the waker of a sender that waits.
+    /// Takes in how a message has ended. Returns whether a sender has its slot, and the waker of a
+    /// sender that waits.
     pub(crate) fn finish(&mut self, rpc: RpcId, outcome: T) -> Option<Option<Waker>> {
         let slot = self.in_progress.remove(&rpc)?;
         let waker = slot.finish(outcome);
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_has_no_slot_any_more() {
+    fn forgotten_rpc_has_no_slot_any_more() {
         let mut completions = Completions::new();
         drop(completions.expect(rpc(1)));
         assert!(completions.forget(rpc(1)));

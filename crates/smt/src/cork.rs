@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether messages wait for others that are about to be sent, so that they leave together.
 //!
-//! The cork is in while a leader is about to run again: right after those whom it has told of something, or with its next
-//! look. It holds for a short time and for few bytes: a batch that is full gains nothing by waiting.
+//! Messages are corked while a leader is about to run again: right after the tasks that it has told
+//! of something, or with its next look. The cork holds for a short time and for few bytes, since a
+//! full batch gains nothing by waiting.
 
 use std::time::Duration;
 
@@ -18,33 +19,34 @@ pub(crate) struct Cork {
 }
 
 impl Cork {
-    /// Puts it in, or leaves it in for longer.
+    /// Puts the cork in, or leaves it in for longer.
     pub(crate) fn put_in(&mut self, now: Time) {
         self.until = Some(now + CORKED_MAX);
     }
 
-    /// Takes it out: each change sends for itself.
+    /// Takes the cork out: each change sends its own messages.
     pub(crate) fn take_out(&mut self) {
         *self = Self::default();
     }
 
-    /// Ends the time of what waits, if anything does.
+    /// Ends the time of the corked messages, if there are any.
     pub(crate) fn expire(&mut self, now: Time) {
         self.until = self.until.map(|_| now);
     }
 
-    /// A body of so many bytes is about to wait.
+    /// Counts a body of this many bytes that is about to wait.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Whether what is to be sent waits.
+    /// Whether messages that are to be sent wait.
     pub(crate) fn holds(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now < until) && self.bytes < CORKED_BYTES_MAX
     }
 
-    /// All that has waited has left: the time begins again, if the cork is in. It does not begin with the send: where sending
-    /// takes longer than the cork holds, since it wakes the peer, each message would leave by itself.
+    /// Takes in that all corked messages have left: the time begins again, if the cork is in. The
+    /// time does not begin with the send. Sending wakes the peer, and where that takes longer than
+    /// the cork holds, each message would leave by itself.
     pub(crate) fn has_sent(&mut self, now: Time) {
         self.bytes = 0;
         self.until = self.until.map(|_| now + CORKED_MAX);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An open endpoint: its lock, its carrier, and who drives it. The one who waits drives.
+//! An open endpoint: its lock, its carrier, and the thread or task that drives it. The one that
+//! waits drives.
 //!
-//! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the others; when it leaves,
-//! one of them leads on. An unloaded call is one send and one receive, in the caller's thread. While nobody waits, the
-//! caretaker looks in now and then (`background_thread`).
+//! *Threads* (`threads`): the first thread that waits leads: it receives for all, and serves the
+//! others; when it leaves, one of them leads on. An unloaded call is one send and one receive, in
+//! the caller's thread. While no thread waits, the background thread looks in now and then
+//! (`background_thread`).
 //!
-//! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one task of the runtime
-//! leads (`background`), or a thread of the endpoint's own (`io_thread`), and while nobody looks the runtime watches the
-//! socket. Messages whose senders were told of something together leave when the last of them has taken that (`turn`).
+//! *Futures* (`leader`): a future that `block_on` polls leads in place, as a thread does. Else one
+//! task of the runtime leads (`background`), or a thread of the endpoint's own (`io_thread`), and
+//! while nobody looks the runtime watches the socket. Messages whose senders were told of something
+//! together leave when the last of them has taken that (`turn`).
 //!
-//! A change is made with the lock held; sending and waking come after, without it ([`Driver::change`]).
+//! A change is made with the lock held; sending and waking come after, without it
+//! ([`Driver::change`]).
 
 mod answers;
 #[cfg(feature = "tokio")]
@@ -65,14 +69,14 @@ pub(crate) struct Driver {
     background_thread: OnceLock<thread::Thread>,
     /// Where it was opened.
     process: Process,
-    /// Wakes whoever drives for tasks; threads have no use for it.
+    /// Wakes the driver of tasks; threads have no use for it.
     background: Option<DriverSignal>,
     /// Tasks that are woken together run on several workers.
     has_workers: bool,
     deferred: DeferredWakes,
 }
 
-/// What receiving needs; only the leader has it.
+/// The parts that receiving needs; only the leader has them.
 pub(crate) struct Receiver {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
@@ -82,7 +86,7 @@ pub(crate) struct Receiver {
     looks: leader::Looks,
 }
 
-/// What every handle of an endpoint shares: when the last one goes, the endpoint closes.
+/// Shared by all handles of an endpoint. The endpoint closes when the last handle is dropped.
 pub(crate) struct Guard {
     driver: Arc<Driver>,
 }
@@ -91,7 +95,7 @@ impl Driver {
     /// Opens an endpoint, and keeps it open as long as a handle is there.
     ///
     /// # Errors
-    /// The system gives no thread for the caretaker.
+    /// The system gives no thread for the background thread.
     pub(crate) fn open(
         state: EndpointState,
         carrier: Arc<dyn Carrier>,
@@ -159,14 +163,14 @@ impl Driver {
         }
     }
 
-    /// Ready when whoever drives was woken.
+    /// Ready when the driver was woken.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         let signal = self.background.as_ref();
         signal.map_or(Poll::Pending, |signal| signal.poll_raised(context))
     }
 
-    /// Somebody has taken what it was told.
+    /// Takes in that a task has taken what it was told of.
     pub(crate) fn taken(&self) {
         if self.turn.take(1) {
             self.wake_driver();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state behind an endpoint's lock: the protocol, and whoever waits for it.
+//! The state behind an endpoint's lock: the protocol, and the wakers that wait for it.
 //!
-//! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and their wakers are collected
-//! ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that threads and tasks wait alike. Not here: receiving, sending and
-//! waking, which are done without the lock (`driver`).
+//! Every change ends with [`EndpointState::tell_all`]: events fill the slots of those who wait, and
+//! their wakers are collected ([`EndpointState::take_woken`]). Waiting is by `Waker`, so that
+//! threads and tasks wait alike. Not here: receiving, sending and waking, which are done without
+//! the lock (`driver`).
 
 mod accepting;
 mod ending;
@@ -44,7 +45,7 @@ use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
 
-/// What an endpoint's lock protects.
+/// The state of an endpoint that its lock protects.
 pub(crate) struct EndpointState {
     pub(crate) endpoint: Endpoint,
     outbox: Outbox,
@@ -68,10 +69,10 @@ pub(crate) struct EndpointState {
     incoming_queue: IncomingQueue,
     /// Those that were taken together; tasks take them without the lock.
     accepted: Arc<AcceptQueue>,
-    /// Whoever is to be woken at a time although nothing has happened, by time and ticket.
+    /// The wakers to be woken at a time although nothing has happened, by time and ticket.
     alarms: BTreeMap<(Time, u64), Waker>,
     next_ticket: u64,
-    /// Whoever waits for all requests in progress to be finished.
+    /// Wakers that wait for all requests in progress to be finished.
     finishers: Vec<Waker>,
     pub(crate) is_closed: bool,
     /// The last of what was told of was just taken, and the driver waits for that.
@@ -82,7 +83,7 @@ pub(crate) struct EndpointState {
     closing: Option<Closing>,
     /// Why nobody could receive an answer any more.
     is_left: Option<ConnectError>,
-    /// Whoever waits until the task that drives has let go of the socket.
+    /// Wakers that wait until the task that drives has let go of the socket.
     #[cfg(feature = "tokio")]
     releases: Releases,
     /// When it was last changed.
@@ -128,13 +129,13 @@ impl EndpointState {
         }
     }
 
-    /// The counts of what was told of and not taken, and of what has gathered.
+    /// The counts of what was told of and not taken, and of the corked changes.
     pub(crate) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
 
-    /// The time of a change for which the clock was read at `now`: another thread may have read it later and come first,
-    /// but for the protocol time must not go back.
+    /// The time of a change for which the clock was read at `now`: another thread may have read it
+    /// later and come first, but for the protocol time must not go back.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.changed = self.changed.max(now);
         self.changed
@@ -145,8 +146,8 @@ impl EndpointState {
         &self.accepted
     }
 
-    /// Tells what has happened to those who wait for it: their slots are filled, and their wakers wait for
-    /// [`EndpointState::take_woken`].
+    /// Tells what has happened to those who wait for it: their slots are filled, and their wakers
+    /// wait for [`EndpointState::take_woken`].
     pub(crate) fn tell_all(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
@@ -166,7 +167,7 @@ impl EndpointState {
         self.unanswered > 0
     }
 
-    /// Whether somebody is to be woken.
+    /// Whether a waiter is to be woken.
     pub(crate) fn has_woken(&self) -> bool {
         !self.woken.is_empty()
     }
@@ -196,8 +197,8 @@ impl EndpointState {
         self.outbox.has_unsent() || self.endpoint.has_output(now)
     }
 
-    /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them back with
-    /// [`EndpointState::put_back`].
+    /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them
+    /// back with [`EndpointState::put_back`].
     pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
             return Some(batch);
@@ -209,13 +210,14 @@ impl EndpointState {
             .flatten()
     }
 
-    /// Takes a batch back that was sent with this outcome. Returns whether there may be room for the next one.
+    /// Takes a batch back that was sent with this outcome. Returns whether there may be room for
+    /// the next one.
     pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
         self.outbox.put_back(batch, outcome)
     }
 
-    /// The live session with the client's server; connects if there is none. `attempt` is what this caller
-    /// waits for.
+    /// The live session with the client's server; connects if there is none. `attempt` is what this
+    /// caller waits for.
     pub(crate) fn poll_session(
         &mut self,
         now: Time,
@@ -288,7 +290,8 @@ impl EndpointState {
     /// Answers a request.
     ///
     /// # Errors
-    /// It needs no answer any more, or this one is too large for its caller, who is told that.
+    /// The request needs no answer any more, or this one is too large for its caller. The caller is
+    /// then told that.
     pub(crate) fn answer(&mut self, now: Time, answer: Answer) -> Result<(), ErrorKind> {
         self.unanswered = self.unanswered.saturating_sub(1);
         let outcome = match answer {
@@ -376,13 +379,14 @@ impl EndpointState {
     }
 
     fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
-        // Before it is in its slot: whoever looks there just now takes it at once, without the endpoint's lock.
+        // Before it is in its slot: a waiter that looks there just now takes it at once, without
+        // the endpoint's lock.
         self.turn.tell();
         let told = self.calls.finish(rpc, outcome);
         self.note_told(told);
     }
 
-    /// An outcome is in its slot, if there is one, and somebody may wait for it.
+    /// An outcome is in its slot, if there is one, and a waiter may wait for it.
     fn note_told(&mut self, told: Option<Option<Waker>>) {
         match told {
             Some(waker) => self.woken.extend(waker),

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Errors: in which phase, with which peer, whose fault, and what to do.
 //!
-//! A text says all of it: what it quotes is no `source` besides, or whoever prints the chain would read it twice.
+//! The text of an error is complete. An error that the text quotes is not its `source` as well,
+//! since a printed chain would then repeat it.
 
 use std::net::SocketAddr;
 
 use smt_handshake::TlsConfigError;
 use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 
-/// Something failed with a peer.
+/// An operation with a peer failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{phase} {peer}: {kind}")]
 pub struct Error {
-    /// What was being done.
+    /// The operation that failed.
     pub phase: Phase,
-    /// With whom.
+    /// The address of the peer.
     pub peer: SocketAddr,
-    /// What happened.
+    /// The cause of the failure.
     pub kind: ErrorKind,
 }
 
-/// What was being done when it failed.
+/// The operation that failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
@@ -45,7 +46,7 @@ impl std::fmt::Display for Phase {
     }
 }
 
-/// What happened.
+/// The cause of the failure.
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ErrorKind {
@@ -70,8 +71,9 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Whether the request may have had an effect. Repeating it is safe after [`Execution::DidNotRun`]. What could not be
-    /// replied to has been here.
+    /// Whether the request may have had an effect. Repeating it is safe after
+    /// [`Execution::DidNotRun`]. A request to which a reply failed has been here, so it may have
+    /// run.
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {
@@ -107,12 +109,12 @@ impl Error {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The address is none, or does not resolve.
-    #[error("caller: {address:?} is no address that can be used: {reason}")]
+    /// The text is no address, or does not resolve.
+    #[error("caller: invalid address {address:?}: {reason}")]
     Address {
-        /// What was given.
+        /// The address as it was given.
         address: String,
-        /// What resolving said.
+        /// The failure of the resolver.
         reason: std::io::Error,
     },
     /// The socket could not be opened: the port is in use, or the address is not this host's.
@@ -130,7 +132,7 @@ pub enum OpenError {
     /// A choice is out of its range.
     #[error("caller: {0}")]
     Options(&'static str),
-    /// Another endpoint has the state file: of two, one would end the sessions of the other.
+    /// Another endpoint has the state file: if two had it, one would end the sessions of the other.
     #[error(
         "caller: the state file {} is in use by {holder}; give each server a file of its own, or end that one", .path.display()
     )]
@@ -143,9 +145,9 @@ pub enum OpenError {
     /// The operating system refused something else.
     #[error("environment: {what}: {reason}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// What it said.
+        /// The operating system's error.
         reason: std::io::Error,
     },
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers that wait to be accepted, and whoever waits for one: first come first on both sides, but requests of
-//! a peer that keeps too many replies wait until it has acknowledged some (`backpressure`).
+//! Messages of peers that wait to be accepted, and acceptors that wait for a message: first come
+//! first on both sides, but requests of a peer that keeps too many replies wait until it has
+//! acknowledged some (`backpressure`).
 //!
-//! Not here: the bound on what waits (`smt-proto`, which is told the bytes).
+//! Not here: the bound on the waiting messages (`smt-proto`, which is told their bytes).
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -12,19 +13,19 @@ use smt_wire::SessionIndex;
 use crate::backpressure::Backpressure;
 use crate::message::Incoming;
 
-/// What has arrived.
+/// The messages that have arrived and were not accepted yet.
 #[derive(Default)]
 pub(crate) struct IncomingQueue {
     waiting: VecDeque<Incoming>,
     backpressure: Backpressure<Incoming>,
     bytes: usize,
-    /// Whoever waits for a message, by ticket.
+    /// Acceptors that wait for a message, by ticket.
     acceptors: VecDeque<(u64, Waker)>,
     next_ticket: u64,
 }
 
 impl IncomingQueue {
-    /// Adds a message. Returns whoever is first, to be woken.
+    /// Adds a message. Returns the waker of the first acceptor.
     #[must_use]
     pub(crate) fn push(&mut self, incoming: Incoming) -> Option<Waker> {
         self.bytes += cost(&incoming);
@@ -32,7 +33,7 @@ impl IncomingQueue {
         self.next_acceptor()
     }
 
-    /// How many wait and are not held back.
+    /// How many messages wait and are not held back.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -43,7 +44,8 @@ impl IncomingQueue {
         self.backpressure.push(incoming.rpc.session, incoming);
     }
 
-    /// Takes the first message that is still wanted and need not wait; drops what is not wanted before it.
+    /// Takes the first message that is still wanted and need not wait; drops the unwanted messages
+    /// before it.
     pub(crate) fn pop(
         &mut self,
         is_wanted: impl Fn(&Incoming) -> bool,
@@ -73,7 +75,7 @@ impl IncomingQueue {
         None
     }
 
-    /// Memory of what waits.
+    /// Memory of the waiting messages.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -116,12 +118,12 @@ impl IncomingQueue {
         self.next_acceptor()
     }
 
-    /// The wakers of all acceptors, who leave their places.
+    /// Takes the wakers of all acceptors, which leave their places.
     pub(crate) fn leave_all(&mut self) -> impl Iterator<Item = Waker> {
         self.acceptors.drain(..).map(|(_, acceptor)| acceptor)
     }
 
-    /// The waker of the first acceptor, who leaves its place.
+    /// Takes the waker of the first acceptor, which leaves its place.
     #[must_use]
     pub(crate) fn next_acceptor(&mut self) -> Option<Waker> {
         self.acceptors.pop_front().map(|(_, acceptor)| acceptor)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A thread of an endpoint's own that drives it for tasks: for runtimes whose workers handlers keep busy or block.
+//! A thread of an endpoint's own that drives it for tasks: for runtimes whose workers handlers keep
+//! busy or block.
 //!
-//! It runs the same driver as a task of the runtime does (`driver::background`), by a set of descriptors that is readable when
-//! the socket is, when the alarm goes off, or when somebody wakes it. It spins in place, by the same rules.
+//! It runs the same driver as a task of the runtime does (`driver::background`), by a set of
+//! descriptors that is readable when the socket is, when the alarm goes off, or when a thread wakes
+//! it. It spins in place, by the same rules.
 
 use std::future::Future;
 use std::io;
@@ -54,30 +56,31 @@ struct Events {
     _sockets: Vec<OwnedFd>,
     alarm: TimerFd,
     /// A timer that goes off at once wakes the thread.
-    bell: TimerFd,
+    wakeup: TimerFd,
     is_readable: AtomicBool,
     has_elapsed: AtomicBool,
 }
 
 impl Events {
     fn new(sockets: Vec<OwnedFd>) -> io::Result<Self> {
-        let (set, alarm, bell) = (Epoll::new()?, TimerFd::new()?, TimerFd::new()?);
+        let (set, alarm, wakeup) = (Epoll::new()?, TimerFd::new()?, TimerFd::new()?);
         for socket in &sockets {
             set.add(socket.as_fd(), SOCKET)?;
         }
         set.add(alarm.as_fd(), ALARM)?;
-        set.add(bell.as_fd(), BELL)?;
+        set.add(wakeup.as_fd(), WAKEUP)?;
         Ok(Self {
             set,
             _sockets: sockets,
             alarm,
-            bell,
+            wakeup,
             is_readable: AtomicBool::new(false),
             has_elapsed: AtomicBool::new(false),
         })
     }
 
-    /// Sleeps until something happens. A bell that is silenced here is heard by the poll that follows.
+    /// Sleeps until something happens. A wake-up that is cleared here is heard by the poll that
+    /// follows.
     fn wait(&self) -> io::Result<()> {
         let mut ready = [SOCKET; 4];
         let count = self.set.wait(&mut ready, None)?;
@@ -87,7 +90,7 @@ impl Events {
                     self.alarm.set(None)?;
                     self.has_elapsed.store(true, Ordering::Relaxed);
                 }
-                BELL => self.bell.set(None)?,
+                WAKEUP => self.wakeup.set(None)?,
                 _ => self.is_readable.store(true, Ordering::Relaxed),
             }
         }
@@ -101,7 +104,7 @@ impl Wake for Events {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if let Err(error) = self.bell.set(Some(Duration::ZERO)) {
+        if let Err(error) = self.wakeup.set(Some(Duration::ZERO)) {
             tracing::error!(%error, "the endpoint's thread cannot be woken");
         }
     }
@@ -143,4 +146,4 @@ impl Runtime for IoThread {
 
 const SOCKET: Token = Token(0);
 const ALARM: Token = Token(1);
-const BELL: Token = Token(2);
+const WAKEUP: Token = Token(2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The key log as a file (SPEC §13). Whoever reads it reads the sessions: use it to debug, and delete it.
+//! The key log as a file (SPEC §13). A reader of the file can read the sessions: use it to debug,
+//! and delete it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +14,8 @@ use smt_record::{KeyLog, KeyLogEntry};
 pub struct KeyLogFile(Mutex<File>);
 
 impl KeyLogFile {
-    /// Opens the file for appending, and makes it if it is not there. Others lose the right to read it.
+    /// Opens the file for appending, and makes it if it is not there. Others lose the right to read
+    /// it.
     ///
     /// # Errors
     /// The operating system's.

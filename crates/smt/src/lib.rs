@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT, a secure message transport for datacenters: encrypted RPCs over UDP.
 //!
-//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and encrypted by
-//! TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
+//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and
+//! encrypted by TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -12,7 +12,9 @@
 //! use smt::pki::EphemeralCa;
 //!
 //! let authority = EphemeralCa::new()?;
-//! let server = Builder::new().identity(authority.server(&["localhost"])?).bind("127.0.0.1:0").await?;
+//! let server = Builder::new()
+//!     .identity(authority.server(&["localhost"])?)
+//!     .bind("127.0.0.1:0").await?;
 //! let address = server.local_address();
 //! tokio::spawn(async move {
 //!     while let Some(request) = server.accept().await {
@@ -24,45 +26,52 @@
 //!     }
 //! });
 //!
-//! let client = Builder::new().trust(authority.trust()?).server_name("localhost").connect(address).await?;
+//! let client = Builder::new()
+//!     .trust(authority.trust()?)
+//!     .server_name("localhost")
+//!     .connect(address).await?;
 //! let reply = client.call("hello").deadline(Duration::from_secs(1)).await?;
 //! assert_eq!(reply, "hello");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The certificates are those of `smt::pki`, which the feature `pki` adds: an authority that lives as long as the
-//! process. Without a runtime, the same in [`blocking`]; in a foreign event loop, [`polled`].
+//! The certificates come from `smt::pki`, which the feature `pki` adds: an authority that lives as
+//! long as the process. [`blocking`] has the same without a runtime, and [`polled`] is for a
+//! foreign event loop.
 //!
 //! # What happens when
 //! | you | here | at the peer |
 //! |---|---|---|
-//! | drop the future of a call | the call is cancelled | [`Request::is_cancelled`] turns true; if it was not delivered yet it never is |
+//! | drop the future of a call | the call is cancelled | [`Request::is_cancelled`] turns true; a request that was not delivered yet never is |
 //! | let a deadline pass | the call fails, and says whether it may have run | as for a dropped future |
 //! | drop a [`Request`] without replying | nothing more | the call fails: "ended without a reply; may have run" |
 //! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
-//! | drop the last handle | what may leave at once leaves, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
-//! | do not `accept` | messages wait here, up to `Config::memory_max` | what is beyond it waits there |
+//! | drop the last handle | messages that may leave at once leave, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
+//! | do not `accept` | messages wait here, up to `Config::memory_max` | further messages wait there |
 //! | end the tokio runtime of an endpoint | as above, although handles live; calls fail, and `accept` ends | the same |
-//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: those say that the endpoint was shut down | refused calls: "did not run"; who connects meanwhile learns why it is not taken, and afterwards that nobody is there |
+//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: the handles say that the endpoint was shut down | refused calls: "did not run"; a client that connects meanwhile learns why it is not taken, and afterwards that no server is there |
 //! | `close` a client | its session and socket close, although handles live; calls fail | [`Request::is_cancelled`] turns true |
 //! | fork the process | the copy sends and receives nothing: its calls fail, and say why; the original goes on | nothing |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!
-//! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat, from "may have run".
+//! A request runs at most once. [`Error::execution`] tells "did not run", which is safe to repeat,
+//! from "may have run".
 //!
 //! # On tokio
-//! A future that `block_on` polls, which is what `#[tokio::main]` makes of `main`, receives in place: an accept loop or a
-//! call there costs no hand-over between threads. Other tasks are served by one task of the runtime. Handlers may reply in
-//! the accept loop or in tasks of their own; one that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the
-//! endpoint on an I/O thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for them, for
-//! a bounded time ([`Builder::spin`]).
+//! A future that `block_on` polls, which is what `#[tokio::main]` makes of `main`, receives in
+//! place: an accept loop or a call there costs no hand-over between threads. Other tasks are served
+//! by one task of the runtime. Handlers may reply in the accept loop or in tasks of their own; one
+//! that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the endpoint on an I/O
+//! thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for
+//! them, for a bounded time ([`Builder::spin`]).
 //!
 //! # Several cores
-//! An endpoint has one lock: its threads take turns. Where one core is not enough, [`Builder::bind_shards_blocking`] and
-//! [`Builder::connect_shards_blocking`] (and their kin for tokio and [`polled`]) open several endpoints at once that share
-//! nothing but an address and credentials: see [`Shards`].
+//! An endpoint has one lock: its threads take turns. Where one core is not enough,
+//! [`Builder::bind_shards_blocking`] and [`Builder::connect_shards_blocking`] (and their
+//! counterparts for tokio and [`polled`]) open several endpoints at once that share nothing but an
+//! address and credentials: see [`Shards`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a peer has sent: a request, which wants a reply, or a one-way message.
+//! A message that a peer has sent: a request, which wants a reply, or a one-way message.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::driver::Guard;
 use crate::error::{Error, ErrorKind, Phase};
 use crate::session::Session;
 
-/// A request or one-way message of a peer. Dropping a request without a reply tells the caller so.
+/// A request or one-way message of a peer. Dropping a request without a reply tells the caller that
+/// there is none.
 #[must_use = "dropping a request without replying fails the peer's call"]
 #[derive(Debug)]
 pub struct Request {
@@ -26,7 +27,7 @@ pub struct Request {
     is_answered: bool,
 }
 
-/// Who sent it.
+/// The sender of a message: its address, and how it has proved its identity.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Peer {
@@ -72,13 +73,13 @@ impl Request {
         }
     }
 
-    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it. A caller that has just
-    /// given up may not be known of yet.
-    /// The body's memory must not change until the message has ended.
+    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    /// The endpoint may not know yet of a caller that has just given up. The body's memory must not
+    /// change until the message has ended.
     ///
     /// # Errors
-    /// The reply is too large for the caller (the caller then learns that), the caller has given up, the session
-    /// has ended, or this is a one-way message.
+    /// The reply is too large for the caller (the caller then learns that), the caller has given
+    /// up, the session has ended, or this is a one-way message.
     pub fn reply(mut self, body: impl Into<Bytes>) -> Result<(), Error> {
         if self.is_one_way {
             return Err(Error::new(
@@ -93,7 +94,8 @@ impl Request {
         outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 
-    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way message.
+    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way
+    /// message.
     pub fn refuse(mut self) {
         if !self.is_answered {
             self.is_answered = true;
@@ -101,7 +103,7 @@ impl Request {
         }
     }
 
-    /// What was sent.
+    /// Returns the message's body.
     #[must_use]
     pub fn body(&self) -> &Bytes {
         &self.body
@@ -114,8 +116,8 @@ impl Request {
             .map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
-    /// Whether the caller has given up: what is worked out now will not be read. It takes the endpoint's lock: ask
-    /// between steps of work, not in a tight loop.
+    /// Whether the caller has given up: a reply would not be read any more. This takes the
+    /// endpoint's lock: ask between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.is_one_way && !self.guard.driver().is_wanted(self.rpc)
@@ -127,13 +129,13 @@ impl Request {
         self.is_one_way
     }
 
-    /// Who sent it.
+    /// Returns the sender of the message.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// The session by which it came: the way to call the peer back.
+    /// Returns the session by which the message came: the way to call the peer back.
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One call or one-way message, from its beginning to its end: the state that a thread or a task polls.
+//! One call or one-way message, from its beginning to its end: the state that a thread or a task
+//! polls.
 //!
-//! 1. A client's task finds the live session, and connects if there is none.
-//! 2. It begins, waiting while the peer's window is full. Its deadline counts from here on.
-//! 3. It waits for the reply, or for the acknowledgement.
+//! 1. An operation of a client finds the live session, and connects if there is none.
+//! 2. The message begins, after waiting while the peer's window is full. Its deadline counts from
+//!    here on.
+//! 3. The operation waits for the reply, or for the acknowledgement.
 //!
-//! Dropping it before its end gives the message up. Only beginning and giving up need the endpoint's lock: the end comes
-//! to a slot of the message's own.
+//! Dropping an operation before its end gives the message up. Only beginning and giving up need the
+//! endpoint's lock: the outcome comes to a slot of the message's own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use crate::driver::{Driver, Guard};
 use crate::endpoint_state::{CallSlot, EndpointState, OneWaySlot};
 use crate::error::{Error, ErrorKind, Phase};
 
-/// A message on its way, and whoever waits for its end.
+/// A message on its way, and the waker that waits for its end.
 #[derive(Debug)]
 pub(crate) struct Operation {
     guard: Arc<Guard>,
@@ -67,7 +69,8 @@ impl Operation {
         self.guard.driver()
     }
 
-    /// The reply; empty for a one-way message. Only a message that has not begun needs the endpoint's lock.
+    /// The reply; empty for a one-way message. Only a message that has not begun needs the
+    /// endpoint's lock.
     ///
     /// # Panics
     /// After its end, as futures do: it would send the message again.
@@ -147,7 +150,7 @@ impl Operation {
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<Begun, Error>> {
-        // What waiting for the session or for ids takes is not given twice.
+        // The deadline of the message is shorter by the time of waiting for the session or for ids.
         let deadline = self.due.map(|due| due.since(now));
         loop {
             let session = match self.session {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sending half of an endpoint: batches leave one after the other, and without the endpoint's lock.
+//! The sending half of an endpoint: batches leave one after the other, and without the endpoint's
+//! lock.
 //!
-//! 1. The thread that has changed something takes a batch ([`Outbox::take`]). The buffer goes with the batch, so that no
-//!    other thread can take one.
+//! 1. The thread that has changed something takes a batch ([`Outbox::take`]). The buffer goes with
+//!    the batch, so that no other thread can take one.
 //! 2. The thread gives the lock back, sends, and takes the lock again.
-//! 3. The thread puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing is to be sent: messages
-//!    that others have made ready meanwhile leave as well.
+//! 3. The thread puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing
+//!    is to be sent: messages that others have made ready meanwhile leave as well.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(crate) struct Outbox {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
     has_dscp: bool,
-    /// `None` while somebody sends.
+    /// `None` while a thread sends.
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
     unsent: Option<(Transmit, usize)>,
@@ -47,7 +48,8 @@ impl Outbox {
         }
     }
 
-    /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the next one too.
+    /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the
+    /// next one too.
     pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Batch> {
         let carrier = self.carrier.as_ref()?;
         let mut buffer = self.buffer.take()?;
@@ -70,7 +72,8 @@ impl Outbox {
         })
     }
 
-    /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for more.
+    /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for
+    /// more.
     pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
         self.buffer = Some(batch.buffer);
         match outcome {
@@ -78,7 +81,8 @@ impl Outbox {
                 self.unsent = Some((batch.transmit, batch.from + bytes_sent));
                 return false;
             }
-            // A probe too large for this path, or a hint: the protocol asks again for what is missing.
+            // A probe too large for this path, or a hint: the protocol asks again for what is
+            // missing.
             Err(error) => {
                 tracing::trace!(%error, path = %batch.transmit.path, "a batch was not sent whole");
             }
@@ -92,7 +96,7 @@ impl Outbox {
         self.unsent.is_some()
     }
 
-    /// Whether all that was taken has left.
+    /// Whether all batches that were taken have left.
     pub(crate) fn is_idle(&self) -> bool {
         self.unsent.is_none() && self.buffer.is_some()
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The plaintext measurement version (SPEC §14): what does encryption cost? **It protects nothing.**
+//! The plaintext measurement version (SPEC §14): what does encryption cost? **It protects
+//! nothing.**
 //!
-//! A protocol of its own (version 0xF1) with endpoint types of its own. An encrypted endpoint answers it like
-//! any unknown version; nothing can make one send, accept or negotiate it. Use another port.
+//! A protocol of its own (version 0xF1) with endpoint types of its own. An encrypted endpoint
+//! answers it like any unknown version; nothing can make one send, accept or negotiate it. Use
+//! another port.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -45,7 +47,7 @@ impl PlaintextServer {
         self.0.local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()
@@ -69,7 +71,7 @@ impl PlaintextClient {
         self.0.call(body)
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint in somebody else's event loop: a descriptor to poll, and events to drain (paper §5.3).
+//! An endpoint in a foreign event loop: a descriptor to poll, and events to drain (paper §5.3).
 //!
-//! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable, level-triggered.
+//! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable,
+//!    level-triggered.
 //! 2. When it is, call [`Endpoint::process`]; it never blocks, and serves timers too.
-//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be given at any time;
-//!    those that are given on the way leave together, when it has returned `None`.
+//! 3. Drain [`Endpoint::next_event`]. Commands ([`Endpoint::call`], [`Endpoint::reply`] …) may be
+//!    given at any time; commands that are given while draining leave together, when `next_event`
+//!    has returned `None`.
 //!
-//! Nobody else drives it: an owner who computes for two seconds while a peer waits is taken for dead (SPEC §9.9).
+//! No other thread drives the endpoint: an owner who computes for two seconds while a peer waits is
+//! taken for dead (SPEC §9.9).
 
 mod batch_window;
 
@@ -49,18 +52,20 @@ pub struct Endpoint {
     clock: Clock,
     receive: Vec<u8>,
     outbox: Outbox,
-    /// What the descriptor's timer is set to: what is due, or earlier. Setting it is a system call, and what is due
-    /// changes with every message; a turn too many every now and then costs less.
+    /// The time to which the descriptor's timer is set: when something is due, or earlier. Setting
+    /// the timer is a system call, and the time that is due changes with every message; a
+    /// superfluous turn every now and then costs less.
     timer: Option<Time>,
-    /// Since when commands gather: the owner drains events.
+    /// Since when commands are corked: while the owner drains events.
     corked_since: Option<Time>,
     batch_window: BatchWindow,
-    /// Something has gathered. The timer is set, so that nothing stays if the owner does not drain.
+    /// Whether a message is corked. The timer is set, so that no message stays if the owner does
+    /// not drain events.
     has_corked: bool,
-    /// Where it was opened.
+    /// The address at which the endpoint was opened.
     process: Process,
     wall_time_told: WallTimeTold,
-    /// Keeps others from the state file.
+    /// Keeps other endpoints from the state file.
     _state_lock: Option<Arc<StateLock>>,
 }
 
@@ -74,7 +79,8 @@ impl Builder {
         Endpoint::new(&self.endpoint_parts(true)?, carrier, Shard::default())
     }
 
-    /// Opens a server for foreign event loops as `count` shards, see [`Self::bind_shards_blocking`]: one for each loop.
+    /// Opens a server for foreign event loops as `count` shards, see
+    /// [`Self::bind_shards_blocking`]: one for each loop.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -96,7 +102,8 @@ impl Builder {
         Endpoint::new(&self.endpoint_parts(false)?, carrier, Shard::default())
     }
 
-    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the session of each.
+    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the
+    /// session of each.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -151,10 +158,12 @@ impl Endpoint {
         endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An event follows.
+    /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An
+    /// event follows.
     ///
     /// # Errors
-    /// The name is none, or there are as many sessions as there may be.
+    /// `server_name` is not a valid DNS name or IP address, or there are as many sessions as there
+    /// may be.
     pub fn connect(
         &mut self,
         remote: SocketAddr,
@@ -170,7 +179,8 @@ impl Endpoint {
         Ok(connect)
     }
 
-    /// Receives all there is, does what is due, sends what is to be sent. Never blocks.
+    /// Receives all datagrams that have come, fires the timers that are due, and sends. Never
+    /// blocks.
     ///
     /// # Errors
     /// The descriptor's timer could not be set.
@@ -208,13 +218,14 @@ impl Endpoint {
         self.set_timer(now)
     }
 
-    /// Lets commands gather from here on, as while events are drained: for an owner who has several to give. They leave
-    /// with [`Self::flush`], or with the next [`Self::process`], for which the descriptor becomes readable within a millisecond.
+    /// Corks commands from here on, as while events are drained: for an owner who has several to
+    /// give. The commands leave with [`Self::flush`], or with the next [`Self::process`], for which
+    /// the descriptor becomes readable within a millisecond.
     pub fn cork(&mut self) {
         self.corked_since = Some(self.clock.now());
     }
 
-    /// Sends what has gathered.
+    /// Sends the corked messages.
     pub fn flush(&mut self) {
         self.corked_since = None;
         if std::mem::take(&mut self.has_corked) {
@@ -222,7 +233,8 @@ impl Endpoint {
         }
     }
 
-    /// What has happened. Requests of a peer that has not acknowledged many replies are told of when it has.
+    /// Returns the next event. Requests of a peer that has many replies to acknowledge are told of
+    /// once it has acknowledged them.
     pub fn next_event(&mut self) -> Option<Event> {
         let event = self.endpoint.poll_event();
         if event.is_none() {
@@ -268,7 +280,8 @@ impl Endpoint {
     /// The body's memory must not change until the message has ended.
     ///
     /// # Errors
-    /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large for it.
+    /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large
+    /// for it.
     pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
         let now = self.clock.now();
         let outcome = self.endpoint.reply(now, rpc, body.into());
@@ -319,7 +332,7 @@ impl Endpoint {
         self.carrier.local_address()
     }
 
-    /// What was counted so far.
+    /// Returns the counts since the endpoint was opened.
     #[must_use]
     pub fn statistics(&self) -> crate::Statistics {
         crate::Statistics {
@@ -330,7 +343,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends what a command has made ready, or lets it gather.
+    /// Sends the messages that a command has made ready, or corks them.
     fn settle(&mut self, now: Time) {
         if let Some(since) = self.corked_since {
             if now.since(since) < self.batch_window.time() {
@@ -349,7 +362,7 @@ impl Endpoint {
         self.set_timer_or_warn(now);
     }
 
-    /// Commands gather again, after what they were has been sent, which took from `before` until now.
+    /// Corks commands again, after the earlier ones were sent, which took from `before` until now.
     fn cork_from_here(&mut self, before: Time) {
         let now = self.clock.now();
         self.corked_since = Some(now);
@@ -397,7 +410,8 @@ impl Endpoint {
         let due = self.endpoint.poll_timeout().map(|(due, _)| due);
         let corked = self.has_corked.then(|| now + CORKED_MAX);
         let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
-        // What a command tells outside of a drain: a call that was cancelled, those of a session that was closed.
+        // A command outside of a drain may leave events: of a call that was cancelled, or of the
+        // calls of a session that was closed.
         let is_drained = self.corked_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
         let due = [due, corked, unsent, told].into_iter().flatten().min();
@@ -423,7 +437,8 @@ fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
     Ok(descriptor)
 }
 
-/// What has gathered leaves, as far as it may, then all sessions close. A socket that is full is waited for, 100 ms at most.
+/// Dropping the endpoint sends the corked messages, as far as they may leave, and then closes all
+/// sessions. A socket that is full is waited for, 100 ms at most.
 impl Drop for Endpoint {
     fn drop(&mut self) {
         let end = self.clock.now() + SENT_WITHIN;
@@ -448,7 +463,7 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// What an owner leaves behind who does not drain events waits no longer.
+/// Corked messages leave after this time even if the owner does not drain events.
 const CORKED_MAX: Duration = Duration::from_millis(1);
 /// Batches received in one turn: the rest keeps the descriptor readable.
 const BATCHES_PER_TURN: usize = 64;

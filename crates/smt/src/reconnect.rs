@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The server that a client is for: the live session with it, or the way to the next one.
 //!
-//! A client connects anew when its session has ended. All callers that wait share one attempt, and all of
-//! them learn how it ended.
+//! A client connects anew when its session has ended. All callers that wait share one attempt, and
+//! all of them learn how it ended.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -17,7 +17,8 @@ pub(crate) struct Reconnect {
     path: Path,
     server_name: String,
     deadline: Duration,
-    /// Of the first attempt, if the server may have other addresses that are to be tried too.
+    /// The deadline of the first attempt, if the server may have other addresses that are to be
+    /// tried too.
     first_deadline: Option<Duration>,
     session: Option<SessionIndex>,
     connect: Option<ConnectId>,
@@ -44,7 +45,8 @@ impl Reconnect {
         }
     }
 
-    /// The live session; `None` while the caller must wait. `attempt` is what this caller waits for.
+    /// The live session; `None` while the caller must wait. `attempt` is what this caller waits
+    /// for.
     pub(crate) fn poll_session(
         &mut self,
         now: Time,
@@ -84,7 +86,7 @@ impl Reconnect {
         }
     }
 
-    /// An attempt has ended. Returns whoever waits for that.
+    /// Takes in that an attempt has ended. Returns the wakers that wait for that.
     pub(crate) fn finish(
         &mut self,
         connect: ConnectId,

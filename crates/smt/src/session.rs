@@ -11,7 +11,8 @@ use crate::driver::Guard;
 use crate::message::Peer;
 use crate::operation::Operation;
 
-/// One session with a peer. Cheap to clone. It does not connect anew: when the session has ended, calls fail.
+/// One session with a peer, cheap to clone. A session does not connect anew: once it has ended, its
+/// calls fail.
 #[derive(Clone, Debug)]
 pub struct Session {
     guard: Arc<Guard>,
@@ -24,9 +25,10 @@ impl Session {
         Self { guard, index, peer }
     }
 
-    /// Calls the peer. On a blocking endpoint the call moves while a thread waits there, in `accept` or in a blocking call:
-    /// else it is looked after every 20 to 250 ms only, and [`Self::call_blocking`] is what is wanted.
-    /// The body's memory must not change until the message has ended.
+    /// Calls the peer. On a blocking endpoint the call proceeds while a thread waits there, in
+    /// `accept` or in a blocking call. Without such a thread the call is looked after every 20 to
+    /// 250 ms only: use [`Self::call_blocking`] there. The body's memory must not change until the
+    /// message has ended.
     #[cfg(feature = "tokio")]
     pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
         crate::Call::new(self.operation(body.into(), false))
@@ -58,7 +60,7 @@ impl Session {
             .change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
     }
 
-    /// Who the peer is.
+    /// Returns the peer of the session.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The shards of one client or server, in the order of their numbers.
 ///
-/// Each is an endpoint of its own, with socket, sessions, timers, limits and lock; they share nothing that is written
-/// while messages travel. A server's are given to threads or tasks one by one; a client's are kept together, and each
-/// thread uses the one that is [`here`](Self::here).
+/// Each shard is an endpoint of its own, with socket, sessions, timers, limits and lock. Shards
+/// share nothing that is written while messages travel. The shards of a server are given to threads
+/// or tasks one by one. The shards of a client are kept together, and each thread uses the one that
+/// is [`here`](Self::here).
 #[derive(Debug)]
 pub struct Shards<T>(Box<[T]>);
 
@@ -18,7 +19,8 @@ impl<T> Shards<T> {
         Self(shards.into_boxed_slice())
     }
 
-    /// The shard of the thread that asks. A thread keeps to one, and threads get them in turn.
+    /// Returns the shard of the calling thread. A thread keeps to one shard, and threads get shards
+    /// in turn.
     #[must_use]
     pub fn here(&self) -> &T {
         &self.0[THREAD_NUMBER.with(|number| *number) % self.0.len()]

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waiting that adapts: spin for a bounded time while what is waited for mostly comes within it, else block.
+//! Waiting that adapts: spin for a bounded time while what is waited for mostly comes within it,
+//! else block.
 //!
-//! A sleep and a wake-up cost 7 us on some machines and 70 on others, which is more than the rest of an unloaded
-//! round trip; there they cost more CPU than spinning does, too (docs/PERF.md). Spinning yields the core between
-//! looks, so that a peer on the same core is not starved.
+//! A sleep and a wake-up cost 7 us on some machines and 70 on others, which is more than the rest
+//! of an unloaded round trip; there they cost more CPU than spinning does, too (docs/PERF.md).
+//! Spinning yields the core between looks, so that a peer on the same core is not starved.
 //!
-//! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells whether it came in time
-//!    ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it ([`Spin::slept`]).
-//! 2. Time is spun in vain for at most as long as was spun with success before, and for a sixteenth of all time, which the
-//!    [`Allowance`] counts. Without one a wait blocks at once.
-//! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called now and then spins for
-//!    nobody.
+//! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells
+//!    whether it came in time ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it
+//!    ([`Spin::slept`]).
+//! 2. Time is spun in vain for at most as long as was spun with success before, and for a sixteenth
+//!    of all time, which the [`Allowance`] counts. Without one a wait blocks at once.
+//! 3. After a long wait nothing is spun for, until one has been short: an endpoint that is called
+//!    now and then spins for nobody.
 //!
-//! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of their own
-//! (`driver::leader`), by the same rules.
+//! Threads spin inside of [`Spin::receive`]; futures and the task that drives them spin by looks of
+//! their own (`driver::leader`), by the same rules.
 
 use std::time::Duration;
 
@@ -58,8 +60,9 @@ impl Spin {
         !self.bound.is_zero() && self.was_short && self.allowance.is_there()
     }
 
-    /// Tells that a wait was spun for, for this time, and has ended. Success is only what ended in time: a spinner that lost
-    /// its core to others for longer would have been woken sooner than it got the core back.
+    /// Tells that a wait was spun for, for this time, and has ended. Success is only what ended in
+    /// time: a spinner that lost its core to others for longer would have been woken sooner than it
+    /// got the core back.
     pub(crate) fn hit(&mut self, spun: Duration) {
         match spun <= self.bound.saturating_mul(2) {
             true => self.allowance.earn(spun),
@@ -72,8 +75,8 @@ impl Spin {
         self.allowance.spend(spun);
     }
 
-    /// A wait that was not spun for, or not to its end, took so long in all. Only what `has_come` makes the next wait one
-    /// that may be short.
+    /// A wait that was not spun for, or not to its end, took this long in all. Only what `has_come`
+    /// makes the next wait one that may be short.
     pub(crate) fn slept(&mut self, waited: Duration, has_come: bool) {
         if waited >= self.bound.saturating_mul(SHORT) {
             self.was_short = false;
@@ -120,8 +123,8 @@ impl Spin {
 struct Allowance {
     bound: Duration,
     left: Duration,
-    /// Time that was spun in vain beyond what was left: where other threads want the core, a spin that yields it takes as
-    /// long as they do.
+    /// Time that was spun in vain beyond what was left: where other threads want the core, a spin
+    /// that yields it takes as long as they do.
     debt: Duration,
 }
 
@@ -145,7 +148,7 @@ impl Allowance {
         self.earn(time / 16);
     }
 
-    /// So long was spun, and it came.
+    /// Counts time that was spun with success.
     fn earn(&mut self, time: Duration) {
         let rest = time.saturating_sub(self.debt);
         self.debt = self.debt.saturating_sub(time);
@@ -153,7 +156,7 @@ impl Allowance {
         self.left = self.left.saturating_add(rest).min(most);
     }
 
-    /// So long was spun in vain.
+    /// Counts time that was spun in vain.
     fn spend(&mut self, time: Duration) {
         let lacks = time.saturating_sub(self.left);
         self.left = self.left.saturating_sub(time);
@@ -161,8 +164,8 @@ impl Allowance {
     }
 }
 
-/// A wait is short that takes less than this many bounds: so much may two sleeps add at a bad time, the peer's and one's
-/// own, and they would not be there if both were spinning.
+/// A wait is short if it takes less than this many bounds. Two sleeps, the peer's and one's own,
+/// may add this much at a bad time, and they would not be there if both ends were spinning.
 const SHORT: u32 = 16;
 /// Spins in vain that may be saved up for: a scheduler's whim costs two or three.
 const SAVED: u32 = 4;
@@ -175,7 +178,7 @@ mod tests {
 
     const BOUND: Duration = Duration::from_micros(100);
 
-    /// What a second of waits comes to.
+    /// The sums over a second of waits.
     struct Spun {
         in_vain: Duration,
         with_success: Duration,
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn in_vain_is_spun_what_was_with_success_and_a_sixteenth_of_the_time() {
+    fn spinning_in_vain_takes_as_long_as_successes_and_a_sixteenth_of_the_time() {
         for waits in [
             &[150][..],
             &[1, 150],
@@ -223,7 +226,8 @@ mod tests {
         }
     }
 
-    /// A wait that was spun for and has ended after so long; the time until it may be spun for again.
+    /// A wait that was spun for and has ended after so long; the time until it may be spun for
+    /// again.
     fn pause_after(spun: Duration) -> Duration {
         let mut spin = Spin::new(BOUND);
         let mut now = Time::default() + Duration::from_secs(1);

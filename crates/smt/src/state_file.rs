@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The boot number and the key of reset tokens (SPEC §12.1).
 //!
-//! With a file both survive a restart: the number grows by [`BOOTS`] each time, before anything is sent, and those between
-//! are this run's too. Without, both are new, and sessions of an earlier run end by silence. Only one endpoint has the
-//! file at a time: of two, one would take the sessions of the other for those of an earlier run.
+//! With a file both survive a restart: the boot number grows by [`BOOTS`] each time, before
+//! anything is sent, and the numbers between are this run's too. Without a file both are new, and
+//! sessions of an earlier run end by silence. Only one endpoint has the file at a time: if two had
+//! it, one would take the sessions of the other for those of an earlier run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,17 +15,17 @@ use zeroize::Zeroizing;
 use crate::error::OpenError;
 use crate::state_lock::StateLock;
 
-/// What an endpoint begins with.
+/// The boot number and the seed with which an endpoint begins.
 pub(crate) struct StateFile {
     pub(crate) boot: u32,
     pub(crate) seed: Zeroizing<[u8; 32]>,
     pub(crate) is_durable: bool,
-    /// Keeps others from the file.
+    /// Keeps other endpoints from the file.
     pub(crate) lock: Option<StateLock>,
 }
 
 impl StateFile {
-    /// Of this run alone.
+    /// A state for this run alone, without a file.
     pub(crate) fn ephemeral() -> Result<Self, OpenError> {
         let (mut boot, mut seed) = ([0; 4], Zeroizing::new([0; 32]));
         fill(&mut boot)?;
@@ -37,7 +38,8 @@ impl StateFile {
         })
     }
 
-    /// The run after the one that the file tells of; the file then tells of this one, and is locked.
+    /// The run after the one that the file tells of; the file then tells of this one, and is
+    /// locked.
     ///
     /// # Errors
     /// [`OpenError::StateFileInUse`] if another endpoint has the file, or what the system says.
@@ -51,7 +53,8 @@ impl StateFile {
         let lock = StateLock::take(path)?;
         let (boot, seed) = match read(path) {
             Ok(bytes) => {
-                // A process's first random number takes 80 ms, which else the first client would wait for.
+                // A process's first random number takes 80 ms, which else the first client would
+                // wait for.
                 fill(&mut [0])?;
                 parse(&bytes).map_err(system("reading the state file"))?
             }
@@ -75,7 +78,8 @@ impl StateFile {
     }
 }
 
-/// The file, and no more than tells that it is another. Of what is no file the first byte may never come.
+/// Reads the file, and no more bytes than it takes to see that it is none of ours. A path that is
+/// no regular file is refused, since its first byte may never come.
 fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
@@ -103,7 +107,8 @@ fn parse(bytes: &[u8]) -> io::Result<(u32, Zeroizing<[u8; 32]>)> {
 fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    // One that a crash has left, or somebody else has put there, is not written to: it may not be the owner's alone.
+    // A file that a crash has left, or that another user has put there, is not written to: it may
+    // not be the owner's alone.
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -118,7 +123,8 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     file.write_all(seed)?;
     file.sync_all()?;
     fs::rename(beside, path)?;
-    // The new name is to outlive a loss of power too, or a boot number is used twice; not every file system can do it.
+    // The new name is to outlive a loss of power too, or a boot number is used twice; not every
+    // file system can do it.
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -137,8 +143,8 @@ fn fill(bytes: &mut [u8]) -> Result<(), OpenError> {
     })
 }
 
-/// Boot numbers of a run: it takes the next when the session indices of one are used up, by 2,000 handshakes a second in 25
-/// days.
+/// Boot numbers of a run: it takes the next when the session indices of one are used up, by 2,000
+/// handshakes a second in 25 days.
 pub(crate) const BOOTS: u32 = 256;
 const MAGIC: &[u8] = b"smt state 1\n";
 /// One more than a state file has.

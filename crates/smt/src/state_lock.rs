@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lock of a state file: one endpoint has it, as long as it lives.
+//! The lock of a state file: one endpoint holds it, as long as the endpoint lives.
 //!
-//! The lock is on a file beside (`.lock`), since the state file itself is replaced each time. It names its holder, and
-//! stays there; the system releases the lock when the holder ends, however it ends. Forked copies of a process have
-//! its locks too, until all of them have ended or have closed their files.
+//! The lock is on a file beside the state file (`.lock`), since the state file itself is replaced
+//! each time. The lock file names the holder, and is never removed. The system releases the lock
+//! when the holder ends, however it ends. Forked copies of a process hold its locks too, until all
+//! copies have ended or have closed their files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -55,7 +56,7 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(beside)
 }
 
-/// Says who has the lock, for those who want it.
+/// Writes the holder's name, for those who want the lock.
 fn name_holder(file: &mut File) -> io::Result<()> {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
@@ -63,7 +64,7 @@ fn name_holder(file: &mut File) -> io::Result<()> {
     write!(file, "process {} on {host}", std::process::id())
 }
 
-/// Who has the lock, as far as that can be read.
+/// The name of the lock's holder, as far as it can be read.
 fn holder(file: &mut File) -> String {
     let mut name = Vec::new();
     let read = file.take(HOLDER_BYTES_MAX).read_to_end(&mut name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Statistics as a snapshot.
 
-/// What an endpoint has counted since it was opened.
+/// The counts of an endpoint since it was opened.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
@@ -11,6 +11,7 @@ pub struct Statistics {
     pub socket: Option<smt_io::Statistics>,
     /// Live sessions.
     pub sessions: usize,
-    /// Bytes held by incomplete messages, by packets that came before theirs, and by whole ones that nobody has taken.
+    /// Bytes held by incomplete messages, by packets that came before those that they need, and by
+    /// whole messages that the application has not taken.
     pub memory: usize,
 }

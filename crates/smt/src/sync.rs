@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The primitives by which threads meet: those of the standard library, or those of a model checker that tries out the
-//! orders in which threads may run (`--cfg smt_model`, docs/HACKING.md).
+//! The primitives by which threads meet: those of the standard library, or those of a model checker
+//! that tries out the orders in which threads may run (`--cfg smt_model`, docs/HACKING.md).
 
 #[cfg(smt_model)]
 mod model;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One turn of tasks: messages leave together whose senders were told of something together.
 //!
-//! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of is *untaken*.
-//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take that, and send: their messages
-//!    gather.
-//! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends all that has gathered.
+//! 1. The leader takes in what has come. Each outcome and each message of a peer that it tells of
+//!    is *untaken*.
+//! 2. The leader waits ([`Turn::await_end`]) while the tasks run that were told. They take what
+//!    they were told of, and send: their messages are corked.
+//! 3. The task that takes the last ends the turn ([`Turn::take`]) and wakes the leader, which sends
+//!    all corked messages.
 //!
-//! A turn is counts alone, without a lock, since tasks take on several workers at the same time. The leader waits no
-//! longer for outcomes and messages that are not taken in time ([`Turn::give_up`]).
+//! A turn is counts alone, without a lock, since tasks take on several workers at the same time.
+//! The leader waits no longer for outcomes and messages that are not taken in time
+//! ([`Turn::give_up`]).
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
@@ -16,7 +19,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Turn {
     /// Outcomes and messages that were told of and not taken.
     untaken: AtomicUsize,
-    /// How many of them the leader waits for no longer.
+    /// How many untaken outcomes and messages the leader waits for no longer.
     given_up: AtomicUsize,
     is_awaited: AtomicBool,
     /// Changes that have something to send and have left that to the leader.
@@ -33,13 +36,13 @@ impl Turn {
         }
     }
 
-    /// Somebody is told of something.
+    /// Counts an outcome or a message that a task is told of.
     pub(crate) fn tell(&self) {
         self.untaken.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Tells that `count` of them were taken, or are of no interest any more. Returns whether a leader waits for that and is
-    /// to be woken.
+    /// Tells that `count` outcomes and messages were taken, or are of no interest any more. Returns
+    /// whether a leader waits for that and is to be woken.
     pub(crate) fn take(&self, count: usize) -> bool {
         if count == 0 {
             return false;
@@ -55,20 +58,22 @@ impl Turn {
             && self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
-    /// Outcomes and messages that were told of and not taken, less those that the leader waits for no longer.
+    /// Outcomes and messages that were told of and not taken, less those that the leader waits for
+    /// no longer.
     pub(crate) fn untaken(&self) -> usize {
         let untaken = self.untaken.load(Ordering::SeqCst);
         untaken.saturating_sub(self.given_up.load(Ordering::SeqCst))
     }
 
-    /// The leader begins to wait for the end of the turn. False: it has come already.
+    /// The leader begins to wait for the end of the turn. Returns false if the end has come
+    /// already.
     pub(crate) fn await_end(&self) -> bool {
         self.is_awaited.store(true, Ordering::SeqCst);
         // A task that took the last before it could see that wakes nobody.
         self.untaken() > 0 || !self.is_awaited.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether the leader waits, and nobody has ended the turn yet.
+    /// Whether the leader waits, and no task has ended the turn yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::SeqCst)
     }
@@ -85,12 +90,12 @@ impl Turn {
         self.corked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Changes that have gathered.
+    /// The number of corked changes.
     pub(crate) fn corked(&self) -> usize {
         self.corked.load(Ordering::Relaxed)
     }
 
-    /// All that has gathered is about to leave.
+    /// Clears the count: all corked messages are about to leave.
     pub(crate) fn clear_corked(&self) {
         self.corked.store(0, Ordering::Relaxed);
     }
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_taken_holds_up_one_turn() {
+    fn message_that_is_never_taken_holds_up_one_turn() {
         let turn = told(2);
         assert!(turn.await_end());
         turn.give_up();

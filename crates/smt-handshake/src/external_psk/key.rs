@@ -13,11 +13,12 @@ use crate::limits::{KEY_IDENTITY_LEN_MAX, KEY_NAME_LEN_MAX, REGISTERED_SECRET_LE
 /// The identities of the two ends that a registered key joins, as one of them sees it: its peer has
 /// the same two the other way round.
 ///
-/// An identity is any text of 1 to [`KEY_IDENTITY_LEN_MAX`] bytes that both ends write alike, byte for
-/// byte: a name of the host or of the service. It is never sent. The two differ, and an endpoint has
-/// one of its own for all its keys. So should all endpoints of one host: then nobody can turn a session
-/// around to the host that began it, or lead it to another one that has the same secret (RFC 9257).
-/// Hosts that share an identity are not told apart.
+/// An identity is any text of 1 to [`KEY_IDENTITY_LEN_MAX`] bytes that both ends write alike, byte
+/// for byte: a name of the host or of the service. It is never sent. The two differ, and an
+/// endpoint has one of its own for all its keys. All endpoints of one host should share that
+/// identity: then no attacker can turn a session around to the host that began it, or lead it to
+/// another host that has the same secret (RFC 9257). Hosts that share an identity are not told
+/// apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KeyEnds<'a> {
     /// This end.
@@ -26,11 +27,11 @@ pub struct KeyEnds<'a> {
     pub peer: &'a str,
 }
 
-/// A key that both ends hold, with the name and suite it is registered under and the two ends that it
-/// joins. Cleared when dropped.
+/// A key that both ends hold, with the name and suite it is registered under and the two ends that
+/// it joins. Cleared when dropped.
 ///
-/// It serves for calls to the peer and for calls of the peer, with different keys. The secret that it was
-/// made from is not kept.
+/// It serves for calls to the peer and for calls of the peer, with different keys. The secret that
+/// it was made from is not kept.
 #[derive(Clone)]
 pub struct RegisteredKey {
     name: Vec<u8>,
@@ -44,8 +45,8 @@ pub struct RegisteredKey {
 
 impl RegisteredKey {
     /// From a secret of full entropy, at least [`REGISTERED_SECRET_LEN_MIN`] bytes. The name, at
-    /// most [`KEY_NAME_LEN_MAX`] bytes, travels in the clear. Sides that have registered another secret
-    /// under the name, or other ends, establish no session.
+    /// most [`KEY_NAME_LEN_MAX`] bytes, travels in the clear. Sides that have registered another
+    /// secret under the name, or other ends, establish no session.
     ///
     /// # Errors
     /// [`RegisteredKeyError`] if the name is too long, the secret too short, or `ends` are not two
@@ -63,11 +64,12 @@ impl RegisteredKey {
     }
 
     /// From the keys and IVs of both directions of a TLS session, as an application hands them to
-    /// kTLS. They must seal nothing else any more. Which end was TLS's client does not matter to `ends`.
+    /// kTLS. They must seal nothing else any more. Which end was TLS's client does not matter to
+    /// `ends`.
     ///
     /// # Errors
-    /// [`RegisteredKeyError`] if the name is too long, a key has not the suite's length, or `ends` are
-    /// not two identities.
+    /// [`RegisteredKeyError`] if the name is too long, a key has not the suite's length, or `ends`
+    /// are not two identities.
     pub fn from_tls_keys(
         name: &[u8],
         ends: KeyEnds<'_>,
@@ -83,7 +85,7 @@ impl RegisteredKey {
                 });
             }
         }
-        // Of the right capacity: growing would leave copies behind.
+        // The capacity is exact: growing would leave copies behind.
         let mut secret = Zeroizing::new(Vec::with_capacity(2 * (suite.key_len() + 12)));
         for (key, iv) in [client, server] {
             secret.extend_from_slice(key);
@@ -110,7 +112,7 @@ impl RegisteredKey {
         self.to_peer.suite()
     }
 
-    /// What this end uses as `side`.
+    /// The key that this end uses as `side`.
     pub(crate) fn imported(&self, side: Side) -> &ImportedKey {
         match side {
             Side::Client => &self.to_peer,

@@ -10,7 +10,8 @@ use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use smt_record::Suite;
 
-/// Suites and groups, preferred first. Of the suites in common the server's order decides, of the groups the client's.
+/// Suites and groups, preferred first. The server's order decides among the suites in common, the
+/// client's among the groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Algorithms {
     /// Cipher suites; they also protect the messages afterwards.

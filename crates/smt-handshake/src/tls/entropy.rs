@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where TLS takes what is not determined by its inputs: key shares, randomness, the date.
 //!
-//! By default from aws-lc and the host. A simulator gives its own, so that a run repeats from its seed; nothing
-//! else should.
+//! By default from aws-lc and the host. A simulator gives its own, so that a run repeats from its
+//! seed; nothing else should.
 
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ pub(crate) struct TlsExchange {
     state: State,
     own_params: Option<Vec<u8>>,
     peer_params: Option<Vec<u8>>,
-    /// What a failed attempt still has to say.
+    /// The alert that a failed attempt still has to send.
     alert: Alert,
     /// The result, until the step that yields it ends.
     finished: Option<Finished>,
@@ -46,7 +46,7 @@ enum State {
     Failed,
 }
 
-/// What a failed attempt still has to say to the peer.
+/// The alert that a failed attempt still has to send to the peer.
 #[derive(Debug, Default)]
 enum Alert {
     /// Nothing; what TLS has not sent yet is dropped.
@@ -278,7 +278,7 @@ impl TlsExchange {
         taken
     }
 
-    /// What is to be sent now.
+    /// Takes the flight that is to be sent now.
     fn next_flight(&mut self) -> Option<Vec<u8>> {
         let mut flight = Vec::new();
         while self.connection.wants_write() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What TLS's errors mean for the people at either side: whose fault, what happened, what to do.
+//! The meaning of TLS's errors for the people at either side: whose fault, what happened, what to
+//! do.
 //!
 //! Three families: an alert (the peer refuses us), a certificate that we refuse, and the rest.
 //! One rule for the fault: the side that refuses blames its peer, and the side that is refused is
@@ -82,7 +83,7 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             "the {peer} gave this attempt up; its parameters and ours do not fit, see its log"
         ),
         other => {
-            // What it could not do or understand.
+            // The peer could not do or understand something.
             return HandshakeFailure {
                 fault: Fault::Peer,
                 kind: FailureKind::AlertReceived,

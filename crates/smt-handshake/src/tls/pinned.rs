@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Judges a peer by a list of certificates that are known one by one.
 //!
-//! Flow: 1. the peer's leaf must equal a pinned certificate, byte for byte  2. its signature over
-//! the handshake must verify with the key in it.
-//! Not here: names, dates and issuers. Who pins a certificate has checked them.
+//! Flow: 1. the peer's leaf must equal a pinned certificate, byte for byte 2. its signature over
+//! the handshake must verify with the key in it. Not here: names, dates and issuers. The one who
+//! pins a certificate has checked them.
 
 use std::sync::Arc;
 

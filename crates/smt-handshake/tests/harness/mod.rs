@@ -130,7 +130,7 @@ impl Side {
         })
     }
 
-    /// What the last step wants sent, an alert too, as the flight of this number.
+    /// Takes the message that the last step wants sent, an alert too, as the flight of this number.
     pub fn flight(&mut self, number: u8) -> Option<Flight> {
         let params = match number {
             1 | 2 => self.params.clone(),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How much a connection may have under way: DCTCP (RFC 8257) on top of RFC 5681.
 //!
-//! - Below the threshold the window grows by what arrives (slow start), above it by a segment per window. It grows
-//!   only if it was what held the sender back, and not between a cut and the first acknowledgement of what was
-//!   sent after it.
-//! - The share of marked bytes is averaged per window: alpha. A mark cuts the window by alpha / 2, a loss by half: each at
-//!   most once per window, and marks not after a loss. A loss halves what a mark has cut already, as Linux has it (RFC
-//!   8257 §3.5 wants losses treated as by any TCP).
+//! - Below the threshold the window grows by what arrives (slow start), above it by a segment per
+//!   window. It grows only if it was what held the sender back, and not between a cut and the first
+//!   acknowledgement of what was sent after it.
+//! - The share of marked bytes is averaged per window: alpha. A mark cuts the window by alpha / 2,
+//!   a loss by half: each at most once per window, and marks not after a loss. A loss halves what a
+//!   mark has cut already, as Linux has it (RFC 8257 §3.5 wants losses treated as by any TCP).
 //! - A timeout leaves one segment, and slow start up to half.
 //!
 //! Integers only, so that a run repeats on any machine.
@@ -28,7 +28,7 @@ pub(super) struct Window {
     marked: u64,
     /// The observed window ends when this byte is acknowledged.
     observed_until: u64,
-    /// What was under way at the last cut ends here.
+    /// The end of the bytes that were under way at the last cut.
     cut_until: u64,
     /// The same of the last cut for a loss.
     halved_until: u64,
@@ -36,7 +36,7 @@ pub(super) struct Window {
     is_held: bool,
 }
 
-/// What a sender learns from an acknowledgement.
+/// The facts that a sender learns from an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     /// Bytes that it reports for the first time.
@@ -80,7 +80,8 @@ impl Window {
         }
     }
 
-    /// Something is lost: `next` is the oldest byte that has not arrived, `sent` the first that was never sent.
+    /// Something is lost: `next` is the oldest byte that has not arrived, `sent` the first that was
+    /// never sent.
     pub(super) fn handle_loss(&mut self, next: u64, sent: u64) {
         if next >= self.halved_until {
             self.shrink(self.size / 2, sent);
@@ -209,7 +210,8 @@ mod tests {
         let mut flow = Flow::new();
         flow.pass(0);
         flow.pass(20);
-        // Alpha was 1, then 15/16 after a window without marks, and is 1/16 of 20 marks nearer to 1 by the cut.
+        // Alpha was 1, then 15/16 after a window without marks, and is 1/16 of 20 marks nearer to 1
+        // by the cut.
         assert!((10..=11).contains(&flow.segments()), "{}", flow.segments());
     }
 

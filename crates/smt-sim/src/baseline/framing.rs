@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages on a stream: each is 12 bytes of header (id, length), its body, and what TLS would add to it.
+//! Messages on a stream: each is 12 bytes of header (id, length), its body, and what TLS would add
+//! to it.
 //!
-//! Only headers are written; bodies are zeros. A message begins a TLS record of its own, as a write to a TLS
-//! socket does. Where a record's overhead lies does not matter to when a message is whole, so all of it is at
-//! the end.
+//! Only headers are written; bodies are zeros. A message begins a TLS record of its own, as a write
+//! to a TLS socket does. Where a record's overhead lies does not matter to when a message is whole,
+//! so all of it is at the end.
 
 use std::collections::VecDeque;
 
 use super::limits::{RECORD_LEN, RECORD_OVERHEAD};
 
-/// What the sender has put on a stream.
+/// The frames that the sender has put on a stream.
 #[derive(Debug, Default)]
 pub(super) struct FrameWriter {
     /// Headers that may have to be written, in the order of the stream.
@@ -18,13 +19,13 @@ pub(super) struct FrameWriter {
     end: u64,
 }
 
-/// What the receiver has read of a stream.
+/// The part of a stream that the receiver has read.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     header: [u8; HEADER_LEN],
     /// How much of the header is there.
     header_len: usize,
-    /// What the message still lacks once its header is whole.
+    /// Bytes that the message still lacks once its header is whole.
     missing: u64,
 }
 
@@ -44,7 +45,7 @@ impl FrameWriter {
         self.end += stream_len(frame.length);
     }
 
-    /// What is before this place will not be asked for again.
+    /// Forgets the headers before this place: they will not be asked for again.
     pub(super) fn forget(&mut self, until: u64) {
         let is_over = |start: u64| start + HEADER_LEN as u64 <= until;
         while self.headers.front().is_some_and(|(at, _)| is_over(*at)) {
@@ -103,7 +104,7 @@ impl FrameReader {
     }
 }
 
-/// What a message of this length takes of a stream.
+/// The bytes that a message of this length takes of a stream.
 fn stream_len(length: u32) -> u64 {
     let plaintext = HEADER_LEN as u64 + u64::from(length);
     plaintext + plaintext.div_ceil(RECORD_LEN) * RECORD_OVERHEAD

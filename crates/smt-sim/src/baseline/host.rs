@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A host that sends messages over byte streams.
 //!
-//! Connections are numbered by peer and lane. None is ever looked for: those that may send wait in a queue, those
-//! that wait for acknowledgements in a heap. The heap's entries are not moved when a deadline is: one that comes up
-//! too early is put back.
+//! Connections are numbered by peer and lane. A connection is never searched for: those that may
+//! send wait in a queue, those that wait for acknowledgements in a heap. The heap's entries are not
+//! moved when a deadline is: one that comes up too early is put back.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -36,11 +36,12 @@ pub enum Pooling {
 pub struct StreamOptions {
     /// Connections to each other host.
     pub pooling: Pooling,
-    /// How many later segments must arrive before one counts as lost: 3, more where packets take different ways. It
-    /// rises by itself, but each connection pays for that with cuts of its window.
+    /// How many later segments must arrive before one counts as lost: 3, more where packets take
+    /// different ways. It rises by itself, but each connection pays for that with cuts of its
+    /// window.
     pub reordering: u32,
-    /// A round trip by the longest path when nothing else is under way: the first timeout is three times that, at least a
-    /// millisecond.
+    /// A round trip by the longest path when nothing else is under way: the first timeout is three
+    /// times that, at least a millisecond.
     pub round_trip: Duration,
 }
 
@@ -57,7 +58,7 @@ pub struct Delivered {
     pub at: Time,
 }
 
-/// What a host has done.
+/// The counts of a host.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StreamCounts {
     /// Data segments sent, the repeated ones included.
@@ -163,12 +164,13 @@ impl StreamHost {
         std::mem::take(&mut self.delivered)
     }
 
-    /// What it has done so far.
+    /// Returns the host's counts so far.
     pub fn counts(&self) -> StreamCounts {
         self.counts
     }
 
-    /// Bytes to a host that have not been acknowledged, whether sent or not, with headers and records.
+    /// Bytes to a host that have not been acknowledged, whether sent or not, with headers and
+    /// records.
     pub fn queued(&self, to: HostId) -> u64 {
         let lanes = usize::from(self.lanes);
         let connections = self.connections.iter().skip(to.0 as usize * lanes);

@@ -3,8 +3,8 @@
 
 /// Stream bytes of a full segment: 1,500 of Ethernet less 20 for IPv4 and 20 for TCP.
 pub(super) const SEGMENT_MAX: usize = 1_460;
-/// What is left of TCP's 20 bytes of header inside the UDP payload: the 8 bytes of UDP are charged by the link. So
-/// a full segment is 1,472 bytes and fills a frame, as TCP's does.
+/// The rest of TCP's 20 bytes of header, inside the UDP payload: the link charges the 8 bytes of
+/// UDP. A full segment is therefore 1,472 bytes and fills a frame, as TCP's does.
 pub(super) const HEADER_LEN: usize = 12;
 
 /// SACK blocks of an acknowledgement (RFC 2018 §3: three leave room for another option).
@@ -21,7 +21,7 @@ pub(super) const ACKNOWLEDGEMENT_MAX: usize =
 pub(super) const WINDOW_INITIAL: u64 = 10 * SEGMENT_MAX as u64;
 /// Bytes that a cut leaves: two segments, as Linux's DCTCP has it; a timeout leaves one.
 pub(super) const WINDOW_MIN: u64 = 2 * SEGMENT_MAX as u64;
-/// What Linux lets a receiver's window become: 6 MiB (`tcp_rmem`).
+/// The largest receive window that Linux permits: 6 MiB (`tcp_rmem`).
 pub(super) const WINDOW_MAX: u64 = 6 << 20;
 
 /// Nanoseconds of the shortest timeout: 1 ms, as datacenters set it.
@@ -36,5 +36,5 @@ pub(super) const REORDERING_MAX: u32 = 300;
 
 /// Plaintext of a full TLS record.
 pub(super) const RECORD_LEN: u64 = 16_384;
-/// What TLS 1.3 adds to a record: header 5, content type 1, tag 16.
+/// The bytes that TLS 1.3 adds to a record: header 5, content type 1, tag 16.
 pub(super) const RECORD_OVERHEAD: u64 = 22;

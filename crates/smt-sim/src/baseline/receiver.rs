@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receiving end of a stream: what is in order is read, what came early is kept and reported in SACK blocks.
+//! The receiving end of a stream: what is in order is read, what came early is kept and reported in
+//! SACK blocks.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,8 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Takes a packet whose stream bytes are those from `start` on, and tells which messages they complete.
+    /// Takes a packet whose stream bytes are those from `start` on, and tells which messages they
+    /// complete.
     pub(super) fn receive(&mut self, start: u64, packet: &Bytes, mut complete: impl FnMut(Frame)) {
         if start > self.next {
             self.keep(start, packet.slice(HEADER_LEN..));
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_is_read_once() {
+    fn bytes_that_come_twice_are_read_once() {
         let mut stream = Stream::new();
         stream.arrive([0, 0, 3, 3, 1, 2, 1, 3]);
         assert_eq!(stream.complete, [0, 1]);

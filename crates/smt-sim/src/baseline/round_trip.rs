@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How long a round trip takes, and from that, how long to wait for an acknowledgement (RFC 6298).
 //!
-//! A connection was opened long since, so it knows how long a round trip is that waits nowhere, and begins with that
-//! instead of a second.
+//! A connection was opened long since, so it knows how long a round trip is that waits nowhere, and
+//! begins with that instead of a second.
 
 use super::limits::{TIMEOUT_MAX, TIMEOUT_MIN};
 
 /// Round trips of a connection, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
-    /// Of the packets that opened the connection.
+    /// The round trip of the packets that opened the connection.
     first: u64,
     /// Moving average; 0: none measured yet.
     smoothed: u64,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a sender has under way: which segments have arrived, which are lost.
+//! The segments that a sender has under way: which have arrived, which are lost.
 //!
-//! Every transmission has a number. A segment is lost once one that was sent `reordering` transmissions later has
-//! arrived: for segments that were sent once that is RFC 6675's rule, and a segment that was sent again and lost again
-//! is found too. A segment that arrives although later ones had arrived before raises `reordering`.
+//! Every transmission has a number. A segment is lost once one that was sent `reordering`
+//! transmissions later has arrived: for segments that were sent once that is RFC 6675's rule, and a
+//! segment that was sent again and lost again is found too. A segment that arrives although later
+//! ones had arrived before raises `reordering`.
 //!
-//! Which transmission of a segment that was sent again has arrived is told by time: sooner than any round trip, it was
-//! the first.
+//! Which transmission of a segment that was sent again has arrived is told by time: sooner than any
+//! round trip, it was the first.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ use super::segment::{Acknowledgement, Block};
 /// Segments from the oldest byte that has not arrived on.
 #[derive(Debug)]
 pub(super) struct Scoreboard {
-    /// In the order of the stream. The first ones' transmissions come first unless they were sent again.
+    /// In the order of the stream. The first ones' transmissions come first unless they were sent
+    /// again.
     segments: VecDeque<Sent>,
     /// All bytes before this one have arrived.
     next: u64,
@@ -26,8 +28,8 @@ pub(super) struct Scoreboard {
     end: u64,
     /// Bytes that have neither arrived nor been lost.
     in_flight: u64,
-    /// Where lost segments begin, in the order in which they are to be sent again. The first one is lost; the others
-    /// may have arrived meanwhile.
+    /// Where lost segments begin, in the order in which they are to be sent again. The first one is
+    /// lost; the others may have arrived meanwhile.
     lost: VecDeque<u64>,
     /// Transmissions so far.
     serial: u64,
@@ -56,7 +58,7 @@ enum State {
     Lost,
 }
 
-/// What an acknowledgement has told.
+/// The facts that an acknowledgement has told.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Progress {
     /// Bytes reported for the first time.

@@ -9,14 +9,14 @@
 //! | 4-11  | its first byte  | the next byte in order               |
 //! | 12-   | stream bytes    | if any: 4 unused bytes, then blocks  |
 //!
-//! A block is where it begins and ends after the next byte in order. What TCP would have in other places (ports,
-//! checksum) is charged all the same: see [`HEADER_LEN`].
+//! A block is where it begins and ends after the next byte in order. The fields that TCP has in
+//! other places (ports, checksum) are charged all the same: see [`HEADER_LEN`].
 
 use bytes::{BufMut, BytesMut};
 
 use super::limits::{BLOCK_LEN, BLOCKS_HEADER_LEN, BLOCKS_MAX, HEADER_LEN};
 
-/// What a packet is.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Segment {
     Acknowledgement(Acknowledgement),
@@ -33,7 +33,7 @@ pub(super) struct DataHeader {
     pub(super) start: u64,
 }
 
-/// What has arrived.
+/// The bytes that have arrived, as the receiver reports them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Acknowledgement {
     /// Which connection of the two hosts.
@@ -42,7 +42,8 @@ pub(super) struct Acknowledgement {
     pub(super) next: u64,
     /// The segment that it answers was marked.
     pub(super) is_marked: bool,
-    /// What is there beyond it, the latest first; empty ones at the end.
+    /// Blocks that have arrived beyond the next byte in order, the latest first; empty ones at the
+    /// end.
     pub(super) blocks: [Block; BLOCKS_MAX],
 }
 
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_parses() {
+    fn emitted_segments_parse() {
         let data = DataHeader {
             lane: 258,
             start: 1 << 40,
@@ -203,7 +204,8 @@ mod tests {
     #[test]
     fn a_full_segment_fills_a_frame_and_an_acknowledgement_is_as_long_as_tcps() {
         assert_eq!(wire_len(HEADER_LEN + SEGMENT_MAX), 1_538);
-        // IPv4 and TCP are 40 bytes: less than the shortest frame holds. With three blocks they are 68.
+        // IPv4 and TCP are 40 bytes: less than the shortest frame holds. With
+        // three blocks they are 68.
         let bare = acknowledgement([Block::default(); 3]);
         assert_eq!(wire_len(bare.len()), 84);
         let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_anywhere_in_its_header_or_blocks_is_refused() {
+    fn segment_cut_anywhere_in_its_header_or_blocks_is_refused() {
         let full = acknowledgement([block(1, 2), block(3, 4), block(5, 6)]);
         assert!((0..full.len()).all(|length| Segment::parse(&full[..length]).is_none()));
         let mut data = BytesMut::new();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sending end of a stream: what may leave next, and what acknowledgements and silence change about that.
+//! The sending end of a stream: what may leave next, and what acknowledgements and silence change
+//! about that.
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub(super) struct Outgoing {
 }
 
 impl Sender {
-    /// `reordering`: how many later segments may overtake one. A round trip takes so many nanoseconds at first.
+    /// `reordering`: how many later segments may overtake one. A round trip takes so many
+    /// nanoseconds at first.
     pub(super) fn new(reordering: u32, round_trip: u64) -> Self {
         Self {
             frames: FrameWriter::default(),
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_less_than_a_segment_leaves_at_once() {
+    fn less_than_a_segment_leaves_at_once() {
         let mut flow = Flow::new(SEGMENT_MAX as u32);
         assert_eq!(flow.transmit(), [SEGMENT_MAX, 12 + 22]);
     }
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_acknowledgements_does_not_rest() {
+    fn sender_that_waits_for_acknowledgements_is_not_idle() {
         let mut flow = Flow::new(100 * SEGMENT_MAX as u32);
         flow.transmit();
         assert_eq!([flow.pass(), flow.pass(), flow.pass()], [20, 40, 31]);
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_one_segment_leaves() {
+    fn one_segment_leaves_after_a_timeout() {
         let mut flow = Flow::new(1_000_000);
         flow.transmit();
         flow.nanos = 1_000_000;

@@ -118,8 +118,8 @@ fn seed() -> u64 {
     seed
 }
 
-/// A full segment takes 1,230.4 ns and 500 ns; to another host of the rack it takes twice that, and an acknowledgement
-/// twice 67.2 ns and 500 ns back: 4.6 us.
+/// A full segment takes 1,230.4 ns and 500 ns; to another host of the rack it takes twice that, and
+/// an acknowledgement twice 67.2 ns and 500 ns back: 4.6 us.
 const EDGE: Link = Link {
     rate: 10_000_000_000,
     delay: Duration::from_nanos(500),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Certificates of the simulated hosts: Ed25519 keys from fixed seeds, so every byte is the same everywhere.
+//! Certificates of the simulated hosts: Ed25519 keys from fixed seeds, so every byte is the same
+//! everywhere.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +19,8 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// For this many hosts; each certificate is so many bytes longer than it need be, as chains are.
+    /// For this many hosts; each certificate is so many bytes longer than it need be, as chains
+    /// are.
     ///
     /// # Panics
     /// If the certificate library refuses what it has always taken.
@@ -52,12 +54,12 @@ impl Credentials {
         }
     }
 
-    /// What hosts trust.
+    /// Returns the trust that all hosts share.
     pub fn trust(&self) -> Trust {
         self.trust.clone()
     }
 
-    /// What a host proves to be.
+    /// Returns the identity of a host.
     pub fn identity(&self, host: HostId) -> Identity {
         self.identities[host.0 as usize].clone()
     }

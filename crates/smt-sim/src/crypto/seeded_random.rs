@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Randomness for TLS, lent for the time of one call.
 //!
-//! rustls wants its randomness as a `'static` value; here it is the thread's, and only while a generator is lent
-//! to the thread. Outside of that drawing fails, so nothing random can slip in.
+//! rustls wants its randomness as a `'static` value; here it is the thread's, and only while a
+//! generator is lent to the thread. Outside of that drawing fails, so nothing random can slip in.
 
 use std::cell::RefCell;
 

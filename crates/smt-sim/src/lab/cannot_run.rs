@@ -6,9 +6,10 @@ use thiserror::Error;
 /// Why a scenario cannot run: its network does not carry what is to be measured.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum CannotRun {
-    /// A message does not get through, although nothing else is sent: there is nothing to compare with.
+    /// A message does not get through, although nothing else is sent: there is nothing to compare
+    /// with.
     #[error(
-        "a message of {length} B that is alone does not arrive within 10 s: what switches hold (buffer_bytes), core_gbps or \
+        "a message of {length} B that is alone does not arrive within 10 s: the buffers of switches (buffer_bytes), core_gbps or \
          delays permit none of that length with this transport"
     )]
     LoneMessage {
@@ -17,7 +18,7 @@ pub enum CannotRun {
     },
     /// Sessions do not begin.
     #[error(
-        "only {ready} of {hosts} hosts have all their sessions after a second: what switches hold (buffer_bytes) or delays \
+        "only {ready} of {hosts} hosts have all their sessions after a second: the buffers of switches (buffer_bytes) or delays \
          permit no handshake"
     )]
     Sessions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all transports have in common: messages go in here and come out there.
+//! The interface that all transports have in common: messages go in here and come out there.
 
 use smt_proto::{Statistics, Time};
 
@@ -12,9 +12,10 @@ pub trait Messenger: Host {
     fn begin(&mut self, now: Time, peers: &[HostId]);
     /// Whether everything is prepared: sessions are there.
     fn is_ready(&self) -> bool;
-    /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many wait already.
+    /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many
+    /// wait already.
     fn send(&mut self, now: Time, to: HostId, length: u32) -> Option<u64>;
-    /// What its endpoint has counted, if it has one.
+    /// Returns its endpoint's counts, if it has an endpoint.
     fn statistics(&self) -> Option<Statistics> {
         None
     }
@@ -25,7 +26,7 @@ pub trait Messenger: Host {
 /// A message that has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {
-    /// Who sent it.
+    /// The sender.
     pub from: HostId,
     /// Its name among the messages of this sender to this receiver.
     pub name: u64,

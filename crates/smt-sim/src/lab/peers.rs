@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who sends to whom, and who has a session with whom: a session is for both directions, so there may be more of these.
+//! Pairs of hosts that send to each other, and pairs that have a session: a session is for both
+//! directions, so there may be more of these.
 
 use std::collections::BTreeSet;
 
@@ -44,8 +45,9 @@ fn all(hosts: u32) -> Vec<Vec<HostId>> {
         .collect()
 }
 
-/// Each to so many others, and each hears from as many, so that all links are offered the same: hosts stand in a ring in
-/// random order, and each sends to those that are some random steps ahead, the same steps for all.
+/// Each to so many others, and each hears from as many, so that all links are offered the same:
+/// hosts stand in a ring in random order, and each sends to those that are some random steps ahead,
+/// the same steps for all.
 fn some(hosts: u32, peers: u32, random: &mut Random) -> Vec<Vec<HostId>> {
     let ring = shuffled(0..hosts, random);
     let steps = shuffled(1..hosts, random);
@@ -83,7 +85,7 @@ mod tests {
     use super::*;
     use crate::lab::{Named, ScenarioFile};
 
-    /// Of a rack.
+    /// The peers of the hosts of a rack.
     fn peers(hosts: u32, peers: u32) -> Peers {
         let mut scenario = ScenarioFile::parse(Named::find("rack-10").unwrap().text)
             .unwrap()
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_or_hears_has_a_session_and_nobody_else() {
+    fn host_that_sends_or_hears_has_a_session_and_no_other_has() {
         let Peers { sends_to, sessions } = peers(100, 8);
         let is_sent = |from: u32, to: u32| sends_to[from as usize].contains(&HostId(to));
         for (one, other) in (0..100).flat_map(|one| (0..100).map(move |other| (one, other))) {
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_to_follows_no_order_of_the_hosts() {
+    fn choice_of_receivers_follows_no_order_of_the_hosts() {
         let sends_to = peers(100, 8).sends_to;
         let steps = |host: u32| {
             let to = sends_to[host as usize].iter();

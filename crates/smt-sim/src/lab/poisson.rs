@@ -3,9 +3,11 @@
 
 use crate::random::Random;
 
-/// Draws the time to the next event of a Poisson process, in nanoseconds, for this mean time between two.
+/// Draws the time to the next event of a Poisson process, in nanoseconds, for this mean time
+/// between two.
 ///
-/// Rounded to the nearest: at 400 Gb/s half a nanosecond less would be 4 % more messages. By `libm`, so that the last bit is the same on every machine.
+/// Rounded to the nearest: at 400 Gb/s half a nanosecond less would be 4 % more messages. By
+/// `libm`, so that the last bit is the same on every machine.
 pub(super) fn interval(random: &mut Random, mean: f64) -> u64 {
     let uniform = ((random.any() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
     (-libm::log(uniform) * mean + 0.5) as u64

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run has shown.
+//! The results of a run.
 
 use std::time::Duration;
 
 use super::round::Round;
 use crate::net::network::Counts;
 
-/// What a run has shown.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Length and slowdown of each message that was counted, by length. Of one that has not arrived, what its slowdown is
-    /// at least.
+    /// Length and slowdown of each message that was counted, by length. For a message that has not
+    /// arrived it is the least that its slowdown can be.
     messages: Vec<(u32, f32)>,
     /// Payload of those that have arrived.
     payload: u64,
@@ -30,13 +30,14 @@ pub struct Results {
     pub trimmed: u64,
     /// See above.
     pub marked: u64,
-    /// Questions for missing bytes (SMT): after a while without anything, and after a trimmed packet.
+    /// Questions for missing bytes (SMT): after a while without anything, and after a trimmed
+    /// packet.
     pub asked_by_timer: u64,
     /// See above.
     pub asked_by_trimmed: u64,
     /// From the beginning to the last arrival.
     pub lasted: Duration,
-    /// What moved, setting up included.
+    /// Counts of all packets that moved, setting up included.
     pub counts: Counts,
     /// How much time of the simulation passed.
     pub simulated: Duration,
@@ -44,8 +45,9 @@ pub struct Results {
     pub samples: Vec<Sample>,
     /// The rounds of an incast.
     pub rounds: Vec<Round>,
-    /// What slowdowns are ratios to, for the shortest, the median and the longest message: the same transport's own time,
-    /// so that absolute times of transports can be compared.
+    /// The times to which slowdowns are ratios, for the shortest, the median and the longest
+    /// message: the same transport's own time, so that absolute times of transports can be
+    /// compared.
     pub alone: Vec<LoneTime>,
 }
 
@@ -58,7 +60,7 @@ pub struct LoneTime {
     pub took: Duration,
 }
 
-/// What has happened since the sample before.
+/// The events since the sample before.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sample {
     /// When it was taken, since messages began.
@@ -109,8 +111,8 @@ impl Results {
         self.messages.len() - (self.unfinished + self.refused) as usize
     }
 
-    /// Share of the messages of the counted time that were refused, or had not arrived when patience ended: of those, what
-    /// percentiles have is too little.
+    /// Share of the messages of the counted time that were refused, or had not arrived when
+    /// patience ended: of those, what percentiles have is too little.
     pub fn missing(&self) -> f64 {
         let missing = self.unfinished + self.refused;
         missing as f64 / self.messages.len().max(1) as f64
@@ -121,14 +123,14 @@ impl Results {
         self.payload
     }
 
-    /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one row, so there
-    /// may be fewer.
+    /// Slowdown by length: each row has a tenth of the messages. Messages of one length are in one
+    /// row, so there may be fewer.
     pub fn rows(&self) -> Vec<SlowdownRow> {
         self.parts(10)
     }
 
-    /// The same with rows of a fiftieth, for a curve; fewer if a row had less than 200 messages, since a 99th
-    /// percentile of those is two of them.
+    /// The same with rows of a fiftieth, for a curve; fewer if a row had less than 200 messages,
+    /// since a 99th percentile of those is two of them.
     pub fn curve(&self) -> Vec<SlowdownRow> {
         self.parts((self.messages.len() / 200).clamp(10, 50))
     }
@@ -151,8 +153,8 @@ impl Results {
         rows
     }
 
-    /// The shorter half of the messages together: those that are no longer than the median message, since of messages
-    /// of one length none is the shorter one. `None` if that is all of them.
+    /// The shorter half of the messages together: those that are no longer than the median message,
+    /// since of messages of one length none is the shorter one. `None` if that is all of them.
     pub fn shorter_half(&self) -> Option<SlowdownRow> {
         let (median, _) = self.messages.get(self.messages.len().checked_sub(1)? / 2)?;
         let end = self
@@ -171,7 +173,8 @@ fn row(messages: &[(u32, f32)]) -> SlowdownRow {
     let mut slowdowns: Vec<f32> = messages.iter().map(|(_, slowdown)| *slowdown).collect();
     let last = slowdowns.len() - 1;
     let mut at = |percent: usize| {
-        // So many percent of them, rounded up, are no slower: of fewer than 100 the 99th percentile is the slowest.
+        // `percent` percent of them, rounded up, are no slower: the 99th percentile of fewer than
+        // 100 is the slowest.
         let place = (slowdowns.len() * percent).div_ceil(100).clamp(1, last + 1) - 1;
         *slowdowns.select_nth_unstable_by(place, f32::total_cmp).1
     };
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_arrive_is_missing() {
+    fn message_that_did_not_arrive_is_missing() {
         let mut results = Results::default();
         assert_eq!(results.missing(), 0.0);
         let missing = vec![(7, 3.0), (7, 5.0), (9, 9.0)];

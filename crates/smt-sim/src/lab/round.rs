@@ -18,8 +18,8 @@ pub struct Round {
     pub unfinished: u32,
 }
 
-/// A message begins, and so does its round if it is the first: a round that nobody takes part in is none. The receiver's link
-/// carries so many bits a second.
+/// A message begins, and so does its round if it is the first: a round that nobody takes part in is
+/// none. The receiver's link carries so many bits a second.
 pub(super) fn join(rounds: &mut Vec<Round>, began: Duration, length: u32, rate: u64) {
     if rounds.last().map(|round| round.began) != Some(began) {
         rounds.push(Round {

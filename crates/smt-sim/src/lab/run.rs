@@ -51,7 +51,8 @@ pub fn run_watched<'a>(scenario: &'a Scenario, watch: Watch<'a>) -> Result<Resul
             let zeros = Bytes::from(vec![0; scenario.workload.quantile(1.0) as usize]);
             let link = scenario.topology.edge;
             let mut config = SmtMessenger::config(&scenario.topology);
-            // A trimmed packet tells where it begins: packets are full, and end where the next begins.
+            // A trimmed packet tells where it begins: packets are full, and end where the next
+            // begins.
             config.batch_max = link.payload_max;
             let host = |id| {
                 let host = SmtMessenger::new(id, config.clone(), zeros.clone());
@@ -98,9 +99,9 @@ struct Run<'a, M> {
     arrived_bytes: u64,
     /// Payload that arrived and that no sample has counted yet.
     arrived_lately: u64,
-    /// What links have carried until the last sample.
+    /// The bytes that links had carried at the last sample.
     carried: u64,
-    /// What switches had dropped, trimmed and marked when messages began.
+    /// The packets that switches had dropped, trimmed and marked when messages began.
     before: [u64; 3],
     tell: Option<&'a mut dyn FnMut(Standing)>,
 }
@@ -211,7 +212,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn play(mut self) -> Results {
         self.plan();
         self.sample_due = self.began + self.sample_interval();
-        // What begins with the counted time belongs to it.
+        // A message that begins with the counted time belongs to it.
         if !self.scenario.warm_up.is_zero() {
             self.send_until(self.counted());
         }
@@ -227,15 +228,15 @@ impl<'a, M: Messenger> Run<'a, M> {
         self.finish()
     }
 
-    /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is not through yet is not to
-    /// have the network for itself. Neither are they counted, nor is anything sampled. After the rounds of an incast nothing
-    /// comes.
+    /// Lets time pass until all counted messages have arrived. Others go on being sent: whoever is
+    /// not through yet is not to have the network for itself. Neither are they counted, nor is
+    /// anything sampled. After the rounds of an incast nothing comes.
     fn wait_for_the_rest(&mut self, ends: Time) {
         self.sample_due = NEVER;
         if let Pattern::Incast { .. } = self.scenario.pattern {
             self.due = EventQueue::default();
         }
-        let patience = ends + PATIENCE;
+        let patience = ends + UNFINISHED_AFTER;
         while self.awaited > 0 && self.world.network.now() < patience {
             self.send_until(self.world.network.now() + LOOK_EVERY);
             self.tell();
@@ -382,7 +383,8 @@ impl<'a, M: Messenger> Run<'a, M> {
         ((now - sent.at).as_nanos() as f64 / alone.as_nanos() as f64) as f32
     }
 
-    /// Counted messages that have not arrived or were refused, with what their slowdown is at least.
+    /// Counted messages that have not arrived or were refused, with what their slowdown is at
+    /// least.
     fn missing(&self) -> Vec<(u32, f32)> {
         let now = self.world.network.now();
         let left = self
@@ -481,4 +483,4 @@ const LOOK_EVERY: Duration = Duration::from_micros(100);
 /// No more samples.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 /// Messages that take longer count as unfinished.
-const PATIENCE: Duration = Duration::from_millis(500);
+const UNFINISHED_AFTER: Duration = Duration::from_millis(500);

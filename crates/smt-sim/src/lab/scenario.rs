@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What runs.
+//! A scenario: the plan of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,27 +21,28 @@ pub struct Scenario {
     pub topology: Topology,
     /// Sizes of messages.
     pub workload: Workload,
-    /// Who sends to whom, and how much.
+    /// The senders, their receivers, and how much they send.
     pub pattern: Pattern,
-    /// What carries the messages.
+    /// The transport that carries the messages.
     pub transport: Transport,
     /// Messages begin during this time.
     pub duration: Duration,
     /// Messages that begin in this first part of it are not counted.
     pub warm_up: Duration,
-    /// Hosts that each host sends to, at random among all, and as many that it hears from; all if there are no more.
+    /// Hosts that each host sends to, at random among all, and as many that it hears from; all if
+    /// there are no more.
     pub peers: u32,
-    /// What random numbers begin with.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
-/// Who sends to whom.
+/// The pattern of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// Everybody to anybody, at random times.
     Uniform {
-        /// Share of each host's link that messages would take, counted on the wire, headers and acknowledgements
-        /// included, if they went alone.
+        /// Share of each host's link that messages would take, counted on the wire, headers and
+        /// acknowledgements included, if they went alone.
         load: f64,
     },
     /// Everybody to host 0, one message each, all at once, again and again.
@@ -53,7 +54,7 @@ pub enum Pattern {
     },
 }
 
-/// What carries messages.
+/// The transport that carries messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {
     /// SMT with the null cipher, and grants by shortest remaining first.
@@ -65,10 +66,11 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What [`FromStr`] reads.
+    /// The texts that [`FromStr`] reads.
     pub const PERMITTED: &str = "\"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\" with N connections from 1 to 64";
 
-    /// Of switches, what it works best with in this plan: marking, trimming and spreading; the rest is not its business.
+    /// Returns the policy of switches with which the transport works best in this plan: marking,
+    /// trimming and spreading; the rest is not its business.
     pub fn suits(self, topology: &Topology) -> SwitchPolicy {
         match self {
             Self::Smt => SwitchPolicy::default(),
@@ -87,9 +89,10 @@ impl Transport {
     }
 }
 
-/// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the Homa authors' own runs of
-/// DCTCP in their datacenter. The 65 packets of its paper are for round trips ten times as long, and stand in front of
-/// every short message. Segments are those of Ethernet whatever the links carry.
+/// DCTCP's threshold: twice what fills the longest path, at least 15 packets, the threshold of the
+/// Homa authors' own runs of DCTCP in their datacenter. The 65 packets of its paper are for round
+/// trips ten times as long, and stand in front of every short message. Segments are those of
+/// Ethernet whatever the links carry.
 fn mark_above(topology: &Topology) -> u64 {
     let mut of_segments = *topology;
     of_segments.edge.payload_max = SEGMENT_PAYLOAD;
@@ -133,7 +136,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// What was said is no transport.
+/// A text that names no transport.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{0:?} is no transport; permitted: {permitted}", permitted = Transport::PERMITTED)]
 pub struct UnknownTransport(String);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scenarios as files that people write: TOML, in which every number has its unit in its name and its bounds here.
+//! Scenarios as files that people write: TOML, in which every number has its unit in its name and
+//! its bounds here.
 //!
-//! 1. [`ScenarioFile::parse`] reads one; what is wrong is told with line, field and what is permitted.
+//! 1. [`ScenarioFile::parse`] reads one; what is wrong is told with line, field and what is
+//!    permitted.
 //! 2. Transport, load, duration and seed may be changed then.
-//! 3. [`ScenarioFile::scenario`] gives what runs. What a file leaves to the transport ("auto") is settled here.
+//! 3. [`ScenarioFile::scenario`] gives what runs. The choices that a file leaves to the transport
+//!    ("auto") are settled here.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -27,13 +30,13 @@ use fields::Fields;
 /// A scenario as it was written.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile {
-    /// What it is, in one line.
+    /// A description of the scenario, in one line.
     pub about: String,
     scenario: Scenario,
     switch: SwitchWishes,
 }
 
-/// What a file says of switches. `None`: as suits the transport.
+/// The wishes of a file for switches. `None`: as suits the transport.
 #[derive(Clone, Copy, Debug, Default)]
 struct SwitchWishes {
     mark_above: Option<Threshold>,
@@ -118,7 +121,7 @@ impl ScenarioFile {
         self.scenario.seed = seed;
     }
 
-    /// What runs.
+    /// Returns the scenario that runs.
     pub fn scenario(&self) -> Scenario {
         let mut scenario = self.scenario.clone();
         let suits = scenario.transport.suits(&scenario.topology);
@@ -223,7 +226,7 @@ fn link(
     })
 }
 
-/// What switches do; no queue is shorter than a frame.
+/// Reads the table of switches; no queue is shorter than a frame.
 fn switch(
     mut fields: Fields<'_>,
     frame: u64,
@@ -257,7 +260,7 @@ fn switch(
     })
 }
 
-/// Who sends to whom, and to how many.
+/// Reads the pattern of senders and receivers, and to how many each sends.
 fn pattern(mut fields: Fields<'_>, hosts: u32) -> Result<(Pattern, u32), ScenarioError> {
     let others = 1..=u64::from(hosts - 1);
     let kinds = [("uniform", false), ("incast", true)];
@@ -283,7 +286,7 @@ enum Kind {
     Datacenter,
 }
 
-/// What a file says of a threshold, if it says anything.
+/// The wish of a file for a threshold, if it has one.
 #[derive(Clone, Copy)]
 struct Wish(Option<Threshold>);
 
@@ -301,5 +304,5 @@ const MESSAGE_BYTES_MAX: u32 = 32 << 20;
 const DELAY_NS_MAX: u64 = 10_000_000;
 /// 1 GB.
 const QUEUE_BYTES_MAX: u64 = 1_000_000_000;
-/// So much that sums do not overflow.
+/// A value so large that it limits nothing, and so small that sums do not overflow.
 const UNLIMITED: u64 = u64::MAX / 2;

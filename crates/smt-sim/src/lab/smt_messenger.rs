@@ -24,7 +24,7 @@ use smt_testkit::{FakeKeyExchange, NullCipher};
 /// A host that sends one-way messages by SMT.
 pub struct SmtMessenger {
     host: SmtHost<Sessions>,
-    /// What all messages are made of.
+    /// The bytes of all messages.
     zeros: Bytes,
     /// Bytes that keep the longest path busy.
     round_trip: u32,
@@ -75,8 +75,8 @@ impl SmtMessenger {
         self
     }
 
-    /// The configuration for hosts that are wired so: a record for each packet, and without a grant what keeps the
-    /// longest path busy, as the Homa papers' hosts have it.
+    /// The configuration for hosts that are wired so: a record for each packet, and without a grant
+    /// what keeps the longest path busy, as the Homa papers' hosts have it.
     pub fn config(topology: &Topology) -> Config {
         let datagram = topology.edge.payload_max.min(usize::from(DATAGRAM_MAX)) as u16;
         let round_trip = topology.round_trip_bytes();
@@ -189,10 +189,12 @@ impl Messenger for SmtMessenger {
     }
 }
 
-/// What a message may have granted and not arrived, where so many bytes keep a path busy.
+/// The bytes that a message may have granted and not arrived, if `round_trip` bytes keep a path
+/// busy.
 ///
-/// A grant waits until it is worth a quarter of the window, so that three quarters are surely on their way. The Homa
-/// papers' 10,000 B at 10 Gb/s so lack 2,500 B, two packets: no more is lacking at other rates, where a quarter is more.
+/// A grant waits until it is worth a quarter of the window, so that three quarters are surely on
+/// their way. The Homa papers' 10,000 B at 10 Gb/s so lack 2,500 B, two packets: no more is lacking
+/// at other rates, where a quarter is more.
 pub(super) fn granted_window(round_trip: u32) -> u32 {
     let busy = round_trip.saturating_sub(2_500);
     round_trip.max(busy + busy / 3)
@@ -202,7 +204,8 @@ pub(super) fn granted_window(round_trip: u32) -> u32 {
 const OVERCOMMIT: usize = 7;
 /// UDP payload of a frame of 9,000 bytes; a record fits into it.
 const DATAGRAM_MAX: u16 = 8_972;
-/// A record and its overhead (22) fill a datagram behind the DATA header (36): 1,414 of 1,472 bytes.
+/// A record and its overhead (22) fill a datagram behind the DATA header (36): 1,414 of 1,472
+/// bytes.
 pub(super) const RECORD_SURROUNDINGS: u16 = 58;
 /// Nothing is lost while sessions begin, but thousands begin at once.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(60);

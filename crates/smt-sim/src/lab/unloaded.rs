@@ -82,7 +82,7 @@ fn time_alone<M: Messenger>(
     world.change(HostId(0), |host, now| host.send(now, to, length));
     let mut arrived = Vec::new();
     while arrived.is_empty() {
-        let Some(host) = world.step(began + PATIENCE) else {
+        let Some(host) = world.step(began + ARRIVAL_MAX) else {
             break;
         };
         if host == to {
@@ -100,7 +100,7 @@ const SETUP: Duration = Duration::from_secs(1);
 /// Between two messages, so that acknowledgements have passed: at least this, or four round trips.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 /// 30 MB at 10 Gb/s take 25 ms.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ARRIVAL_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who looks on while a scenario runs. Looking changes nothing.
+//! Observers of a running scenario. Looking changes nothing.
 
 use std::time::Duration;
 
 use crate::net::network::Tap;
 
-/// Who looks on.
+/// The observers of a run.
 #[derive(Default)]
 pub struct Watch<'a> {
     /// Sees the packets of all hosts, those of setting up included.
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_on_sees_time_pass_until_all_have_arrived_and_changes_nothing() {
+    fn observer_sees_time_pass_until_all_have_arrived_and_changes_nothing() {
         let named = Named::find("rack-10").unwrap();
         let mut file = ScenarioFile::parse(named.text).unwrap();
         file.set_duration(Duration::from_micros(100));

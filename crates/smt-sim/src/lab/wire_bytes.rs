@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message takes on the wire, so that a load can be turned into messages a second.
+//! The bytes that a message takes on the wire, by which a load is turned into messages a second.
 //!
-//! As SMT sends it, whatever the transport, so that a load means the same messages for all of them: DATA packets with
-//! a record each (SPEC §3.3, §5), an acknowledgement, and grants.
+//! As SMT sends it, whatever the transport, so that a load means the same messages for all of them:
+//! DATA packets with a record each (SPEC §3.3, §5), an acknowledgement, and grants.
 
 use smt_wire::{DataHeader, RECORD_OVERHEAD};
 
@@ -10,7 +10,7 @@ use super::smt_messenger::{RECORD_SURROUNDINGS, granted_window};
 use crate::net::packet::wire_len;
 use crate::net::topology::{GRANT_LEN, Topology};
 
-/// What messages take on links that carry datagrams of some size.
+/// The bytes that messages take on links that carry datagrams of some size.
 pub(super) struct WireBytes {
     /// UDP payload of a full packet.
     datagram: usize,
@@ -33,12 +33,13 @@ impl WireBytes {
         }
     }
 
-    /// Of a message with so many bytes.
+    /// The bytes that a message of this length takes.
     pub(super) fn of(&self, length: u32) -> u64 {
         let stream = u64::from(length) + INNER_HEADER;
         let (first, surroundings) = (FIRST_RECORD, u64::from(RECORD_SURROUNDINGS));
         let record = self.datagram as u64 - surroundings;
-        // Record 0 travels in a packet that passes everywhere; the others are as long as packets permit.
+        // Record 0 travels in a packet that passes everywhere; the others are as long as packets
+        // permit.
         let more = stream.saturating_sub(first).div_ceil(record);
         let last = match more {
             0 => stream,
@@ -57,7 +58,7 @@ impl WireBytes {
     }
 }
 
-/// Of a DATA packet (SPEC §3.3): what it carries besides is a record and its overhead.
+/// The header of a DATA packet (SPEC §3.3): the packet carries a record and its overhead besides.
 const HEADER: u32 = DataHeader::LEN as u32;
 /// SPEC §5.2.
 const INNER_HEADER: u64 = 40;
@@ -66,7 +67,7 @@ const FIRST_RECORD: u64 = 1_142;
 /// A control packet with one ACK (SPEC §3.4, §8).
 const ACK: usize = 60;
 
-// What stands around a record: the packet's header, the record's, its type and its tag.
+// The bytes around a record: the packet's header, the record's, its type and its tag.
 const _: () = assert!(RECORD_SURROUNDINGS as usize == DataHeader::LEN + RECORD_OVERHEAD);
 
 #[cfg(test)]
@@ -93,7 +94,7 @@ mod tests {
         Topology::rack(2, edge)
     }
 
-    /// What a lone message of each length really takes.
+    /// The bytes that a lone message of each length really takes.
     fn measured(topology: &Topology, lengths: &[u32]) -> Vec<u64> {
         let zeros = Bytes::from(vec![0; 1 << 20]);
         let config = SmtMessenger::config(topology);
@@ -123,7 +124,8 @@ mod tests {
             let lengths = [1, 1_000, 1_103, 10_000, 100_000, 1_000_000];
             for (length, taken) in lengths.iter().zip(measured(&topology, &lengths)) {
                 let computed = WireBytes::new(&topology).of(*length);
-                // An acknowledgement or a grant more or less, and what grants reach beyond a quarter of the window.
+                // An acknowledgement or a grant more or less, and what grants reach beyond a
+                // quarter of the window.
                 assert!(
                     computed.abs_diff(taken) <= 134 + taken / 50,
                     "{length} B in datagrams of {datagram}: {computed}, took {taken}"

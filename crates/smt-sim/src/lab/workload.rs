@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How long messages are: the five workloads of the Homa papers, or one fixed size.
 //!
-//! A workload is a table of steps: a size, and the share of messages that are no longer, in billionths.
-//! [`Workload::size`] turns a uniform number into a size by finding its step, as the simulator of the Homa
-//! paper does; sizes between two steps never occur. Integers only, so that a seed means the same run on every
-//! machine.
+//! A workload is a table of steps: a size, and the share of messages that are no longer, in
+//! billionths. [`Workload::size`] turns a uniform number into a size by finding its step, as the
+//! simulator of the Homa paper does; sizes between two steps never occur. Integers only, so that a
+//! seed means the same run on every machine.
 //!
-//! The tables keep the mean of their sources within 0.03 %; where they come from, what was thinned and which
-//! published figures they were checked against is in docs/WORKLOADS.md. When messages arrive, and between whom,
-//! is not decided here.
+//! The tables keep the mean of their sources within 0.03 %; where they come from, what was thinned
+//! and which published figures they were checked against is in docs/WORKLOADS.md. When messages
+//! arrive, and between whom, is not decided here.
 
 use std::error::Error;
 use std::fmt;
@@ -23,8 +23,8 @@ mod w5;
 #[cfg(test)]
 mod tests;
 
-/// A distribution of message sizes. W1 to W5 are in the order of their means, as in Figure 1 of the Homa paper
-/// (Montazeri et al., SIGCOMM 2018).
+/// A distribution of message sizes. W1 to W5 are in the order of their means, as in Figure 1 of the
+/// Homa paper (Montazeri et al., SIGCOMM 2018).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Workload {
     /// Facebook's memcached pool ETC: half of the messages up to 27 B, the longest 100 KB.
@@ -35,7 +35,8 @@ pub enum Workload {
     W3,
     /// A Hadoop cluster at Facebook: half up to 654 B, the longest 10 MB.
     W4,
-    /// The web search of the DCTCP paper: whole packets of 1,442 B, half up to 69 KB, the longest 28.8 MB.
+    /// The web search of the DCTCP paper: whole packets of 1,442 B, half up to 69 KB, the longest
+    /// 28.8 MB.
     W5,
     /// Every message has this many bytes.
     Fixed(u32),
@@ -90,7 +91,8 @@ impl Workload {
         weighted / f64::from(BILLION)
     }
 
-    /// The size of a message for a number that is uniform over all of `u64`: greater numbers, longer messages.
+    /// The size of a message for a number that is uniform over all of `u64`: greater numbers,
+    /// longer messages.
     pub fn size(&self, uniform: u64) -> u32 {
         if let Self::Fixed(bytes) = self {
             return *bytes;
@@ -99,8 +101,8 @@ impl Workload {
         self.step(|up_to| u128::from(up_to) <= billionth)
     }
 
-    /// The least size that this share of messages does not exceed: `quantile(0.5)` is the median. A share
-    /// beyond 0 to 1 counts as the nearer of the two.
+    /// The least size that this share of messages does not exceed: `quantile(0.5)` is the median. A
+    /// share beyond 0 to 1 counts as the nearer of the two.
     pub fn quantile(&self, share: f64) -> u32 {
         if let Self::Fixed(bytes) = self {
             return *bytes;
@@ -116,7 +118,8 @@ impl Workload {
         steps[index.min(steps.len() - 1)].0
     }
 
-    /// Sizes, and the billionths of messages that are no longer; both strictly increase. None for a fixed size.
+    /// Sizes, and the billionths of messages that are no longer; both strictly increase. The list
+    /// is empty for a fixed size.
     fn steps(&self) -> &'static [(u32, u32)] {
         match self {
             Self::W1 => &w1::STEPS,
@@ -162,7 +165,7 @@ fn fixed(text: &str) -> Option<Workload> {
     (bytes > 0).then_some(Workload::Fixed(bytes))
 }
 
-/// What was said is neither a workload nor a message's size.
+/// A text that is neither a workload nor a message's size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownWorkload(String);
 
@@ -179,5 +182,5 @@ impl fmt::Display for UnknownWorkload {
 
 impl Error for UnknownWorkload {}
 
-/// What the shares of the tables are counted in.
+/// The unit of the shares in the tables.
 const BILLION: u32 = 1_000_000_000;

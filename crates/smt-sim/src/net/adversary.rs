@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An attacker on the path who knows the specification: it sees every packet, keeps those of interest, changes,
-//! moves, repeats, reflects and invents. It drops little, since nobody can talk through a path that drops all.
+//! An attacker on the path who knows the specification: it sees every packet, keeps those of
+//! interest, changes, moves, repeats, reflects and invents. It drops little, since nobody can talk
+//! through a path that drops all.
 //!
-//! A seed chooses a few [`Move`]s and how often each is made. What the attacker wants: a wrong delivery, the end of a
-//! session, more bytes at a bystander than it has sent in the bystander's name, memory without bound. It has no
-//! keys. Offsets are those of SPEC §3.
+//! A seed chooses a few [`Move`]s and how often each is made. The attacker's aims are a wrong
+//! delivery, the end of a session, more bytes at a bystander than it has sent in the bystander's
+//! name, memory without bound. It has no keys. Offsets are those of SPEC §3.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +22,7 @@ use crate::net::packet::{HostId, Packet, packets_of};
 use crate::net::switch::TRIMMED_LEN;
 use crate::random::Random;
 
-/// What the attacker does to a packet that passes, or because of it.
+/// A thing that the attacker does to a packet that passes, or because of it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Move {
     /// A header that claims a message of many megabytes.
@@ -30,7 +31,8 @@ pub enum Move {
     CutMessage,
     /// It does not arrive.
     Drop,
-    /// A flight of the handshake in the peer's name, with the right indices: an alert, noise, or a bad fragment.
+    /// A flight of the handshake in the peer's name, with the right indices: an alert, noise, or a
+    /// bad fragment.
     ForgeFlight,
     /// An unprotected packet: RESET, COOKIE, VERSION or UNAVAILABLE.
     ForgeStateless,
@@ -44,7 +46,8 @@ pub enum Move {
     Retarget,
     /// Its header with the content of another.
     Splice,
-    /// Something in a bystander's name: a first flight, a packet of others, or one of a version that nobody speaks.
+    /// Something in a bystander's name: a first flight, a packet of others, or one of a version
+    /// that nobody speaks.
     Spoof,
     /// Its header, with a field that may be another, as if a switch had trimmed it.
     Trim,
@@ -67,7 +70,8 @@ pub struct Adversary<R> {
 }
 
 impl<R: LinkRule> Adversary<R> {
-    /// An attacker behind other faults. What it sends in the bystander's name is counted in `spoofed`, in bytes.
+    /// An attacker behind other faults. The bytes that it sends in the bystander's name are counted
+    /// in `spoofed`.
     pub fn new(
         inner: R,
         mut random: Random,
@@ -102,7 +106,7 @@ impl<R: LinkRule> Adversary<R> {
 
     /// It leaves at this time.
     #[must_use]
-    pub fn leaving(mut self, at: Time) -> Self {
+    pub fn until(mut self, at: Time) -> Self {
         self.leaves = Some(at);
         self
     }
@@ -194,7 +198,8 @@ impl<R: LinkRule> Adversary<R> {
         self.seen.get(at).cloned()
     }
 
-    /// One field of the header takes another value: close to the old one, of another packet, or any.
+    /// One field of the header takes another value: close to the old one, of another packet, or
+    /// any.
     fn mutated(&mut self, packet: &Packet) -> Packet {
         let mut bytes = packet.bytes.to_vec();
         let field = self.random.pick(&FIELDS).clone();
@@ -220,7 +225,7 @@ impl<R: LinkRule> Adversary<R> {
         with(packet, bytes)
     }
 
-    /// What a switch would leave of it, or of one with another header.
+    /// The rest that a switch would leave of the packet, or of one with another header.
     fn trimmed(&mut self, packet: &Packet) -> Packet {
         let mut forged = match self.random.chance(500_000) {
             true => self.mutated(packet),
@@ -248,7 +253,8 @@ impl<R: LinkRule> Adversary<R> {
         Some(with(&packet, bytes))
     }
 
-    /// RESET, COOKIE, VERSION or UNAVAILABLE for the session or attempt of this packet, to either end.
+    /// RESET, COOKIE, VERSION or UNAVAILABLE for the session or attempt of this packet, to either
+    /// end.
     fn stateless(&mut self, packet: &Packet) -> Packet {
         let kind = *self.random.pick(&[COOKIE, VERSION, RESET, UNAVAILABLE]);
         let is_reflected = self.random.chance(500_000);
@@ -257,7 +263,7 @@ impl<R: LinkRule> Adversary<R> {
             UNAVAILABLE => (smt_wire::VERSION, 22),
             _ => (smt_wire::VERSION, 36),
         };
-        // Whoever has sent a flight knows its attempt by the source.
+        // The sender of a flight knows its attempt by the source.
         let index = match packet.bytes.get(1) {
             Some(&HANDSHAKE) if is_reflected => SOURCE,
             _ => INDEX,
@@ -273,7 +279,8 @@ impl<R: LinkRule> Adversary<R> {
         }
     }
 
-    /// A HANDSHAKE packet that continues the one that passes, in the name of its receiver or of its sender.
+    /// A HANDSHAKE packet that continues the one that passes, in the name of its receiver or of its
+    /// sender.
     fn flight(&mut self, packet: &Packet) -> Packet {
         let mut bytes = packet.bytes.to_vec();
         if bytes.len() < 48 || bytes[1] != HANDSHAKE {
@@ -328,7 +335,8 @@ impl<R: LinkRule> Adversary<R> {
     /// The first flight of a client that there is not.
     fn another_first_flight(&mut self) -> Option<Packet> {
         let first = self.first_flight.as_ref()?;
-        // Another index makes it another client's; it stands in the header and in the parameters (SPEC §6.3).
+        // Another index makes it another client's; it stands in the header and in the parameters
+        // (SPEC §6.3).
         let mut bytes = first.bytes.to_vec();
         let index = bytes[SOURCE].to_vec();
         let mut another = [0; 8];
@@ -400,8 +408,8 @@ fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
     }
 }
 
-/// What an answer to each packet of a datagram would name, and the packet's bytes: a HANDSHAKE's source, another's session, or
-/// nothing if the version is another.
+/// The index that an answer to each packet of a datagram would name, and the packet's bytes: a
+/// HANDSHAKE's source, another's session, or nothing if the version is another.
 fn answerable(datagram: &[u8]) -> Vec<(SessionIndex, u64)> {
     if datagram.first() != Some(&smt_wire::VERSION) {
         return vec![(SessionIndex(0), datagram.len() as u64)];

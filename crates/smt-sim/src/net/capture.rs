@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cables as capture files, which Wireshark, tcpdump and `smt dump` read.
 //!
-//! The format is pcap with nanoseconds; frames are IPv4 packets with UDP (link type RAW), checksums included. The
-//! time is that of the simulation, from 1970 on. Priorities are in the traffic class byte as `smt-io` puts them
-//! there, marks in its ECN bits.
+//! The format is pcap with nanoseconds; frames are IPv4 packets with UDP (link type RAW), checksums
+//! included. The time is that of the simulation, from 1970 on. Priorities are in the traffic class
+//! byte as `smt-io` puts them there, marks in its ECN bits.
 //!
-//! 1. A [`CaptureTap`] watches a network and writes into the [`Capture`] that it shares with whoever made it.
-//! 2. The file grows up to a limit; packets after that are counted and left out. A write that fails ends it too.
+//! 1. A [`CaptureTap`] watches a network and writes into the [`Capture`] that it shares with
+//!    whoever made it.
+//! 2. The file grows up to a limit; packets after that are counted and left out. A write that fails
+//!    ends it too.
 //! 3. [`Capture::finish`] tells how it went.
 
 use std::cell::RefCell;
@@ -21,13 +23,13 @@ use crate::net::packet::{HostId, Packet};
 /// Which packets a capture has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum View {
-    /// What all hosts send, before any fault.
+    /// Packets that hosts send, before any fault.
     Sent,
-    /// What reaches hosts, after all faults, with what others have forged.
+    /// Packets that reach hosts, after all faults, forged ones included.
     Arrived,
-    /// What somebody at this host's cable sees: what it sends, and what reaches it.
+    /// Packets at this host's cable: those that it sends, and those that reach it.
     Host(HostId),
-    /// What passes between these switches, both ways; racks' are numbered first, then spines.
+    /// Packets between these switches, both ways; racks' switches are numbered first, then spines.
     Between([u32; 2]),
 }
 
@@ -41,7 +43,7 @@ pub struct Capture {
     failure: Option<io::Error>,
 }
 
-/// What a capture has come to.
+/// The size of a capture.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Captured {
     /// Packets in it.
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// What was written, shared with the test.
+    /// The bytes that were written, shared with the test.
     #[derive(Clone, Default)]
     struct Shared(Rc<RefCell<Vec<u8>>>);
 
@@ -255,7 +257,7 @@ mod tests {
         }
     }
 
-    /// What stands in a file of these packets, sent at 1.000000002 s and arrived 1 ns later.
+    /// The content of a file of these packets, sent at 1.000000002 s and arrived 1 ns later.
     fn file(view: View, bytes_max: u64, packets: &[Packet]) -> (Vec<u8>, Captured) {
         let shared = Shared::default();
         let capture = Capture::begin(Box::new(shared.clone()), view, bytes_max).unwrap();
@@ -281,7 +283,8 @@ mod tests {
             bytes[24..40],
             [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]
         );
-        // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102 = 0xDAD6.
+        // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102
+        // = 0xDAD6.
         let ip = [
             0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2,
         ];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that packets are written to: many share an allocation, which is freed with the last of them.
+//! Memory that packets are written to: many share an allocation, which is freed with the last of
+//! them.
 
 use bytes::{Bytes, BytesMut};
 
@@ -22,11 +23,12 @@ impl Chunk {
         self.take()
     }
 
-    /// What was written since the last call.
+    /// Takes the bytes that were written since the last call.
     pub(crate) fn take(&mut self) -> Bytes {
         self.0.split().freeze()
     }
 }
 
-/// Eleven full packets: enough that an allocation costs little, and one slow packet does not keep much.
+/// Eleven full packets: enough that an allocation costs little, and one slow packet does not keep
+/// much.
 const CHUNK_LEN: usize = 16_384;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A host's own clock: it may run fast or slow, and jump forward. It never goes back (a monotonic clock).
+//! A host's own clock: it may run fast or slow, and jump forward. It never goes back (a monotonic
+//! clock).
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// What it shows at a moment of the simulation.
+    /// The time that the clock shows at a moment of the simulation.
     pub fn at(&self, simulation: Time) -> Time {
         if self.drift == 0 {
             return self.here + simulation.since(self.there);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What happens when: the earliest first, and among equals what was planned first.
+//! A queue of events: the earliest first, and among equals the one that was planned first.
 //!
-//! 1. What is near goes into a wheel: a slot for each of the next [`REACH`] nanoseconds, in which events form a line.
-//!    Two levels of bits say which slots are taken, so that the next one is found in a few instructions.
-//! 2. What is further away goes into a heap, with its turn, and is taken from there.
+//! 1. A near event goes into a wheel: a slot for each of the next [`REACH`] nanoseconds, in which
+//!    events form a line. Two levels of bits say which slots are taken, so that the next one is
+//!    found in a few instructions.
+//! 2. An event that is further away goes into a heap, with its turn, and is taken from there.
 //!
-//! Of events of the same nanosecond those of the heap were planned before those of the wheel: they were too far away.
+//! Among events of the same nanosecond those of the heap were planned before those of the wheel:
+//! they were too far away then.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +17,8 @@ use smt_proto::Time;
 /// Events in the order of their times, each told in 32 bits.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// The last event of each slot's line, 0 if it is empty. A line is a ring: the last leads to the first.
+    /// The last event of each slot's line, 0 if it is empty. A line is a ring: the last leads to
+    /// the first.
     slots: Vec<u32>,
     /// Events of the wheel by number; number 0 is nobody's.
     links: Vec<Link>,
@@ -26,7 +29,8 @@ pub(crate) struct EventQueue {
     words: u64,
     /// When the wheel begins: the time of the event that was taken last.
     now: u64,
-    /// Time, turn and event as one number; and the time of the first, the end of time if there is none.
+    /// Time, turn and event as one number; and the time of the first, the end of time if there is
+    /// none.
     far: BinaryHeap<Reverse<u128>>,
     far_at: u64,
     turn: u64,
@@ -36,7 +40,7 @@ pub(crate) struct EventQueue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     event: u32,
-    /// Who comes after it.
+    /// The link after it.
     next: u32,
 }
 
@@ -153,7 +157,8 @@ impl EventQueue {
         if here != 0 {
             return Some(self.now + u64::from(here.trailing_zeros()));
         }
-        // The word that begins now comes last, too: with the slots before this one, which are a turn ahead.
+        // The word that begins now comes last, too: with the slots before this one, which are a
+        // turn ahead.
         let after = slot / 64 + 1;
         let words = self.words.rotate_right(after as u32);
         if words == 0 {
@@ -165,8 +170,9 @@ impl EventQueue {
     }
 }
 
-/// Nanoseconds that the wheel spans: a full frame at 10 Gb/s with the delays of the paper's hosts and switches takes
-/// 2.5 us, and a longer wheel would take the room of other things in the processor's first cache.
+/// Nanoseconds that the wheel spans: a full frame at 10 Gb/s with the delays of the paper's hosts
+/// and switches takes 2.5 us, and a longer wheel would take the room of other things in the
+/// processor's first cache.
 const REACH: u64 = 64 * WORDS as u64;
 const WORDS: usize = 64;
 const TIME_BITS: u32 = 56;
@@ -195,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_later_than_the_end_stays() {
+    fn event_later_than_the_end_stays() {
         let mut queue = EventQueue::default();
         queue.push(Time::from_nanos(5), 0);
         assert_eq!(queue.pop(Time::from_nanos(4)), None);
@@ -203,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planned_far_ahead_comes_before_its_equals_of_later() {
+    fn event_planned_far_ahead_comes_before_its_equals_planned_later() {
         let mut queue = EventQueue::default();
         queue.push(Time::from_nanos(REACH + 5), 1);
         queue.push(Time::from_nanos(10), 0);

@@ -14,7 +14,7 @@ use crate::net::network::LinkRule;
 use crate::net::packet::{HostId, Packet, packets_of};
 use crate::random::Random;
 
-/// What can go wrong, on a cable or in a host.
+/// A kind of fault, on a cable or in a host.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FaultKind {
     /// An attacker on the path, see [`crate::net::Adversary`].
@@ -35,7 +35,8 @@ pub enum FaultKind {
     Delay,
     /// Packets come twice.
     Duplicate,
-    /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and no more.
+    /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and
+    /// no more.
     EndLoss,
     /// Packets that nobody sent.
     Forge,
@@ -61,7 +62,8 @@ pub enum FaultKind {
     SendShort,
     /// The path carries only small packets from now on.
     Shrink,
-    /// A host takes no client and no request any more, and then begins anew; what it stored durably is there.
+    /// A host takes no client and no request any more, and then begins anew; what it stored durably
+    /// is there.
     ShutDown,
     /// Packets are cut.
     Truncate,
@@ -106,11 +108,13 @@ pub struct LinkFault {
     pub from: Time,
     /// Until when.
     pub until: Time,
-    /// Between these two only, in both directions; of those kinds that have one direction, from the first to the second.
+    /// Between these two only, in both directions; of those kinds that have one direction, from the
+    /// first to the second.
     pub pair: Option<(HostId, HostId)>,
     /// How often, in millionths of the packets.
     pub chance: u32,
-    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, an offset, or a packet type.
+    /// How much: nanoseconds of delay, packets of a burst, bytes that still pass, an offset, or a
+    /// packet type.
     pub extent: u64,
 }
 
@@ -206,7 +210,8 @@ impl FaultyLinks {
         }
     }
 
-    /// What becomes of a packet, and how much later; what comes beside it goes to `out`.
+    /// Returns the packet as it passes, if it does, and how much later; packets that come beside it
+    /// go to `out`.
     fn passed(
         &mut self,
         now: Time,
@@ -234,7 +239,7 @@ impl FaultyLinks {
         Some((packet, later))
     }
 
-    /// What a fault makes of a packet.
+    /// Applies a fault to a packet.
     fn strike(&mut self, at: usize, packet: Packet, out: &mut Vec<(Packet, u64)>) -> Fate {
         let LinkFault { kind, extent, .. } = self.faults[at];
         self.strikes.borrow_mut().note(kind);
@@ -356,7 +361,7 @@ mod tests {
         }
     }
 
-    /// What arrives of 200 packets, one each microsecond, while a fault strikes half of them.
+    /// The packets that arrive of 200, one each microsecond, while a fault strikes half of them.
     fn arrivals(kind: FaultKind, chance: u32, extent: u64) -> (Vec<(Packet, u64)>, u64) {
         let strikes = Rc::new(RefCell::new(Strikes::default()));
         let fault = LinkFault {

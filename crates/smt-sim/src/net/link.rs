@@ -2,11 +2,12 @@
 //! One direction of a cable, with the queues in front of it.
 //!
 //! 1. [`Port::enqueue`] puts a packet into the queue of its priority.
-//! 2. When the cable is free, [`Port::start`] takes the most urgent packet; it occupies the cable for its length.
+//! 2. When the cable is free, [`Port::start`] takes the most urgent packet; it occupies the cable
+//!    for its length.
 //! 3. After that and the delay it arrives: [`Port::arrive`].
 //!
-//! Arrivals of a port are in the order of departures, so those under way are a queue too. What a switch does
-//! about long queues is in `switch`.
+//! Arrivals of a port are in the order of departures, so those under way are a queue too. The
+//! policy of a switch for long queues is in `switch`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(crate) enum Node {
     Switch(u32),
 }
 
-/// What a port has seen.
+/// The counts of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortStatistics {
     /// Packets sent.
@@ -64,7 +65,7 @@ pub(crate) struct Port {
     /// Which queues hold something, one bit each.
     occupied: u8,
     queued: u64,
-    /// Of these, the most urgent.
+    /// The most urgent of the queued bytes.
     urgent: u64,
     /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20. Rounded up beside it.
     free_at: u64,
@@ -99,8 +100,9 @@ impl Port {
 
     pub(crate) fn enqueue(&mut self, handle: PacketHandle, priority: u8) {
         let level = match self.switch {
-            // A host has decided itself which of its granted bytes leave first; each receiver has its own priorities
-            // for them, and by those of another a short message's last packet would wait for ever.
+            // A host has decided itself which of its granted bytes leave first; each receiver has
+            // its own priorities for them, and by those of another a short message's last packet
+            // would wait for ever.
             None if priority <= GRANTED_MAX => 0,
             _ => usize::from(priority).min(PRIORITIES - 1),
         };
@@ -152,7 +154,8 @@ impl Port {
         }
         self.statistics.packets += 1;
         self.statistics.bytes += length;
-        // Events are in whole nanoseconds: whoever waited for the cable begins when it was free, not up to 1 ns later.
+        // Events are in whole nanoseconds: whoever waited for the cable begins when it was free,
+        // not up to 1 ns later.
         let begins = if self.free == now {
             self.free_at
         } else {
@@ -168,8 +171,8 @@ impl Port {
         Some((handle, self.free + self.link.delay))
     }
 
-    /// The packet is under way; it arrives after all that are. Returns whether it is the only one: then somebody
-    /// has to see to its arrival.
+    /// The packet is under way; it arrives after all that are. Returns whether it is the only one:
+    /// then somebody has to see to its arrival.
     pub(crate) fn launch(&mut self, handle: PacketHandle, arrives: Time) -> bool {
         self.in_flight.push_back((handle, arrives));
         self.in_flight.len() == 1
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_switch_the_most_urgent_leaves_first_and_equals_in_order() {
+    fn most_urgent_packet_leaves_a_switch_first_and_equals_leave_in_order() {
         let mut port = port();
         port.switch = Some(0);
         for (length, priority) in [(100, 1), (200, 7), (300, 1), (400, 3)] {
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_host_granted_packets_keep_their_order() {
+    fn granted_packets_of_a_host_keep_their_order() {
         let mut port = port();
         for (length, priority) in [(100, 0), (200, 3), (300, 5), (400, 1)] {
             port.enqueue(handle(length), priority);

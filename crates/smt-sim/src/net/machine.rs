@@ -6,7 +6,7 @@ use smt_proto::Time;
 use crate::net::packet::{HostId, Packet};
 use crate::net::world::{Burst, Host};
 
-/// What has all sockets of a host. They send in turn.
+/// A machine that has all sockets of a host. They send in turn.
 pub struct Machine<H> {
     sockets: Vec<(HostId, H)>,
     /// Whose turn it is to send.
@@ -22,7 +22,7 @@ impl<H: Host> Machine<H> {
         }
     }
 
-    /// What is at its sockets.
+    /// Returns the hosts at its sockets.
     pub fn sockets(&self) -> impl Iterator<Item = &H> {
         self.sockets.iter().map(|(_, at)| at)
     }

@@ -2,10 +2,11 @@
 //! Ports, switches and what is under way between them.
 //!
 //! 1. [`Network::send`] puts a host's packet into the queue of its port.
-//! 2. [`Network::next`] moves packets from port to port until one reaches a host, or a host's alarm rings.
+//! 2. [`Network::next`] moves packets from port to port until one reaches a host, or a host's alarm
+//!    rings.
 //!
-//! No faults here but those that a network has by itself: full buffers and links that are too small. Others are
-//! put on links as a [`LinkRule`].
+//! No faults here but those that a network has by itself: full buffers and links that are too
+//! small. Others are put on links as a [`LinkRule`].
 
 use smt_proto::Time;
 
@@ -19,7 +20,8 @@ use crate::random::Random;
 
 /// Decides what becomes of each packet that a host has put on its cable.
 pub trait LinkRule {
-    /// Appends what arrives instead, and how much later than it would have (nanoseconds). Nothing: it is lost.
+    /// Appends what arrives instead, and how much later than it would have (nanoseconds). Nothing:
+    /// it is lost.
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Vec<(Packet, u64)>);
 }
 
@@ -36,7 +38,7 @@ pub trait Tap {
 /// A network in virtual time.
 pub struct Network {
     now: Time,
-    /// What waits and is under way at the ports.
+    /// The packets that wait or are under way at the ports.
     packets: PacketPool,
     ports: Vec<Port>,
     switches: Vec<Switch>,
@@ -53,7 +55,7 @@ pub struct Network {
     queue_peak: u64,
 }
 
-/// What moved.
+/// Counts of all that moved.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Packets over one cable each.
@@ -96,7 +98,7 @@ impl Happening {
     }
 }
 
-/// What a host has to know.
+/// An occurrence of which a host has to know.
 #[derive(Debug)]
 pub enum Occurrence {
     /// A packet is there.
@@ -148,7 +150,7 @@ impl Network {
         self.now
     }
 
-    /// What has moved so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -164,7 +166,7 @@ impl Network {
         ports.map(|port| port.statistics.bytes).sum()
     }
 
-    /// What the switches' ports have seen; the hosts' own are not among them.
+    /// Returns the counts of the switches' ports; the hosts' own are not among them.
     pub fn port_statistics(&self) -> impl Iterator<Item = PortStatistics> + '_ {
         let ports = self.ports.iter().skip(self.hosts as usize);
         ports.map(|port| port.statistics)
@@ -281,7 +283,8 @@ impl Network {
         }
     }
 
-    /// A packet has arrived at a switch, which puts it into the queue of a port or drops it. Which port it was for.
+    /// A packet has arrived at a switch, which puts it into the queue of a port or drops it. Which
+    /// port it was for.
     fn switched(&mut self, handle: PacketHandle, switch: u32) -> Option<PortId> {
         let packet = self.packets.get_mut(handle)?;
         let switch = &mut self.switches[switch as usize];
@@ -300,7 +303,8 @@ impl Network {
         Some(port)
     }
 
-    /// Sends what waits at a port if its cable is free; else sees to it that this is called when it is.
+    /// Sends what waits at a port if its cable is free; else sees to it that this is called when it
+    /// is.
     fn run_port(&mut self, port: PortId) {
         let now = self.now;
         let state = &mut self.ports[port.0 as usize];
@@ -446,7 +450,8 @@ mod tests {
         let mut network = rack();
         (0..4).for_each(|_| network.send(packet(0, 2, 1_472)));
         (0..4).for_each(|_| network.send(packet(1, 2, 1_472)));
-        // From 1,331 ns on two arrive every 1,231 ns, and one leaves: at 5,022 ns there are 5 before the fourth leaves.
+        // From 1,331 ns on two arrive every 1,231 ns, and one leaves: at 5,022 ns there are 5
+        // before the fourth leaves.
         let mut look = |at| {
             while network.next(Time::from_nanos(at)).is_some() {}
             (
@@ -465,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_link_is_lost() {
+    fn packet_larger_than_the_link_permits_is_lost() {
         let mut network = rack();
         network.send(packet(0, 1, 1_473));
         assert!(arrivals(&mut network).is_empty());

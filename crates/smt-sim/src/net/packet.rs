@@ -15,9 +15,9 @@ pub struct HostId(pub u32);
 /// A datagram between two hosts.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Who sent it.
+    /// The sender.
     pub from: HostId,
-    /// Who is to get it.
+    /// The receiver.
     pub to: HostId,
     /// The UDP payload.
     pub bytes: Bytes,
@@ -27,7 +27,8 @@ pub struct Packet {
     pub is_marked: bool,
     /// A switch has trimmed it to its first bytes.
     pub is_trimmed: bool,
-    /// What equal-cost paths are chosen by: the same for packets that must stay together.
+    /// The value by which equal-cost paths are chosen: the same for packets that must stay
+    /// together.
     pub entropy: u64,
 }
 
@@ -39,8 +40,9 @@ impl Packet {
 }
 
 impl HostId {
-    /// Another socket of this host. Each network has an address for each host: what is in one /24 of a network is in one of
-    /// every network. A host's packets take its one cable, from whichever socket they are.
+    /// Another socket of this host. Each network has an address for each host: what is in one /24
+    /// of a network is in one of every network. A host's packets take its one cable, from whichever
+    /// socket they are.
     ///
     /// # Panics
     /// If the network is above 3, or the port above 63.
@@ -99,8 +101,8 @@ pub(crate) fn packets_of(datagram: &[u8]) -> impl Iterator<Item = (PacketType, &
     })
 }
 
-/// Bytes on an Ethernet link for a UDP payload: preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap 12; at
-/// least 84.
+/// Bytes on an Ethernet link for a UDP payload: preamble 8, Ethernet 14, IPv4 20, UDP 8, FCS 4, gap
+/// 12; at least 84.
 pub fn wire_len(payload: usize) -> u64 {
     (payload as u64 + FRAME_OVERHEAD).max(FRAME_MIN)
 }
@@ -109,7 +111,7 @@ pub fn wire_len(payload: usize) -> u64 {
 pub const FRAME_OVERHEAD: u64 = 8 + 14 + 20 + 8 + 4 + 12;
 /// The shortest frame of 64 bytes, with preamble and gap.
 const FRAME_MIN: u64 = 84;
-/// Of the first socket of all hosts.
+/// The port of each host's first socket.
 const PORT: u16 = 17_379;
 /// Ports of an address.
 const PORTS: u8 = 64;

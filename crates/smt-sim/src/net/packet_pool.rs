@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packets that a network holds, by place: what moves from queue to queue is a [`PacketHandle`], not a packet.
+//! The packets that a network holds, by place: what moves from queue to queue is a
+//! [`PacketHandle`], not a packet.
 
 use crate::net::packet::Packet;
 
@@ -37,8 +38,8 @@ impl PacketPool {
         Some(packet)
     }
 
-    /// The packet of a handle, to look at or change; `None` if it was given away. A caller that changes its length
-    /// calls [`PacketHandle::of`] afterwards.
+    /// The packet of a handle, to look at or change; `None` if it was given away. A caller that
+    /// changes its length calls [`PacketHandle::of`] afterwards.
     pub(crate) fn get_mut(&mut self, handle: PacketHandle) -> Option<&mut Packet> {
         self.places[handle.place as usize].as_mut()
     }

@@ -13,7 +13,7 @@ use crate::net::socket::Socket;
 use crate::net::world::{Burst, Host};
 use crate::random::mix;
 
-/// What uses the endpoint. All times are those of the host's clock.
+/// The user of the endpoint. All times are those of the host's clock.
 pub trait Application {
     /// Takes what the endpoint has to tell.
     fn handle(&mut self, now: Time, event: Event, endpoint: &mut Endpoint);
@@ -28,13 +28,13 @@ pub struct SmtHost<A> {
     id: HostId,
     /// The code under test.
     pub endpoint: Endpoint,
-    /// What uses it.
+    /// The user of the endpoint.
     pub application: A,
     /// The host's clock.
     pub clock: Clock,
     /// A host that is down takes nothing and does nothing.
     pub is_up: bool,
-    /// What stands between the endpoint and the cable.
+    /// The socket between the endpoint and the cable.
     pub socket: Socket,
     buffer: TransmitBuffer,
     chunk: Chunk,
@@ -143,7 +143,8 @@ fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
     })
 }
 
-/// What a switch would hash to keep a message together: hosts, and the id in the clear header (SPEC §3.3).
+/// The fields that a switch would hash to keep a message together: hosts, and the id in the clear
+/// header (SPEC §3.3).
 fn entropy(from: HostId, to: HostId, bytes: &[u8]) -> u64 {
     let pair = u64::from(from.0) << 32 | u64::from(to.0);
     let id = match bytes.get(ID) {

@@ -8,12 +8,12 @@ use smt_proto::Time;
 use crate::net::world::Burst;
 use crate::random::Random;
 
-/// What stands between an endpoint and its cable.
+/// A socket between an endpoint and its cable.
 #[derive(Debug, Default)]
 pub struct Socket {
     refuses_until: Option<Time>,
     short: Option<Random>,
-    /// What it has not taken yet.
+    /// The packets that it has not taken yet.
     rest: Option<Burst>,
     /// It refuses since it is told to, not since its buffer is full.
     is_told_to: bool,
@@ -38,7 +38,8 @@ impl Socket {
         self.has_cut
     }
 
-    /// From now on it takes only a part of some batches. What it leaves is offered again, or the system has lost it.
+    /// From now on it takes only a part of some batches. The rest is offered again, or the system
+    /// has lost it.
     pub fn cut_short(&mut self, random: Random) {
         self.short = Some(random);
     }

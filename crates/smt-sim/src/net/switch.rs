@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a switch does with a packet: which port, and what if the buffer is full.
+//! The policy of a switch for a packet: which port it takes, and its fate if the buffer is full.
 
 use std::time::Duration;
 
@@ -14,21 +14,23 @@ pub(crate) struct PortId(pub(crate) u32);
 /// How a switch behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchPolicy {
-    /// What a packet spends in it, beside its queue.
+    /// The time that a packet spends in the switch, beside its queue.
     pub delay: Duration,
     /// Bytes of all its queues together.
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
     pub mark_above: Option<u64>,
-    /// A queue longer than this, the highest priority not counted, trims what enters it to [`TRIMMED_LEN`] bytes at the
-    /// highest priority (NDP). What has that priority already is control and headers, and is not trimmed.
+    /// A queue longer than this, the highest priority not counted, trims what enters it to
+    /// [`TRIMMED_LEN`] bytes at the highest priority (NDP). Packets that have that priority already
+    /// are control and headers, and are not trimmed.
     pub trim_above: Option<u64>,
     /// How equal paths are chosen.
     pub spreading: Spreading,
 }
 
 impl Default for SwitchPolicy {
-    /// 12 MB as in the switches of the SIGCOMM 2018 testbed's generation; per-packet spreading as Homa wants it.
+    /// 12 MB as in the switches of the SIGCOMM 2018 testbed's generation; per-packet spreading as
+    /// Homa wants it.
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
@@ -67,7 +69,7 @@ pub(crate) struct Switch {
     random: Random,
 }
 
-/// What becomes of a packet at its port.
+/// The fate of a packet at its port.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Admission {
     Admitted,
@@ -124,7 +126,8 @@ impl Switch {
 
 /// The highest priority.
 const HIGHEST: u8 = 7;
-/// What is left of a trimmed packet: the DATA header (SPEC §3.3), so that the receiver knows what it missed.
+/// Length of a trimmed packet: the DATA header is left of it (SPEC §3.3), so that the receiver
+/// knows what it missed.
 pub const TRIMMED_LEN: usize = 36;
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ pub struct Topology {
     pub spines: u32,
     /// Between hosts and their rack switch.
     pub edge: Link,
-    /// What a host adds to a packet's way, besides the cable: software and network card, out and in.
+    /// The delay that a host adds to a packet's way, besides the cable: software and network card,
+    /// out and in.
     pub host_delay: [Duration; 2],
     /// Rack switch to spine.
     pub core: Link,
@@ -41,8 +42,8 @@ impl Topology {
         }
     }
 
-    /// The Homa papers' datacenter: 9 racks of 16 hosts, 4 spines; 10 and 40 Gb/s there. 250 ns in each switch,
-    /// 1 us in a host on the way out and 0.5 us on the way in (docs/WORKLOADS.md).
+    /// The Homa papers' datacenter: 9 racks of 16 hosts, 4 spines; 10 and 40 Gb/s there. 250 ns in
+    /// each switch, 1 us in a host on the way out and 0.5 us on the way in (docs/WORKLOADS.md).
     pub fn datacenter(edge_rate: u64, core_rate: u64) -> Self {
         let link = |rate, delay| Link {
             rate,
@@ -68,9 +69,10 @@ impl Topology {
         self.racks * self.hosts_per_rack
     }
 
-    /// Bytes that keep the longest path busy: what a host's link carries from the first byte of a full packet until the
-    /// grant for it is back, without queues. To the nearest 1,000, so that the Homa papers' datacenter has their 10,000:
-    /// what rounding takes away is less than what is sent to the end of a record (SPEC §5.3).
+    /// Bytes that keep the longest path busy: what a host's link carries from the first byte of a
+    /// full packet until the grant for it is back, without queues. To the nearest 1,000, so that
+    /// the Homa papers' datacenter has their 10,000: what rounding takes away is less than what is
+    /// sent to the end of a record (SPEC §5.3).
     ///
     /// At least 3,000, which hold the longest first record.
     pub fn round_trip_bytes(&self) -> u32 {

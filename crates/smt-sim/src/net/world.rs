@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Hosts on a network: the loop that gives them packets and time, and takes what they send.
 //!
-//! A host's cable is filled only while little waits there, as a socket's send buffer would have it: what is
-//! to leave next is decided as late as possible.
+//! A host's cable is filled only while little waits there, as a socket's send buffer would have it:
+//! what is to leave next is decided as late as possible.
 
 use bytes::Bytes;
 use smt_proto::Time;
@@ -42,10 +42,10 @@ pub struct Burst {
 
 /// Hosts and their network.
 pub struct World<H> {
-    /// What lies between the hosts.
+    /// The network between the hosts.
     pub network: Network,
     hosts: Vec<H>,
-    /// What is known of each host.
+    /// The facts that are known of each host.
     watches: Vec<Watch>,
 }
 
@@ -54,8 +54,8 @@ pub struct World<H> {
 struct Watch {
     /// The earliest alarm that is planned for it.
     alarm: Option<Time>,
-    /// Until then it has nothing to send, unless something happens to it: it has said so, and its timers say when that
-    /// changes.
+    /// Until then it has nothing to send, unless something happens to it: it has said so, and its
+    /// timers say when that changes.
     silent_until: Time,
 }
 
@@ -139,7 +139,7 @@ impl<H: Host> World<H> {
         Some(host)
     }
 
-    /// What happens next to a host; nobody may be at the end of a cable.
+    /// The next occurrence at a host; the end of a cable may have no host.
     fn next(&mut self, end: Time) -> Option<Occurrence> {
         loop {
             match self.network.next(end)? {
@@ -154,8 +154,9 @@ impl<H: Host> World<H> {
         while self.step(end).is_some() {}
     }
 
-    /// What follows from a packet or a wish leaves at once, as a call of the socket would have it: at the cable it
-    /// overtakes what is less urgent. Unless more than this waits there. Returns whether the host has no more.
+    /// Packets that follow from a packet or a wish leave at once, as a call of the socket would
+    /// have it, unless more than `queue_max` waits at the cable. There they overtake less urgent
+    /// packets. Returns whether the host has no more.
     fn hand_over(&mut self, at: usize, queue_max: u64) -> bool {
         let host = HostId(at as u32);
         while self.network.queued_at(host) < queue_max {
@@ -217,10 +218,11 @@ impl<H: Host> World<H> {
 
 /// A host without timers.
 const NEVER: Time = Time::from_nanos(u64::MAX);
-/// More bytes than this at a host's cable, and it is asked for nothing: a full Ethernet frame, beside the one under way.
+/// More bytes than this at a host's cable, and it is asked for nothing: a full Ethernet frame,
+/// beside the one under way.
 const CABLE_QUEUE: u64 = 1_538;
-/// More bytes than this, and nothing is taken of what follows from a packet. That may be granted bytes, which wait in
-/// order: many of them would hold up those of a shorter message.
+/// If more bytes than this wait, no packet is taken that follows from a packet. These packets may
+/// be granted bytes, which wait in order: many of them would hold up those of a shorter message.
 const ANSWER_QUEUE: u64 = 4 * 1_538;
 /// More bytes than this, and nothing is taken at all.
 const SOCKET_QUEUE: u64 = 65_536;

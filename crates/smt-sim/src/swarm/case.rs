@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a seed comes to: hosts, configurations, messages, faults.
+//! The case that a seed gives: hosts, configurations, messages, faults.
 
 mod faults;
 mod plan;
@@ -25,7 +25,7 @@ pub(super) use faults::SMALL_MEMORY_MAX;
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was made from.
+    /// The seed from which the case was made.
     pub seed: u64,
     /// All cables.
     pub link: Link,
@@ -33,7 +33,7 @@ pub struct Case {
     pub configs: Vec<Config>,
     /// Cipher suites of each host, preferred first.
     pub suites: Vec<Vec<Suite>>,
-    /// What the applications do.
+    /// The actions of the applications.
     pub plan: Vec<Planned>,
     /// Faults of the cables; all are over at `heals`.
     pub link_faults: Vec<LinkFault>,
@@ -41,7 +41,8 @@ pub struct Case {
     pub host_faults: Vec<HostFault>,
     /// When all faults are over.
     pub heals: Time,
-    /// Bytes that certificates have beyond need, so that a server's flight is more than three times a client's.
+    /// Bytes that certificates have beyond need, so that a server's flight is more than three times
+    /// a client's.
     pub certificates_longer_by: usize,
     /// Whether a host's limits are small enough to be reached.
     pub has_small_memory: bool,
@@ -49,7 +50,8 @@ pub struct Case {
     pub trims_above: Option<u64>,
     /// How each host pulls, if it does.
     pub pulls: Vec<Option<Pulls>>,
-    /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do with it.
+    /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do
+    /// with it.
     pub has_adversary: bool,
     /// Hosts between which a fault is so grave, or the plan so, that sessions may end.
     pub may_end: HostPairs,
@@ -69,15 +71,15 @@ pub struct Pulls {
 /// Something that an application is to do.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// When.
+    /// When the application acts.
     pub at: Time,
-    /// Which host's.
+    /// The host of the application.
     pub host: HostId,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// What an application can do.
+/// An action of an application.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Send a message; give it up after a while, or when a deadline has passed.
@@ -96,15 +98,15 @@ pub enum Action {
 /// A fault of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFault {
-    /// When.
+    /// When the fault begins.
     pub at: Time,
-    /// Whose.
+    /// The host with the fault.
     pub host: HostId,
-    /// What.
+    /// The kind of the fault.
     pub kind: HostFaultKind,
 }
 
-/// What can happen to a host.
+/// A kind of fault of a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostFaultKind {
     /// It is gone. With `keeps`, its boot counter and reset key are still there when it is back.
@@ -180,7 +182,7 @@ impl Case {
         if random.chance(250_000) {
             case.draw_pulls(&mut random);
         }
-        let mut random = Random::new(seed ^ WARM);
+        let mut random = Random::new(seed ^ CIPHER_TABLES);
         for config in &mut case.configs {
             config.cipher_cache_sessions = *random.pick(&[1_024, 1_024, 1, 0]);
         }
@@ -216,8 +218,8 @@ impl Case {
         self
     }
 
-    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC §6.5). An attacker takes
-    /// what such a fault leaves.
+    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC
+    /// §6.5). An attacker takes what such a fault leaves.
     fn allow_for_lost_confirms(&mut self) {
         let least = match self.has_adversary {
             true => LONG_IF_ATTACKED,
@@ -235,7 +237,7 @@ impl Case {
         }
     }
 
-    /// What an attacker may cause beside other faults, and is no failure.
+    /// Permits the effects that an attacker may have beside other faults, and that are no failure.
     fn allow_for_adversary(&mut self) {
         if !self.has_adversary {
             return;
@@ -255,9 +257,10 @@ impl Case {
         }
     }
 
-    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are lost, and for as long as an
-    /// attacker stays. Hosts ask thousands of times meanwhile: more than a key of few control packets has, and without any a
-    /// session falls silent and dies (SPEC §7.3). A real key lasts two thousand times as long.
+    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are
+    /// lost, and for as long as an attacker stays. Hosts ask thousands of times meanwhile: more
+    /// than a key of few control packets has, and without any a session falls silent and dies (SPEC
+    /// §7.3). A real key lasts two thousand times as long.
     fn allow_for_long_waits(&mut self) {
         let mut faults = self.link_faults.iter();
         let ends_are_lost = faults.any(|fault| fault.kind == FaultKind::EndLoss);
@@ -296,7 +299,8 @@ impl Case {
             .collect()
     }
 
-    /// Hosts that may give up replies: those with little memory, if an attacker keeps back for seconds what they send (SPEC §10).
+    /// Hosts that may give up replies: those with little memory, if an attacker keeps back for
+    /// seconds what they send (SPEC §10).
     pub fn forgetful(&self) -> BTreeSet<HostId> {
         let hosts = (0..self.hosts()).map(HostId);
         let is_small = |host: &HostId| self.configs[host.0 as usize].memory_max <= SMALL_MEMORY_MAX;
@@ -336,8 +340,8 @@ impl Case {
             .unwrap_or_default()
     }
 
-    /// Hosts have less memory than production has: more than all that is planned for a host at most times, and little enough
-    /// to be exceeded by what grows.
+    /// Hosts have less memory than production has: more than all that is planned for a host at most
+    /// times, and little enough to be exceeded by what grows.
     fn draw_memory(&mut self, random: &mut Random) {
         for config in &mut self.configs {
             if config.memory_max > SMALL_MEMORY_MAX && random.chance(500_000) {
@@ -346,7 +350,7 @@ impl Case {
         }
     }
 
-    /// What is lost for long in one direction, or of messages' ends.
+    /// Draws long losses in one direction, or of messages' ends.
     fn draw_one_sided(&mut self, random: &mut Random) {
         for kind in [FaultKind::HalfPartition, FaultKind::EndLoss] {
             if random.chance(80_000) {
@@ -425,7 +429,7 @@ const CERTIFICATES: u64 = 0xCE27;
 /// Keeps what bundles draw apart from the rest.
 const BUNDLES: u64 = 0xB0D1;
 /// Keeps what is drawn of ciphers' tables apart from the rest.
-const WARM: u64 = 0x3A93;
+const CIPHER_TABLES: u64 = 0x3A93;
 /// Keeps how much memory hosts have apart from the rest.
 const MEMORY: u64 = 0x3E30;
 /// Keeps what fills a small memory apart from the rest.
@@ -444,10 +448,12 @@ const DRAWN_APART: [FaultKind; 3] = [
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then the attempt is given up (SPEC §6.5). The loss of
-/// CONFIRMs for this long can take four of them, and other faults the fifth.
+/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then
+/// the attempt is given up (SPEC §6.5). The loss of CONFIRMs for this long can take four of them,
+/// and other faults the fifth.
 const FOUR_CONFIRMS: Duration = Duration::from_millis(350);
-/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an attacker the others.
+/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an
+/// attacker the others.
 const LONG_IF_ATTACKED: Duration = Duration::from_millis(100);
 
 /// All suites, beginning with any.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
-//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code under test;
-//! `repetition` counts how often bytes leave; `bounds` judges the rest by what the swarm's run has counted.
+//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code
+//! under test; `repetition` counts how often bytes leave; `bounds` judges the rest by what the
+//! swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;
@@ -16,33 +17,33 @@ pub use content::{Content, TINY};
 pub use ledger::{Ledger, Outcome, Received, Report, Sent};
 pub use sealing::{SealBook, SealWatch};
 
-/// What a checker has found.
+/// A failure that a checker has found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Failure {
-    /// Which.
+    /// The checker that found it.
     pub checker: Checker,
-    /// What happened.
+    /// The text of the failure.
     pub text: String,
 }
 
-/// What is checked.
+/// A property that is checked.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Checker {
     /// A server sends at most three times what an unvalidated address has sent.
     Amplification,
     /// A message is delivered at most once, and never after it was reported as not run.
     AtMostOnce,
-    /// What is delivered is exactly what was sent.
+    /// A delivered message is exactly the one that was sent.
     Content,
     /// Once the network heals, everything ends, and new calls are answered.
     Liveness,
     /// Memory stays within its bounds, and nothing is left behind.
     Memory,
-    /// What is delivered was sent by the peer that has proved to be who it is.
+    /// A delivered message was sent by the peer that has proved its identity.
     Provenance,
     /// Without messages there are no timers but those of idleness.
     Quiet,
-    /// What stays lost is repeated ever more rarely.
+    /// A packet that stays lost is repeated ever more rarely.
     Repetition,
     /// No two plaintexts under one key and number, no control number twice.
     Sealing,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run has reached, and what many runs have.
+//! The coverage of a run, and of many runs.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// What one run has reached: packet types on the wire, faults that struck, what hosts have met.
+    /// The coverage of one run: packet types on the wire, faults that struck, events that hosts
+    /// have met.
     pub(super) fn of_run(
         packet_types: &[u64; 256],
         strikes: &Strikes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hosts met in a run, that is neither a packet nor a fault.
+//! Events that hosts met in a run, apart from packets and faults.
 
 use smt_proto::Statistics;
 
@@ -23,7 +23,7 @@ impl Events {
         BUNDLE,
     ];
 
-    /// What these hosts have met.
+    /// The events that these hosts have met.
     pub(super) fn of(hosts: &[SmtHost<Player>]) -> Self {
         let sum = |of: fn(&Player) -> u64| -> u64 {
             hosts.iter().map(|host| of(&host.application)).sum()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Makes the hosts of a case, and endpoints anew for those that crash.
 //!
-//! Every endpoint is as production has it, but for TLS's randomness and a cipher library that is watched.
+//! Every endpoint is as production has it, but for TLS's randomness and a cipher library that is
+//! watched.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -19,11 +20,11 @@ use crate::net::smt_host::SmtHost;
 use crate::random::Random;
 use crate::swarm::check::{SealBook, SealWatch};
 
-/// What hosts are made of.
+/// The parts of which hosts are made.
 pub(super) struct HostMaker<'a> {
     case: &'a Case,
     credentials: Rc<Credentials>,
-    /// What all of them seal and open.
+    /// The seals and openings of all hosts.
     pub(super) seals: Arc<Mutex<SealBook>>,
     key_log: Option<Arc<dyn KeyLog>>,
     /// How often each host has begun.
@@ -60,7 +61,8 @@ impl<'a> HostMaker<'a> {
         host
     }
 
-    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the same.
+    /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the
+    /// same.
     pub(super) fn endpoint(&mut self, id: HostId, keeps: bool, random: &mut Random) -> Endpoint {
         let at = id.0 as usize;
         let case = self.case;

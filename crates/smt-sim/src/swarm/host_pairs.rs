@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pairs of hosts, in no order: those whose sessions may end in a case. What happens to one excuses nothing of another.
+//! Pairs of hosts, in no order: those whose sessions may end in a case. A fault of one pair excuses
+//! no failure of another.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer that has the keys of its sessions, keeps no rule, and wants one thing: that a server holds more than it may.
+//! A peer that has the keys of its sessions, keeps no rule, and wants one thing: that a server
+//! holds more than it may.
 //!
-//! The server is the real core. Its peer writes packets by hand, so that no rule of the core binds it; both speak the
-//! plaintext version (SPEC §14), in which everything opens that has the form of a record or of a control packet. What
-//! the server holds is not asked of it: a [`Meter`] says what the process has allocated, and what was allocated while
-//! the server or its application ran, and not freed there, is theirs. [`Bound`] says what they may hold.
+//! The server is the real core. Its peer writes packets by hand, so that no rule of the core binds
+//! it; both speak the plaintext version (SPEC §14), in which everything opens that has the form of
+//! a record or of a control packet. The server is not asked how much it holds: a [`Meter`] says
+//! what the process has allocated. Memory that was allocated while the server or its application
+//! ran, and not freed there, is theirs. [`Bound`] says what they may hold.
 //!
-//! A seed gives a [`Case`]: configuration, the application's habits, and a few [`Move`]s with a weight each. Thousands of
-//! seeds are the search; `examples/memory_search.rs` runs it, since it counts the allocations of a whole process.
+//! A seed gives a [`Case`]: configuration, the application's habits, and a few [`Move`]s with a
+//! weight each. Thousands of seeds are the search; `examples/memory_search.rs` runs it, since it
+//! counts the allocations of a whole process.
 
 mod bound;
 mod case;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The application of a host in a case: it does what is planned, answers requests, and reports all of it.
+//! The application of a host in a case: it does what is planned, answers requests, and reports all
+//! of it.
 //!
-//! Whoever wants to send and has no session connects, again and again; two hosts may have two sessions.
+//! A host that wants to send and has no session connects, again and again; two hosts may have two
+//! sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -37,10 +39,10 @@ pub(super) struct Player {
     sessions: BTreeMap<SessionIndex, HostId>,
     connecting: BTreeMap<ConnectId, HostId>,
     calls: BTreeMap<RpcId, Underway>,
-    /// What has happened and was not taken yet.
+    /// Reports that were not taken yet.
     pub(super) reports: Vec<Report>,
-    /// Sessions in which something of the peer has arrived. Others may be left over from a client's attempt that it
-    /// gave up: the client says RESET to those, rightly.
+    /// Sessions in which something of the peer has arrived. Others may be left over from a client's
+    /// attempt that it gave up: the client says RESET to those, rightly.
     used: BTreeSet<SessionIndex>,
     /// How sessions ended that were used, and with whom they were.
     pub(super) ends: Vec<(HostId, SessionEnd)>,
@@ -61,9 +63,9 @@ pub(super) struct Player {
     pub(super) unsent: u64,
 }
 
-/// What is known of all hosts.
+/// The facts that are known of all hosts.
 pub(super) struct Hosts {
-    /// Whose clock is wrong: when a deadline passes there nobody else can tell.
+    /// Hosts whose clock is wrong: when a deadline passes there no other host can tell.
     pub(super) odd_clocks: Vec<HostId>,
     /// Bytes of the longest message that each takes.
     pub(super) limits: Vec<u32>,
@@ -473,7 +475,7 @@ impl Application for Player {
 
 /// Callers have given up by then, or crashed. Never to answer would be the application's own leak.
 const VERY_LATE: Duration = Duration::from_secs(5);
-/// What was given up ends within this time: the endpoint's timers have a grain.
+/// A message that was given up ends within this time: the endpoint's timers have a grain.
 const GRACE: Duration = Duration::from_millis(20);
 /// Wait before a message that could not be sent is tried again.
 const RETRY: Duration = Duration::from_millis(5);

@@ -29,18 +29,20 @@ use crate::swarm::check::bounds::MemoryBound;
 use crate::swarm::check::repetition::{Repetition, RepetitionTap};
 use crate::swarm::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The case.
     pub seed: u64,
-    /// XXH3 over every packet that a host has sent, with its time: the same for the same seed everywhere.
+    /// XXH3 over every packet that a host has sent, with its time: the same for the same seed
+    /// everywhere.
     pub trace: u128,
-    /// What the checkers found; empty if all is well.
+    /// The failures that the checkers found; empty if all is well.
     pub failures: Vec<Failure>,
-    /// What was reached.
+    /// The coverage that the case has reached.
     pub coverage: Coverage,
-    /// Messages delivered, and those of several records among them: at least 200 and 20 if all is well.
+    /// Messages delivered, and those of several records among them: at least 200 and 20 if all is
+    /// well.
     pub messages: (u64, u64),
     /// Messages that were replied to, or delivered.
     pub succeeded: u64,
@@ -60,7 +62,7 @@ pub fn run_observed(case: &Case, observers: Observers) -> Verdict {
     run.verdict()
 }
 
-/// Who looks on.
+/// The observers of a run.
 #[derive(Default)]
 pub struct Observers {
     /// Sees the packets of all hosts.
@@ -75,7 +77,7 @@ struct Run<'a> {
     maker: HostMaker<'a>,
     ledger: Ledger,
     strikes: Rc<RefCell<Strikes>>,
-    /// What an attacker has sent in the bystander's name.
+    /// The bytes that an attacker has sent in the bystander's name.
     spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
     repetition: Rc<RefCell<Repetition>>,
@@ -103,7 +105,7 @@ impl<'a> Run<'a> {
         if case.has_adversary {
             let (strikes, spoofed) = (Rc::clone(&strikes), Rc::clone(&spoofed));
             let adversary = Adversary::new(links, random.fork(), bystander, strikes, spoofed);
-            network.set_rule(Box::new(adversary.leaving(case.heals + ATTACKED)));
+            network.set_rule(Box::new(adversary.until(case.heals + ATTACKED)));
         } else {
             network.set_rule(Box::new(links));
         }
@@ -293,7 +295,8 @@ impl<'a> Run<'a> {
         unsent == 0 && self.ledger.open_count() == 0
     }
 
-    /// Every pair of hosts calls each other once more, and every call is answered; more often if little was delivered before.
+    /// Every pair of hosts calls each other once more, and every call is answered; more often if
+    /// little was delivered before.
     fn last_round(&mut self) {
         let before = self.ledger.succeeded_count();
         let (delivered, several) = self.ledger.delivered_counts(FIRST_RECORD_MAX);
@@ -316,14 +319,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Each host calls each other one, so often. Returns how many calls were made; their numbers end with `first` and on.
+    /// Each host calls each other one, so often. Returns how many calls were made; their numbers
+    /// end with `first` and on.
     fn round(&mut self, first: u64, times: u64) -> u64 {
         let hosts = self.case.hosts();
         let mut sent = 0;
         for from in 0..hosts {
             let others = (0..hosts).filter(|to| *to != from);
             for (to, time) in others.flat_map(|to| (0..times).map(move |time| (to, time))) {
-                // Some need grants. Under an attacker's hands, who may still be there, those take longer.
+                // Some need grants. Under an attacker's hands, who may still be there, those take
+                // longer.
                 let longest = match self.case.has_adversary {
                     _ if time > 0 => 3_000,
                     true => 20_000,
@@ -447,19 +452,23 @@ const SEVERAL_LEAST: u64 = 20;
 const FIRST_RECORD_MAX: u32 = 1_142;
 /// Keeps a run's generator apart from its case's.
 const RUN: u64 = 0x5EED;
-/// After healing, everything has ended within this time: silence is noticed after 2 s, a connect may take 5.
+/// After healing, everything has ended within this time: silence is noticed after 2 s, a connect
+/// may take 5.
 const SETTLE: Duration = Duration::from_secs(120);
-/// After healing, an attacker stays for so long. Some withhold or replace half of the packets, so that a record of 15
-/// opens only after many trials: what has not ended under their hands has to end when they are gone.
+/// After healing, an attacker stays for so long. Some withhold or replace half of the packets, so
+/// that a record of 15 opens only after many trials: what has not ended under their hands has to
+/// end when they are gone.
 const ATTACKED: Duration = Duration::from_secs(60);
 /// The last calls are answered within this time, or so long after an attacker is gone.
 const LAST_ROUND: Duration = Duration::from_secs(20);
-/// A case has some ten thousand packets, and an attacker may make a hundred of each where a host with little memory takes
-/// long: more than this, and something does not come to rest.
+/// A case has some ten thousand packets, and an attacker may make a hundred of each where a host
+/// with little memory takes long: more than this, and something does not come to rest.
 const STEPS_MAX: u64 = 5_000_000;
-/// What a block of padding may add to a message, in bytes; Padmé adds an eighth, and records less.
+/// The most that padding adds to a message, in bytes, by blocks; Padmé adds an eighth, and records
+/// less.
 const PADDING_MAX: usize = 4_096;
-/// What may be granted whatever the budget: two records to each of eight messages (SPEC §9.2).
+/// The bytes that may be granted whatever the budget: two records to each of eight messages (SPEC
+/// §9.2).
 const GRANTED_AT_LEAST: usize = 8 * 32_812;
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;

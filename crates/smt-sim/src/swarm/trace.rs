@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the hosts have sent: a hash of every packet, and how often each type was there.
+//! The trace of what hosts have sent: a hash of every packet, and how often each type was there.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::net::network::Tap;
 use crate::net::packet::{HostId, Packet, packets_of};
 
-/// What is known of all packets.
+/// The facts that are known of all packets.
 pub(super) struct Trace {
     hash: Xxh3,
     pub(super) packet_types: [u64; 256],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A greedy host has as many addresses of one /24 as the server takes sessions, one session at each. Clients of another
-//! network get in, and what is closed for them is not what a neighbour uses (SPEC §10).
+//! A greedy host has as many addresses of one /24 as the server takes sessions, one session at
+//! each. Clients of another network get in, and what is closed for them is not what a neighbour
+//! uses (SPEC §10).
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::support::visitor::{Plan, Visitor};
 use crate::support::{FREE, HONEST, Maker, OTHER, Place, RATE, run_for, slowest_of, world};
 
 #[test]
-fn and_pings_keep_no_session_from_being_the_longest_unused() {
+fn pings_keep_no_session_from_being_the_longest_unused() {
     let mut maker = Maker::new();
     let server = maker.server(SESSIONS);
     // They come first, and use theirs every 30 s.

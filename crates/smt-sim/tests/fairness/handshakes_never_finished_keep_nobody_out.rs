@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One host begins handshakes as fast as it can, shows every cookie and finishes none. Clients of its own /24 and of another
-//! network connect (SPEC §10).
+//! One host begins handshakes as fast as it can, shows every cookie and finishes none. Clients of
+//! its own /24 and of another network connect (SPEC §10).
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn tell_slowest(world: &World<Place>, cable: usize, visits: usize) {
 }
 
 #[test]
-fn at_2_000_attempts_a_second_for_longer_than_an_attempt_lives() {
+fn attempts_at_2_000_a_second_for_longer_than_one_lives_keep_nobody_out() {
     let mut maker = Maker::new();
     let server = maker.server(65_536);
     let flood = Flood::new(GREEDY, 50, Duration::from_micros(500));
@@ -51,7 +51,7 @@ fn at_2_000_attempts_a_second_for_longer_than_an_attempt_lives() {
 }
 
 #[test]
-fn at_as_many_attempts_as_the_cable_carries() {
+fn attempts_as_many_as_the_cable_carries_keep_nobody_out() {
     let mut maker = Maker::new();
     let server = maker.server(65_536);
     // 909,000 packets a second of 1,266 B on the cable: 9.2 Gb/s.
@@ -65,7 +65,7 @@ fn at_as_many_attempts_as_the_cable_carries() {
 }
 
 #[test]
-fn while_another_host_of_that_network_has_all_sessions() {
+fn attempts_keep_nobody_out_while_a_neighbour_has_all_sessions() {
     let mut maker = Maker::new();
     let server = maker.server(32);
     let alive = Alive::Messages(Duration::from_secs(5));

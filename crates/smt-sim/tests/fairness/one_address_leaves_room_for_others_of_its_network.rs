@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One address, with many ports, has as many sessions as the server takes. Its neighbours in the same /24 get in, and keep
-//! what they use (SPEC §10).
+//! One address, with many ports, has as many sessions as the server takes. Its neighbours in the
+//! same /24 get in, and keep what they use (SPEC §10).
 
 use std::time::Duration;
 
@@ -17,8 +17,9 @@ const NEWCOMERS: Plan = Plan {
     stays: Duration::from_secs(70),
 };
 
-/// Neighbours and clients of another network come beside the host that has most; two neighbours' sessions last all the time
-/// and are used every 30 s, which is less often than the greedy host says something in each of its own.
+/// Neighbours and clients of another network come beside the host that has most; two neighbours'
+/// sessions last all the time and are used every 30 s, which is less often than the greedy host
+/// says something in each of its own.
 fn neighbours_get_in_and_keep_theirs_beside(alive: Alive) {
     let mut maker = Maker::new();
     let server = maker.server(SESSIONS);
@@ -58,12 +59,12 @@ fn neighbours_get_in_and_keep_theirs_beside(alive: Alive) {
 }
 
 #[test]
-fn though_it_pings_in_all_of_its_sessions() {
+fn address_that_pings_in_all_of_its_sessions_leaves_room() {
     neighbours_get_in_and_keep_theirs_beside(Alive::Pings(Duration::from_secs(20)));
 }
 
 #[test]
-fn though_it_uses_all_of_its_sessions() {
+fn address_that_uses_all_of_its_sessions_leaves_room() {
     neighbours_get_in_and_keep_theirs_beside(Alive::Messages(Duration::from_secs(20)));
 }
 

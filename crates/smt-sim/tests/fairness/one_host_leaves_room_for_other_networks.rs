@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One host has as many sessions as the server takes, keeps all of them alive and asks for more. Clients of another network
-//! get in (SPEC §10).
+//! One host has as many sessions as the server takes, keeps all of them alive and asks for more.
+//! Clients of another network get in (SPEC §10).
 
 use std::time::Duration;
 
@@ -35,13 +35,13 @@ fn visits_beside(alive: Alive) -> Duration {
 }
 
 #[test]
-fn though_it_pings_in_all_of_its_sessions() {
+fn host_that_pings_in_all_of_its_sessions_leaves_room() {
     let slowest = visits_beside(Alive::Pings(Duration::from_secs(50)));
     println!("slowest honest visit: {slowest:?}");
 }
 
 #[test]
-fn though_it_uses_all_of_its_sessions() {
+fn host_that_uses_all_of_its_sessions_leaves_room() {
     let slowest = visits_beside(Alive::Messages(Duration::from_secs(50)));
     println!("slowest honest visit: {slowest:?}");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A client has many one-way messages under way, all of which come slowly. The upload of another client takes at most twice
-//! its time alone (SPEC §9.2).
+//! A client has many one-way messages under way, all of which come slowly. The upload of another
+//! client takes at most twice its time alone (SPEC §9.2).
 
 use std::iter;
 use std::time::Duration;
@@ -78,8 +78,8 @@ fn takes_at_most_twice_its_time_alone(rate: u64) {
         (64, 1_000),
     ];
     for (messages, bytes_per_milli) in slow {
-        // Before it shows that they are slow, and long after. Then it is not by the share of a session that the upload has
-        // its place: each may have one of its own.
+        // Before it shows that they are slow, and long after. Then it is not by the share of a
+        // session that the upload has its place: each may have one of its own.
         for (for_millis, sessions) in [(1, 1), (700, 1), (700, messages)] {
             let beside = Beside {
                 messages,
@@ -98,11 +98,11 @@ fn takes_at_most_twice_its_time_alone(rate: u64) {
 }
 
 #[test]
-fn at_10_gigabits_a_second() {
+fn upload_takes_at_most_twice_its_time_alone_at_10_gigabits_a_second() {
     takes_at_most_twice_its_time_alone(10_000_000_000);
 }
 
 #[test]
-fn at_100_gigabits_a_second() {
+fn upload_takes_at_most_twice_its_time_alone_at_100_gigabits_a_second() {
     takes_at_most_twice_its_time_alone(100_000_000_000);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Futures that lead: one that `block_on` polls looks for what comes itself, as a thread does.
 //!
-//! Waking such a future means waking a thread, which takes longer than the rest of a call; and `#[tokio::main]` runs `main`
-//! so, with the accept loop of most servers in it. A future leads from its second poll on, to which it wakes itself: until
-//! then others beside it (`join!`, `select!`) have begun what they do.
+//! Waking such a future means waking a thread, which takes longer than the rest of a call; and
+//! `#[tokio::main]` runs `main` so, with the accept loop of most servers in it. A future leads from
+//! its second poll on, to which it wakes itself: until then others beside it (`join!`, `select!`)
+//! have begun what they do.
 
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -46,7 +47,7 @@ impl Leading {
         self.look(driver, context, poll)
     }
 
-    /// Leads from the next poll on, if that pays and nobody else does.
+    /// Leads from the next poll on, if that pays and no other future leads.
     fn begin(&mut self, driver: &Driver, context: &Context<'_>) {
         let Some(mut leader) = driver.try_lead(LedBy::Future) else {
             return;
@@ -107,5 +108,5 @@ fn is_in_block_on() -> bool {
     tokio::task::try_id().is_none() && Handle::try_current().is_ok_and(has_workers)
 }
 
-/// A poll takes about so long at most.
+/// A poll takes about this long at most.
 const POLL_MAX: Duration = Duration::from_micros(200);

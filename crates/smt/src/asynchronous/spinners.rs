@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many of a runtime's workers spin for endpoints: half of them at most, so that the others run all other tasks.
+//! How many of a runtime's workers spin for endpoints: half of them at most, so that the others run
+//! all other tasks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -36,8 +36,8 @@ pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<(
 struct TokioRuntime {
     /// The descriptors that it watches.
     watched: Vec<AsyncFd<OwnedFd>>,
-    /// One timer, which is set again only where it would come too late: to set one may wake another worker, which then sets
-    /// its own sleep by it.
+    /// One timer, which is set again only where it would come too late: to set one may wake another
+    /// worker, which then sets its own sleep by it.
     alarm: Option<Pin<Box<Sleep>>>,
     spinners: Spinners,
 }
@@ -88,7 +88,8 @@ impl Runtime for TokioRuntime {
         if !self.spinners.is_possible() {
             return tokio::task::yield_now().await;
         }
-        // This worker wakes after a yield, when it has nothing else to run. If a task keeps it busy, another one is to.
+        // This worker wakes after a yield, when it has nothing else to run. If a task keeps it
+        // busy, another one is to.
         self.set_alarm(YIELD_MAX);
         let mut yielding = pin!(tokio::task::yield_now());
         poll_fn(|context| match yielding.as_mut().poll(context) {

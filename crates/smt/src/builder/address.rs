@@ -89,7 +89,8 @@ impl Candidates {
         }
     }
 
-    /// The next address, and how long it may take: of the time that is left the same share for each.
+    /// The next address, and how long it may take: of the time that is left the same share for
+    /// each.
     pub(super) fn take(&mut self) -> (SocketAddr, Duration) {
         let share = self.time.left() / self.left.len() as u32;
         let address = self.left.next();
@@ -97,7 +98,7 @@ impl Candidates {
         (address, share)
     }
 
-    /// What became of the last address that was tried.
+    /// Takes in how the attempt at the last address failed.
     ///
     /// # Errors
     /// The failure that says most, if another address would not help, or there is none, or no time.
@@ -117,7 +118,7 @@ impl Candidates {
     }
 }
 
-/// What is left of a time that begins with the first look at it.
+/// The rest of a duration that begins with the first look at it.
 pub(super) struct TimeLeft {
     whole: Duration,
     began: Option<Instant>,
@@ -139,7 +140,7 @@ impl TimeLeft {
     }
 }
 
-/// What a failure says of the server, the least first.
+/// How much a failure says of the server, the least first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Says {
     /// Nothing: this host does not reach such addresses.
@@ -147,7 +148,8 @@ enum Says {
     NoAnswer,
     NoServer,
     NotSmt,
-    /// One is there that did not answer in time, or speaks something else, or has another certificate.
+    /// One is there that did not answer in time, or speaks something else, or has another
+    /// certificate.
     OfServer,
     /// Nothing of this address alone: it is the caller's, and holds for all.
     All,

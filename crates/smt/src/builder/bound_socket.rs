@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What carries for an endpoint, and which shard that is.
+//! The carrier of an endpoint, and the number of its shard.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

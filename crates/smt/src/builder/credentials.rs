@@ -78,7 +78,7 @@ mod tests {
         RegisteredKey::from_secret(name, ends, Suite::Aes128Gcm, &[7; 32]).unwrap()
     }
 
-    /// What opening says.
+    /// The text with which opening fails.
     #[track_caller]
     fn refused(builder: &Builder, accept: bool) -> String {
         let Err(error) = builder.endpoint_parts(accept) else {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint begins with, and all its shards alike: choices, credentials, boot number and reset key.
+//! The parts with which an endpoint and all its shards begin: choices, credentials, boot number and
+//! reset key.
 //!
-//! Shards only read it, and hardly that: an endpoint has a copy of the choices, and asks for the rest when a session
-//! begins.
+//! Shards only read it, and hardly that: an endpoint has a copy of the choices, and asks for the
+//! rest when a session begins.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::error::OpenError;
 use crate::state_file::{BOOTS, StateFile};
 use crate::state_lock::StateLock;
 
-/// What endpoints are made from.
+/// The parts from which endpoints are made.
 pub(crate) struct EndpointParts {
     config: Config,
     provider: Arc<dyn KeyExchangeProvider>,

@@ -14,7 +14,7 @@ use super::Builder;
 use crate::error::OpenError;
 
 impl Builder {
-    /// Of a server (`accept`) or a client, whose choices were checked.
+    /// Returns the key exchange of a server (`accept`) or of a client, whose choices were checked.
     pub(super) fn provider(&self, accept: bool) -> Result<Arc<dyn KeyExchangeProvider>, OpenError> {
         match accept {
             _ if self.is_plaintext() => Ok(Arc::new(PlaintextProvider)),

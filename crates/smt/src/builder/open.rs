@@ -33,9 +33,10 @@ impl Builder {
         self.blocking_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
-    /// Opens a server for threads as `count` shards, a power of two: endpoints that share an address and nothing else,
-    /// so that as many cores work without waiting for each other. All limits are a shard's. A client has its sessions
-    /// with one shard, or with all of them ([`Self::connect_shards_blocking`]).
+    /// Opens a server for threads as `count` shards, a power of two: endpoints that share an
+    /// address and nothing else, so that as many cores work without waiting for each other. All
+    /// limits are those of one shard. A client has its sessions with one shard, or with all of them
+    /// ([`Self::connect_shards_blocking`]).
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -52,19 +53,21 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client for threads, and waits until its session is live. Of a host with several addresses each is tried,
-    /// in the system's order, until a server answers at one; what is left of [`Self::connect_deadline`] is shared among
-    /// those that are left.
+    /// Opens a client for threads, and waits until its session is live. If a host has several
+    /// addresses, each is tried, in the system's order, until a server answers at one. The rest of
+    /// [`Self::connect_deadline`] is shared among the addresses that are left.
     ///
     /// # Errors
-    /// See [`OpenError`]; of several addresses that which says most of the server.
+    /// See [`OpenError`]. If several addresses failed, the error is the one that says most of the
+    /// server.
     pub fn connect_blocking(self, address: impl Display) -> Result<blocking::Client, OpenError> {
         let clients = self.connect_shards_blocking(address, 1)?;
         Ok(clients.into_iter().next().expect("one shard"))
     }
 
-    /// Opens a client for threads as `count` shards, a power of two, each with a socket and a session of its own, and
-    /// waits until all are live. As many shards as the server has reach one each. Of several addresses as
+    /// Opens a client for threads as `count` shards, a power of two, each with a socket and a
+    /// session of its own, and waits until all are live. If the client has as many shards as the
+    /// server, each reaches one of the server's. Several addresses of a host are tried as by
     /// [`Self::connect_blocking`].
     ///
     /// # Errors
@@ -78,7 +81,7 @@ impl Builder {
         self.connect_any_blocking(&host, resolve_all(&host)?, count)
     }
 
-    /// To the first of a host's addresses that answers.
+    /// Connects to the first of a host's addresses that answers.
     fn connect_any_blocking(
         self,
         host: &str,
@@ -132,8 +135,9 @@ impl Builder {
         self.task_server(&self.endpoint_parts(true)?, bound_socket)
     }
 
-    /// Opens a server on the current tokio runtime as `count` shards, see [`Self::bind_shards_blocking`]. A task drives
-    /// each, so the runtime's threads work on several at once.
+    /// Opens a server on the current tokio runtime as `count` shards, see
+    /// [`Self::bind_shards_blocking`]. A task drives each, so the runtime's threads work on several
+    /// at once.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -151,8 +155,8 @@ impl Builder {
         servers.collect::<Result<_, _>>().map(Shards::new)
     }
 
-    /// Opens a client on the current tokio runtime, and waits until its session is live. Of several addresses as
-    /// [`Self::connect_blocking`].
+    /// Opens a client on the current tokio runtime, and waits until its session is live. Several
+    /// addresses of a host are tried as by [`Self::connect_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -162,7 +166,8 @@ impl Builder {
         Ok(clients.into_iter().next().expect("one shard"))
     }
 
-    /// Opens a client on the current tokio runtime as `count` shards, see [`Self::connect_shards_blocking`].
+    /// Opens a client on the current tokio runtime as `count` shards, see
+    /// [`Self::connect_shards_blocking`].
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -199,7 +204,7 @@ impl Builder {
         self.connect_deadline.unwrap_or(CONNECT_DEADLINE)
     }
 
-    /// The server at an address of a host, to be reached within so long.
+    /// The server at an address of a host, to be reached within this time.
     fn remote(&self, host: &str, (address, within): (SocketAddr, Duration)) -> Remote {
         let host = || host_of(host).to_owned();
         Remote {
@@ -370,9 +375,9 @@ impl Builder {
 #[derive(Clone)]
 struct Remote {
     address: SocketAddr,
-    /// The first session with it is to be live after so long.
+    /// The time within which the first session with it is to be live.
     within: Duration,
-    /// What its certificate must prove.
+    /// The name that its certificate must prove.
     name: String,
 }
 
@@ -403,11 +408,12 @@ fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<()
     outcome.map_err(|reason| OpenError::System { what, reason })
 }
 
-/// Messages of a server wait in so much memory of a client that has never called `accept`.
+/// The memory in which messages of a server wait at a client that has never called `accept`.
 const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Default of [`Builder::spin`]: what the peer takes for a call of 64 KB. Longer gains nothing (docs/PERF.md).
+/// Default of [`Builder::spin`]: the time that the peer takes for a call of 64 KB. A longer bound
+/// gains nothing (docs/PERF.md).
 const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]

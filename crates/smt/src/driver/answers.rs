@@ -19,8 +19,9 @@ impl Driver {
         self.accepted.pop()
     }
 
-    /// Replies to a request whose caller takes at most so many bytes. If a task finds the lock taken, the reply waits for
-    /// it, and not the task: then nothing is known yet of a caller that has given up.
+    /// Replies to a request whose caller takes at most this many bytes. If a task finds the lock
+    /// taken, the reply waits for it, and not the task: then nothing is known yet of a caller that
+    /// has given up.
     pub(crate) fn reply(&self, rpc: RpcId, body: Bytes, limit: u32) -> Result<(), ErrorKind> {
         let is_too_large = body.len() > limit as usize;
         let reply = Answer::Reply(rpc, body);
@@ -30,7 +31,8 @@ impl Driver {
         }
     }
 
-    /// Ends a request without a reply. It may have been given up by its caller: then there is nothing to end.
+    /// Ends a request without a reply. It may have been given up by its caller: then there is
+    /// nothing to end.
     pub(crate) fn abort(&self, rpc: RpcId, code: AbortCode) {
         let abort = Answer::Abort(rpc, code);
         // The caller has no use for an error.
@@ -55,7 +57,8 @@ impl Driver {
         self.change_in(state, self.now(), answer, |_, _, outcome| outcome)
     }
 
-    /// Takes answers that were left while the lock was taken, unless it is taken again: then its holder finds them.
+    /// Takes answers that were left while the lock was taken, unless it is taken again: then its
+    /// holder finds them.
     pub(super) fn take_answers(&self) {
         if self.background.is_none() {
             return;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Drives an endpoint that tasks use, while no future leads: receives, sends what has gathered, and does what is due.
+//! Drives an endpoint that tasks use, while no future leads: receives, sends the corked messages,
+//! and does what is due.
 //!
-//! 1. It looks. While that pays it spins: in place where others run all tasks meanwhile, else by yielding.
-//! 2. Something has come: it sleeps until those whom it has told have taken what they were told, and looks again: what they
-//!    have sent leaves together.
-//! 3. Nothing comes: the watch is on, and it sleeps until that tells, until a timer, or until it is woken. While a future
-//!    leads it sees every millisecond whether that still looks.
+//! 1. It looks. While that pays it spins: in place where others run all tasks meanwhile, else by
+//!    yielding.
+//! 2. Something has come: it sleeps until those whom it has told have taken what they were told,
+//!    and looks again: what they have sent leaves together.
+//! 3. Nothing comes: the watch is on, and it sleeps until that tells, until a timer, or until it is
+//!    woken. While a future leads it sees every millisecond whether that still looks.
 //!
-//! A [`Runtime`] runs it: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the endpoint's own
-//! (`io_thread`).
+//! A [`Runtime`] runs it: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the
+//! endpoint's own (`io_thread`).
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -53,7 +55,8 @@ pub(crate) enum Spinning<T> {
     Never,
 }
 
-/// The driver of one endpoint. Fields are dropped in their order: whoever is told that nobody drives may bind the address.
+/// The driver of one endpoint. Fields are dropped in their order: whoever is told that nobody
+/// drives may bind the address.
 pub(crate) struct BackgroundDriver<R> {
     runtime: R,
     /// When it began to spin by yielding.
@@ -61,8 +64,8 @@ pub(crate) struct BackgroundDriver<R> {
     driver: Driven,
 }
 
-/// An endpoint that is driven. Its runtime may end before the endpoint, or have no timers: then nobody would ever wake
-/// those who wait.
+/// An endpoint that is driven. Its runtime may end before the endpoint, or have no timers: then
+/// nobody would ever wake those who wait.
 struct Driven(Arc<Driver>);
 
 impl Drop for Driven {
@@ -170,7 +173,7 @@ impl<R: Runtime> BackgroundDriver<R> {
         Ok(())
     }
 
-    /// Sleeps until something comes or is due, or somebody wakes this driver.
+    /// Sleeps until something comes or is due, or a thread wakes this driver.
     ///
     /// # Errors
     /// The endpoint has ended, or the runtime shuts down.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The thread that looks after an endpoint while no other waits for it, and keeps the timers that are set while a leader
-//! already waits for longer.
+//! The thread that looks after an endpoint while no other waits for it, and keeps the timers that
+//! are set while a leader already waits for longer.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::threads::{Leading, WAIT_MAX};
 use crate::endpoint_state::EndpointState;
 use crate::sync::thread;
 
-/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits for the
-/// socket, so that it is never in a caller's way.
+/// Looks in while no thread waits: answers NEED_ACK, repeats CANCEL, notices CLOSE. It never waits
+/// for the socket, so that it is never in a caller's way.
 pub(super) fn look_after(driver: &Weak<Driver>) {
     let mut sleep = CARE_AFTER;
     loop {
@@ -29,23 +29,24 @@ pub(super) fn look_after(driver: &Weak<Driver>) {
 }
 
 impl Driver {
-    /// The caretaker looks in after it has slept.
+    /// Lets the background thread look in as it does after a sleep.
     #[cfg(all(test, smt_model, feature = "tokio"))]
     pub(crate) fn look_after_idle(&self) {
         crate::sync::pass(CARE_AFTER);
         self.look_after();
     }
 
-    /// The caretaker looks whether the endpoint is closed: in a model it does not by itself.
+    /// Wakes the background thread to look whether the endpoint is closed: in a model it does not
+    /// look by itself.
     #[cfg(all(test, smt_model, feature = "tokio"))]
-    pub(crate) fn wake_caretaker(&self) {
+    pub(crate) fn wake_background_thread(&self) {
         self.background_thread
             .get()
             .into_iter()
             .for_each(thread::Thread::unpark);
     }
 
-    /// One look of the caretaker; how long it may sleep after it.
+    /// One look of the background thread; returns how long it may sleep after it.
     fn look_after(&self) -> Duration {
         {
             let (mut lead, now) = (self.lock_lead(), self.now());
@@ -82,7 +83,7 @@ impl Driver {
     }
 }
 
-/// The caretaker leaves an endpoint alone that was driven this recently.
+/// The background thread leaves an endpoint alone that was driven this recently.
 const CARE_AFTER: Duration = Duration::from_millis(20);
-/// The caretaker's longest sleep.
+/// The longest sleep of the background thread.
 const CARE_IDLE: Duration = Duration::from_millis(250);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Changes of an endpoint's state: made with its lock held, while sending and waking come after, without it.
+//! Changes of an endpoint's state: made with its lock held, while sending and waking come after,
+//! without it.
 //!
-//! 1. [`Driver::change`] takes the lock, makes the change, and tells what comes of it ([`EndpointState::tell_all`]).
+//! 1. [`Driver::change`] takes the lock, makes the change, and tells what comes of it
+//!    ([`EndpointState::tell_all`]).
 //! 2. Batches that are to leave now leave, and the lock is given back meanwhile ([`Driver::send`]).
 //! 3. The lock is given back, and those who were told are woken ([`Driver::give_back`]).
 //! 4. Answers that were left while the lock was taken are taken.
@@ -34,11 +36,12 @@ impl Driver {
         }
     }
 
-    /// The state in a copy of the process (`fork`): it is given up, since the keys are the original's.
+    /// The state in a copy of the process (`fork`): it is given up, since the keys are the
+    /// original's.
     ///
     /// # Panics
-    /// If another thread was using the endpoint when the process was copied: here is no such thread, and the lock would
-    /// be held for ever.
+    /// If another thread was using the endpoint when the process was copied: here is no such
+    /// thread, and the lock would be held for ever.
     fn lock_copy(&self) -> MutexGuard<'_, EndpointState> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
@@ -51,8 +54,8 @@ impl Driver {
         state
     }
 
-    /// Looks at the state, or makes a change that nobody is to be told of. Answers that are left meanwhile are taken after it,
-    /// which the bare lock would not do.
+    /// Looks at the state, or makes a change that nobody is to be told of. Answers that are left
+    /// meanwhile are taken after it, which the bare lock would not do.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut EndpointState) -> T) -> T {
         let seen = look(&mut self.lock());
         self.take_answers();
@@ -69,7 +72,7 @@ impl Driver {
         };
         let (result, due) = self.change_at(self.now(), change, look);
         if let Some(due) = due.filter(|_| self.process.is_this()) {
-            self.tell_caretaker(due);
+            self.tell_background_thread(due);
         }
         result
     }
@@ -101,7 +104,8 @@ impl Driver {
         seen
     }
 
-    /// Tells what has happened, and sends what is to leave now; the lock is not held while the carrier sends.
+    /// Tells what has happened, and sends what is to leave now; the lock is not held while the
+    /// carrier sends.
     pub(super) fn send<'a>(
         &'a self,
         mut state: MutexGuard<'a, EndpointState>,
@@ -125,7 +129,8 @@ impl Driver {
             state = self.lock();
             now = state.advance(self.now());
             let has_room = sending.put_back(&mut state, outcome);
-            // Sending changes the core, too: what is told of is told before others may take the lock.
+            // Sending changes the state, too: what is told of is told before others may take the
+            // lock.
             state.tell_all();
             if !has_room {
                 break;
@@ -135,7 +140,8 @@ impl Driver {
         (state, now)
     }
 
-    /// Gives the lock back, wakes those who are to be woken, and takes answers that were left meanwhile.
+    /// Gives the lock back, wakes those who are to be woken, and takes answers that were left
+    /// meanwhile.
     pub(super) fn unlock(&self, state: MutexGuard<'_, EndpointState>, now: Time) {
         self.give_back(state, now, Self::wake);
         self.take_answers();
@@ -159,7 +165,8 @@ impl Driver {
     }
 }
 
-/// A batch on its way, which comes back also if the carrier panics: else nobody would send any more.
+/// A batch on its way, which comes back also if the carrier panics: else nobody would send any
+/// more.
 struct Sending<'a> {
     driver: &'a Driver,
     batch: Option<Batch>,

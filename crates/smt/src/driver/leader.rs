@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The leader of tasks: it looks for what has come, and sends what has gathered.
+//! The leader of tasks: it looks for datagrams, and sends the corked messages.
 //!
-//! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on` polls has it for a poll
-//! (`asynchronous::leading`), the driver for a look or while it spins (`background`).
+//! The lead is the lock of what receiving needs, and is only ever tried: a future that `block_on`
+//! polls has it for a poll (`asynchronous::leading`), the driver for a look or while it spins
+//! (`background`).
 //!
-//! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and the driver has set a
-//! timer** ([`LED_MAX`]). The watch is off while a leader looks, since each datagram would wake a worker for nothing.
+//! One rule holds it together: **the watch is on, or a leader looks, or has looked not long ago and
+//! the driver has set a timer** ([`LED_MAX`]). The watch is off while a leader looks, since each
+//! datagram would wake a worker for nothing.
 
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ pub(super) struct Looks {
     watch: Option<Box<dyn Watch>>,
     /// The leader that looked last.
     led_by: LedBy,
-    /// When somebody last looked while the watch was off.
+    /// When a leader last looked while the watch was off.
     last: Time,
     /// Outcomes and messages that the last look told of that has found something.
     told: usize,
@@ -29,7 +31,7 @@ pub(super) struct Looks {
     slept: Option<Time>,
     /// Looks in a row that have found nothing.
     in_vain: u32,
-    /// Changes that had gathered at the last look, and when they began to.
+    /// The corked changes at the last look, and when corking began.
     corked: usize,
     corked_since: Option<Time>,
 }
@@ -48,8 +50,9 @@ impl Looks {
         }
     }
 
-    /// Whether what has gathered leaves now. A future waits until no more comes between two looks, since workers are busy
-    /// meanwhile; but not for long. The task that drives looks when they have run.
+    /// Whether the corked messages leave now. A future waits until no more comes between two looks,
+    /// since workers are busy meanwhile; but not for long. The task that drives looks when they
+    /// have run.
     fn sends(&mut self, now: Time, corked: usize, by: LedBy) -> bool {
         if by == LedBy::Future && corked != self.corked {
             self.corked = corked;
@@ -96,7 +99,7 @@ pub(crate) struct Leader<'a> {
 }
 
 impl Driver {
-    /// The lead, unless somebody has it.
+    /// Takes the lead, unless another leader has it.
     pub(crate) fn try_lead(&self, by: LedBy) -> Option<Leader<'_>> {
         let receiver = match self.receiver.try_lock() {
             Ok(receiver) => receiver,
@@ -117,8 +120,8 @@ impl Driver {
 }
 
 impl Leader<'_> {
-    /// One look: sends what has gathered, takes in what has come, and now and then does what is due. Whether something
-    /// has come.
+    /// One look: sends the corked messages, takes in what has come, and now and then does what is
+    /// due. Whether something has come.
     pub(crate) fn look(&mut self) -> bool {
         let turn = &self.driver.turn;
         self.receiver.looks.led_by = self.by;
@@ -152,7 +155,8 @@ impl Leader<'_> {
         false
     }
 
-    /// Looks in this thread until something comes, for as long as that may be spun for. Whether something has come.
+    /// Looks in this thread until something comes, for as long as that may be spun for. Whether
+    /// something has come.
     pub(crate) fn spin(&mut self) -> bool {
         if self.look() {
             self.receiver.looks.last = self.driver.now();
@@ -177,7 +181,7 @@ impl Leader<'_> {
         }
     }
 
-    /// A wait begins. If it may be spun for, messages gather from now on, and the watch is off.
+    /// A wait begins. If it may be spun for, messages are corked from now on, and the watch is off.
     pub(crate) fn begin(&mut self, now: Time) -> bool {
         if self.receiver.carrier.is_none() || !self.receiver.spin.begin(now) {
             return false;
@@ -191,7 +195,7 @@ impl Leader<'_> {
         if looks.is_watched() {
             looks.turn_watch(false);
             if self.by == LedBy::Future {
-                // The task that drives may sleep for long, and is to look after whoever leads.
+                // The task that drives may sleep for long, and is to look after the leader.
                 self.driver.wake_driver();
             }
         }
@@ -214,7 +218,7 @@ impl Leader<'_> {
         self.receiver.spin.bound()
     }
 
-    /// Ceases to look: what has gathered leaves, and then the runtime watches.
+    /// Ceases to look: the corked messages leave, and then the runtime watches.
     pub(crate) fn stop(&mut self) {
         self.receiver.looks.slept = Some(self.driver.now());
         self.driver.take_cork_out();
@@ -230,7 +234,8 @@ impl Leader<'_> {
         }
     }
 
-    /// Tells that the sleep is over that followed the last look; `has_come`: because something has come.
+    /// Tells that the sleep is over that followed the last look; `has_come`: because something has
+    /// come.
     pub(crate) fn wake(&mut self, has_come: bool) {
         if let Some(slept) = self.receiver.looks.slept.take() {
             let waited = self.driver.now().since(slept);
@@ -246,20 +251,22 @@ impl Leader<'_> {
             && self.driver.now().since(looks.last) < LED_MAX
     }
 
-    /// Whether so many were told last that a sleep costs each of them less than looking does.
+    /// Whether the last look told enough tasks that a sleep costs each of them less than looking
+    /// does.
     pub(crate) fn has_told_many(&self) -> bool {
         self.receiver.looks.told > MANY
     }
 }
 
 impl Driver {
-    /// Sends what has gathered; what comes after it gathers again.
+    /// Sends the corked messages; messages that come after that are corked again.
     fn send_corked(&self) {
         self.turn.clear_corked();
         self.change(|state, now| state.cork.expire(now));
     }
 
-    /// Lets messages gather: a leader is about to look. Not at the end, which waits for nobody.
+    /// Corks messages: a leader is about to look. At the end nothing is corked, since the end waits
+    /// for no message.
     fn put_cork_in(&self) -> bool {
         self.look(|state| {
             if state.is_closed {
@@ -310,7 +317,8 @@ impl Driver {
         self.turn.is_awaited()
     }
 
-    /// The driver waits no longer for those who have not taken what they were told: perhaps they were not even woken.
+    /// The driver waits no longer for those who have not taken what they were told: perhaps they
+    /// were not even woken.
     pub(crate) fn give_up_turn(&self) {
         self.turn.give_up();
         self.deferred.wake_now();
@@ -330,9 +338,10 @@ const MANY: usize = 16;
 const BATCHES_PER_LOOK: usize = 64;
 /// Bytes likewise: long messages are worked on while the next ones come.
 const BYTES_PER_LOOK: usize = 256 << 10;
-/// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's lock.
+/// Looks that find nothing, for each one that sees to what is due: that one takes the endpoint's
+/// lock.
 const LOOKS_PER_TIMER: u32 = 8;
-/// Messages that have gathered leave after this time although more are added.
+/// Corked messages leave after this time although more are added.
 const CORKED_MAX: Duration = Duration::from_micros(50);
 
 #[cfg(test)]
@@ -344,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn future_waits_until_no_more_gathers_between_two_looks() {
+    fn future_waits_until_no_more_is_corked_between_two_looks() {
         let mut looks = Looks::new();
         assert!(!looks.sends(at(0), 3, LedBy::Future), "they are new");
         assert!(!looks.sends(at(1), 5, LedBy::Future), "two more have come");
@@ -360,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn driver_sends_what_has_gathered_with_each_look() {
+    fn driver_sends_the_corked_messages_with_each_look() {
         let mut looks = Looks::new();
         assert!(
             looks.sends(at(0), 1, LedBy::BackgroundDriver)

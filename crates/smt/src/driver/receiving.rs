@@ -39,7 +39,7 @@ impl Driver {
         bytes
     }
 
-    /// Takes what was received. Whether somebody was told of something.
+    /// Takes what was received. Returns whether a waiter was told of something.
     pub(super) fn take_in(
         &self,
         now: Time,

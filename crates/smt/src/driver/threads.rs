@@ -2,8 +2,9 @@
 //! Threads that wait drive their endpoint.
 //!
 //! 1. [`Driver::block_on`] looks whether what a thread waits for is there.
-//! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks again. Others follow:
-//!    they sleep until they are woken, by what they wait for or because nobody leads.
+//! 2. If not, the first thread leads: it receives one batch, serves whoever that is for, and looks
+//!    again. Others follow: they sleep until they are woken, by what they wait for or because
+//!    nobody leads.
 //! 3. A thread that has what it waited for hands over to a follower.
 
 use std::collections::BTreeMap;
@@ -20,28 +21,30 @@ use crate::sync::{
     AtomicBool, MutexGuard, Ordering, PoisonError, thread, thread::Thread, thread_local,
 };
 
-/// Who drives, and who waits to.
+/// The threads that wait to drive, and whether one drives.
 #[derive(Default)]
 pub(super) struct Lead {
     pub(super) is_taken: bool,
     next_follower: u64,
     followers: BTreeMap<u64, Thread>,
-    /// When somebody last led.
+    /// When a thread last led.
     pub(super) last: Time,
-    /// When timers are looked at next, if nothing comes: by the leader, or by the caretaker for it.
+    /// When timers are looked at next, if nothing comes: by the leader, or by the background thread
+    /// for it.
     pub(super) until: Time,
 }
 
 impl Driver {
-    /// Something is due, perhaps before the leader looks around: it cannot be woken while it receives.
-    pub(super) fn tell_caretaker(&self, due: Time) {
+    /// Tells the background thread that something is due, perhaps before the leader looks around:
+    /// the leader cannot be woken while it receives.
+    pub(super) fn tell_background_thread(&self, due: Time) {
         let mut lead = self.lock_lead();
         if lead.is_taken {
             self.look_by(&mut lead, due);
         }
     }
 
-    /// The caretaker looks around for the leader at `due`, unless somebody does before.
+    /// Has the background thread look around for the leader at `due`, unless a thread does before.
     fn look_by(&self, lead: &mut Lead, due: Time) {
         if due < lead.until {
             lead.until = due;
@@ -52,12 +55,13 @@ impl Driver {
         }
     }
 
-    /// Waits in this thread for `poll` to be ready, and drives meanwhile if nobody else does.
+    /// Waits in this thread for `poll` to be ready, and drives meanwhile if no other thread does.
     pub(crate) fn block_on<T>(
         &self,
         mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
     ) -> T {
-        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has passed.
+        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has
+        // passed.
         let mut now = self.now();
         THREAD_WAKER.with(|(thread, waker)| {
             loop {
@@ -93,7 +97,8 @@ impl Driver {
                         self.now()
                     }
                     None if thread.was_woken() => {
-                        // The leader before has received it since the look above: nothing may come any more.
+                        // The leader before has received it since the look above: nothing may come
+                        // any more.
                         drop(Leading::of(self));
                         self.now()
                     }
@@ -116,7 +121,7 @@ impl Driver {
         let received = match carrier {
             Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
             None => {
-                // It was shut down: whoever still waits finds that with the next look.
+                // It was shut down: a thread that still waits finds that with the next look.
                 thread::sleep(wait.min(RECEIVE_AGAIN));
                 Ok(None)
             }
@@ -130,7 +135,8 @@ impl Driver {
         drop(receiver);
         let is_crowded = leading.end(now);
         if has_told && is_crowded {
-            // Whoever was woken would else wait for a core until this thread's time slice ends, some milliseconds.
+            // The threads that were woken would else wait for a core until this thread's time slice
+            // ends, some milliseconds.
             thread::yield_now();
         }
         now
@@ -154,7 +160,7 @@ impl Driver {
         self.lock_lead().followers.remove(&follower);
     }
 
-    /// This thread has what it waited for: somebody else leads on.
+    /// This thread has what it waited for: another thread leads on.
     pub(super) fn hand_over(&self) {
         if !self.process.is_this() {
             return;
@@ -192,8 +198,8 @@ impl ThreadWaker {
         self.was_woken.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it was woken since then. Asked by whoever has taken the lead: all who led before have woken those whom they
-    /// told.
+    /// Whether it was woken since then. Asked by the thread that has taken the lead: all who led
+    /// before have woken those whom they told.
     fn was_woken(&self) -> bool {
         self.was_woken.load(Ordering::Relaxed)
     }
@@ -221,7 +227,7 @@ pub(super) struct Leading<'a> {
 }
 
 impl<'a> Leading<'a> {
-    /// Who has taken it.
+    /// The lead of a thread that has just taken it.
     pub(super) fn of(driver: &'a Driver) -> Self {
         Self {
             driver,
@@ -229,7 +235,8 @@ impl<'a> Leading<'a> {
         }
     }
 
-    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by here.
+    /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by
+    /// here.
     fn end(mut self, now: Time) -> bool {
         self.is_over = true;
         let mut lead = self.driver.lock_lead();
@@ -250,11 +257,11 @@ impl Drop for Leading<'_> {
 
 /// A carrier that fails is asked again after this time.
 const RECEIVE_AGAIN: Duration = Duration::from_millis(1);
-/// A leader looks around at least this often. It cannot be woken while it receives, so what another thread does
-/// to what it waits for (a shutdown, a close) it learns at most so late.
+/// A leader looks around at least this often. It cannot be woken while it receives, so what another
+/// thread does to what it waits for (a shutdown, a close) it learns at most so late.
 const LEAD_MAX: Duration = Duration::from_millis(250);
-/// Who only waits looks around at least this often; nobody relies on it.
+/// A thread that only waits looks around at least this often; nothing relies on it.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
-/// So many waiting threads make a leader yield to those it has woken. With few it would lose more than they gain: to
-/// the scheduler a thread that yields has had its slice.
+/// With this many waiting threads a leader yields to those it has woken. With fewer the leader
+/// would lose more than they gain: to the scheduler a thread that yields has had its slice.
 const CROWD: usize = 6;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Waking, without the endpoint's lock: those who are woken want it.
 //!
-//! A leader that tells many tasks on a runtime with several workers defers their wake-ups until its worker has nothing else
-//! to run ([`DeferredWakes`]). Woken one by one, each task would call another worker for help, which takes that one task,
-//! sleeps, and is called again. Deferred, all of them call once.
+//! A leader that tells many tasks on a runtime with several workers defers their wake-ups until its
+//! worker has nothing else to run ([`DeferredWakes`]). Woken one by one, each task would call
+//! another worker for help, which takes that one task, sleeps, and is called again. Deferred, all
+//! of them call once.
 
 #[cfg(feature = "tokio")]
 use std::future::Future;
@@ -34,8 +35,9 @@ impl Driver {
 
 /// Wake-ups that this worker of the runtime makes when it has nothing else to run.
 ///
-/// They are kept until the next ones come: if a task keeps the worker busy for long, the driver finds its turn not ended
-/// and makes them itself ([`DeferredWakes::wake_now`]). After that none are deferred for a while.
+/// They are kept until the next ones come: if a task keeps the worker busy for long, the driver
+/// finds its turn not ended and makes them itself ([`DeferredWakes::wake_now`]). After that none
+/// are deferred for a while.
 #[derive(Debug)]
 pub(super) struct DeferredWakes {
     last: Mutex<Vec<Waker>>,
@@ -90,8 +92,8 @@ fn is_on_worker() -> bool {
     false
 }
 
-/// Defers one wake-up. A task that yields is woken so by tokio, and here another one is in its stead: tokio wakes every
-/// waker that it was given so.
+/// Defers one wake-up. A task that yields is woken so by tokio, and here another one is in its
+/// stead: tokio wakes every waker that it was given so.
 #[cfg(feature = "tokio")]
 fn defer(waker: &Waker) {
     let mut context = std::task::Context::from_waker(waker);
@@ -103,7 +105,8 @@ fn defer(waker: &Waker) {
     waker.wake_by_ref();
 }
 
-/// Times that wake-ups are made at once after deferred ones came too late: with one late in so many, the mean is not felt.
+/// Times that wake-ups are made at once after deferred ones came too late: with one late in so
+/// many, the mean is not felt.
 #[cfg(feature = "tokio")]
 const AT_ONCE: usize = 256;
 

@@ -12,13 +12,14 @@ use crate::accept_queue::{MORE_BYTES_MAX, MORE_MAX};
 use crate::message::Incoming;
 
 impl EndpointState {
-    /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's place.
+    /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's
+    /// place.
     pub(crate) fn poll_accept(
         &mut self,
         ticket: &mut Option<u64>,
         waker: &Waker,
     ) -> Poll<Option<Incoming>> {
-        // From now on somebody takes what comes.
+        // From now on an acceptor takes the messages that come.
         self.endpoint.set_untaken_max(usize::MAX);
         let incoming = self.accepted.pop().or_else(|| self.take_arrival());
         self.note_untaken();
@@ -72,7 +73,8 @@ impl EndpointState {
         incoming
     }
 
-    /// A reply to a session is kept. If that makes too many, requests that were taken together wait after all.
+    /// A reply to a session is kept. If that makes too many, requests that were taken together wait
+    /// after all.
     pub(super) fn hold_back_accepted(&mut self, session: SessionIndex) {
         if self.accepted.is_empty() || !self.endpoint.keeps_too_much(session) {
             return;

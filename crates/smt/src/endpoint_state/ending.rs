@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How an endpoint ends: its sessions close, whoever waits learns of it, and its socket goes, whether handles live or not.
+//! How an endpoint ends: its sessions close, its waiters learn of it, and its socket goes, whether
+//! handles live or not.
 
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
@@ -12,12 +13,12 @@ use smt_proto::{CloseCode, ConnectError, Time};
 use super::EndpointState;
 use crate::reconnect::Reconnect;
 
-/// What is asked of the socket besides carrying.
+/// The uses of the socket besides carrying.
 pub(super) enum Socket {
     /// The carrier is of another kind.
     None,
     Open(Arc<UdpCarrier>),
-    /// What it had counted when it was closed.
+    /// The counts of the socket when it was closed.
     Closed(smt_io::Statistics),
 }
 
@@ -27,7 +28,7 @@ impl Socket {
     }
 }
 
-/// Whoever waits until the task that drives an endpoint has let go of its socket.
+/// Wakers that wait until the task that drives an endpoint has let go of its socket.
 #[cfg(feature = "tokio")]
 #[derive(Default)]
 pub(super) struct Releases {
@@ -43,7 +44,7 @@ pub(super) struct Closing {
 }
 
 impl EndpointState {
-    /// No more messages will come: everyone who waits for one is woken.
+    /// No more messages will come: all acceptors that wait for one are woken.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         // The leader that would take the cork out may be gone.
@@ -51,8 +52,9 @@ impl EndpointState {
         self.woken.extend(self.incoming_queue.leave_all());
     }
 
-    /// All sessions close, behind what was given before and may leave: a reply, for example. While the socket has no room
-    /// for it they wait, until [`EndpointState::has_closed`]; whoever closes them looks after that.
+    /// All sessions close, behind what was given before and may leave: a reply, for example. While
+    /// the socket has no room for it they wait, until [`EndpointState::has_closed`]; whoever closes
+    /// them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
         self.cork.take_out();
         self.closing.get_or_insert(Closing {
@@ -61,8 +63,8 @@ impl EndpointState {
         });
     }
 
-    /// Closes the sessions that are to close, as soon as all that goes before has left or it is too late for it. Whether
-    /// there may be something to send now.
+    /// Closes the sessions that are to close, as soon as all that goes before has left or it is too
+    /// late for it. Whether there may be something to send now.
     pub(super) fn close_behind_the_rest(&mut self, now: Time) -> bool {
         let has_left = self.outbox.is_idle();
         let closing = self.closing.as_ref();
@@ -86,7 +88,7 @@ impl EndpointState {
         self.leave(ConnectError::ShutDown);
     }
 
-    /// What drove it is gone, and whoever waits would wait for ever.
+    /// Ends an endpoint whose driver is gone: its waiters would wait for ever.
     #[cfg(feature = "tokio")]
     pub(crate) fn abandon(&mut self, now: Time) {
         self.close_sessions(now, CloseCode::Done);
@@ -100,7 +102,8 @@ impl EndpointState {
         self.woken.append(&mut self.releases.waiting);
     }
 
-    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is sent of it.
+    /// This process is a copy of the one that opened the endpoint: here all ends, and nothing is
+    /// sent of it.
     pub(crate) fn leave_to_original(&mut self) {
         if self.is_left == Some(ConnectError::Copied) {
             return;
@@ -140,8 +143,8 @@ impl EndpointState {
         self.is_closed && self.has_closed(now)
     }
 
-    /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket, in which a thread may
-    /// still receive.
+    /// Lets go of what carries and of the state file: nothing is sent any more. Returns the socket,
+    /// in which a thread may still receive.
     pub(crate) fn release(&mut self) -> Option<Arc<UdpCarrier>> {
         self.outbox.close();
         self.state_lock = None;
@@ -152,7 +155,7 @@ impl EndpointState {
         }
     }
 
-    /// What the socket has counted; `None` over a carrier of another kind.
+    /// Returns the socket's counts; `None` over a carrier of another kind.
     pub(crate) fn socket_statistics(&self) -> Option<smt_io::Statistics> {
         match &self.socket {
             Socket::None => None,
@@ -169,5 +172,5 @@ impl EndpointState {
     }
 }
 
-/// A full socket has so long to take what is left when sessions close.
+/// The time that a full socket has to take the rest when sessions close.
 pub(crate) const SENT_WITHIN: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When something is to be done although nothing comes: the protocol's timers, alarms of those who wait, and until when the
-//! driver sleeps.
+//! When something is to be done although nothing comes: the protocol's timers, alarms of those who
+//! wait, and until when the driver sleeps.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -31,8 +31,9 @@ impl EndpointState {
         is_late
     }
 
-    /// Does what is due. What `has_come` just now may not be all that the carrier has: then the protocol's timers wait until
-    /// a look has found nothing, so that an endpoint that was held up does not ask for what lies in its socket; but not for long.
+    /// Fires the timers that are due. If something `has_come` just now, the carrier may have more:
+    /// then the protocol's timers wait until a look has found nothing, but not for long. An
+    /// endpoint that was held up shall not ask again for datagrams that lie in its socket.
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
         self.wall_time_told.tell(now, &mut self.endpoint);
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Handlers of a server that reply from tasks and threads of their own, while the driver and others use the endpoint.
+//! Handlers of a server that reply from tasks and threads of their own, while the driver and others
+//! use the endpoint.
 
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ fn every_reply_arrives_although_the_lock_was_taken() {
     try_orders(600, || every_reply_arrives(Spins::InPlace));
 }
 
-/// A handler replies while another thread has the endpoint's lock for something else, and then nobody does anything.
+/// A handler replies while another thread has the endpoint's lock for something else, and then
+/// nobody does anything.
 fn reply_leaves_beside(other: fn(&Driver)) {
     let (tested, mut peer) = Tested::server(DriveBy::Workers);
     peer.call([body(1)].into_iter());

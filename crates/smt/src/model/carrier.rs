@@ -85,7 +85,8 @@ impl Inbox {
         self.has_changed.notify_all();
     }
 
-    /// One of the next calls of this end panics: to send after it has sent, or to receive before anything is taken.
+    /// One of the next calls of this end panics: to send after it has sent, or to receive before
+    /// anything is taken.
     pub(super) fn break_once(&self, receives: Option<usize>, sends: Option<usize>) {
         let mut state = self.lock();
         state.receives_left = receives;
@@ -118,7 +119,7 @@ impl Inbox {
 }
 
 impl State {
-    /// Tells of what is there, if that is watched. Returns whoever is to be woken.
+    /// Tells of what is there, if that is watched. Returns the waker that is to be woken.
     fn tell(&mut self) -> Option<Waker> {
         if !self.is_watched || self.datagrams.is_empty() {
             return None;

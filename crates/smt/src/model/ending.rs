@@ -19,7 +19,8 @@ use crate::driver::DriveBy;
 use crate::error::{Error, ErrorKind};
 use crate::{Calling, ConnectError};
 
-/// A call that is dropped at its poll `left` from now, or comes to its end before that. It `panics` when it is.
+/// A call that is dropped at its poll `left` from now, or comes to its end before that. It `panics`
+/// when it is.
 async fn cut_off(call: Calling, mut left: usize, panics: bool) {
     let mut call = Some(call);
     poll_fn(|context| {
@@ -106,7 +107,7 @@ fn is_undriven(error: &Error) -> bool {
 }
 
 #[test]
-fn whoever_waits_learns_that_the_runtime_shuts_down() {
+fn waiting_calls_and_accepts_learn_that_the_runtime_shuts_down() {
     try_orders(600, || {
         let (mut tested, peer) = Tested::client(DriveBy::Workers);
         tested.drive(Spins::InPlace, false);
@@ -156,7 +157,8 @@ fn call_over_what_breaks(tested: &Tested, number: u8) -> JoinHandle<Option<Resul
     }))
 }
 
-/// The carrier panics once in a call to send or receive, whoever makes it. A driver that it stops tells all.
+/// The carrier panics once in a call to send or receive, whoever makes it. A driver that it stops
+/// tells all.
 fn every_call_ends_over_a_carrier_that_breaks(receives: Option<usize>, sends: Option<usize>) {
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
     tested.inbox.break_once(receives, sends);

@@ -76,7 +76,7 @@ impl Tested {
             span: tracing::Span::none(),
         };
         let tested = Self {
-            guard: Driver::open(state, carrier, drive).expect("a thread for the caretaker"),
+            guard: Driver::open(state, carrier, drive).expect("a background thread"),
             remote,
             inbox,
             peer_inbox,
@@ -153,7 +153,7 @@ impl Tested {
         inbox.stop();
         let driver = Arc::clone(guard.driver());
         drop(guard);
-        driver.wake_caretaker();
+        driver.wake_background_thread();
         // It may have been aborted.
         let _ = background.map(shuttle::future::block_on);
         alarm.end();

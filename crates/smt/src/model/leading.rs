@@ -16,7 +16,7 @@ use super::schedules::{end_poll, try_orders, try_orders_of_polls};
 use crate::driver::DriveBy;
 use crate::sync::{pass, set_in_block_on};
 
-/// Polls a future as `block_on` does, so often at most. `None`: it was dropped before its end.
+/// Polls a future as `block_on` does, at most this often. `None`: it was dropped before its end.
 fn poll_some<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     set_in_block_on(true);
     let mut left = polls;
@@ -53,7 +53,8 @@ fn calls_of(tested: &Tested, bodies: impl Iterator<Item = u8>) -> Vec<JoinHandle
     bodies.map(call).collect()
 }
 
-/// A future leads for so many polls, and others call meanwhile. Without timers only as long as it comes back or is dropped.
+/// A future leads for this many polls, and others call meanwhile. Without timers only as long as it
+/// comes back or is dropped.
 fn led_for(polls: fn() -> usize, spins: Spins, has_timers: bool) {
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
     tested.drive(spins, has_timers);
@@ -83,7 +84,8 @@ fn every_call_ends_although_the_future_that_leads_is_dropped() {
     try_orders_of_polls(800, || led_for(some, Spins::Never, false));
 }
 
-/// The peer tells of something while a future that leads comes and goes: nobody else would send or look.
+/// The peer tells of something while a future that leads comes and goes: no other task would send
+/// or look.
 fn told_while_led(polls: fn() -> usize, has_timers: bool) {
     const MESSAGES: u8 = 2;
     let (mut tested, peer) = Tested::client(DriveBy::Workers);
@@ -114,12 +116,12 @@ fn the_watch_is_on_or_somebody_looks_or_a_timer_is_set() {
 }
 
 #[test]
-fn what_comes_after_a_future_that_was_dropped_waits_for_no_timer() {
+fn message_that_comes_after_a_future_was_dropped_waits_for_no_timer() {
     try_orders_of_polls(800, || told_while_led(some, false));
 }
 
 #[test]
-fn what_has_gathered_leaves_when_a_future_ceases_to_lead() {
+fn corked_messages_leave_when_a_future_ceases_to_lead() {
     try_orders_of_polls(400, || {
         let (mut tested, peer) = Tested::client(DriveBy::Workers);
         tested.drive(Spins::Never, false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The other side of the endpoint under test: a protocol core without hub, driver or timers, in a thread of its own.
+//! The other side of the endpoint under test: a protocol core without `Driver` or timers, in a
+//! thread of its own.
 
 use std::time::Duration;
 
@@ -57,7 +58,8 @@ impl Peer {
         self.session.is_some()
     }
 
-    /// Takes in what has come, answers requests with their bodies, and sends. Returns whether something had come.
+    /// Takes in what has come, answers requests with their bodies, and sends. Returns whether
+    /// something had come.
     pub(super) fn step(&mut self, wait: Wait) -> bool {
         let received = self.carrier.receive(&mut self.buffer, wait);
         let Some(received) = received.expect("a carrier that works") else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A runtime that drives an endpoint in a model: its tasks are threads of the checker, and its timers go off when nothing
-//! could be relied on less.
+//! A runtime that drives an endpoint in a model: its tasks are threads of the checker, and its
+//! timers go off when nothing could be relied on less.
 //!
-//! An alarm of more than [`LED_MAX`] never goes off: nobody may rely on it. A shorter one goes off at any time, if the
-//! model permits it, and time passes then.
+//! An alarm of more than [`LED_MAX`] never goes off: nobody may rely on it. A shorter one goes off
+//! at any time, if the model permits it, and time passes then.
 
 use std::future::Future;
 use std::io;

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The orders in which the threads of a model are tried.
 //!
-//! A failure prints the seed of its schedule, and the schedule: `SHUTTLE_RANDOM_SEED=…` plays the former again.
+//! A failure prints the seed of its schedule, and the schedule: `SHUTTLE_RANDOM_SEED=…` plays the
+//! former again.
 
 use std::cell::Cell;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId};
 use shuttle::{Config, MaxSteps, Runner};
 
-/// Tries a model by orders in which any thread may run at any step, and by those that need few changes of thread.
+/// Tries a model by orders in which any thread may run at any step, and by those that need few
+/// changes of thread.
 pub(super) fn try_orders(count: usize, model: impl Fn() + Send + Sync + Clone + 'static) {
     run(RandomScheduler::new(count), model.clone());
     run(PctScheduler::new(CHANGES, count), model);
 }
 
-/// Tries a model by orders in which a thread runs until it waits or yields: a task is polled to the end of its poll.
+/// Tries a model by orders in which a thread runs until it waits or yields: a task is polled to the
+/// end of its poll.
 pub(super) fn try_orders_of_polls(count: usize, model: impl Fn() + Send + Sync + 'static) {
     run(OrdersOfPolls(RandomScheduler::new(count)), model);
 }

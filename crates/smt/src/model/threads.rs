@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Threads that lead and follow, and the caretaker.
+//! Threads that lead and follow, and the background thread.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use super::endpoint::{Tested, body};
 use super::schedules::try_orders;
 use crate::driver::DriveBy;
 
-/// Threads call over one endpoint, each to its end. The caretaker looks in so often.
+/// Threads call over one endpoint, and each call ends. The background thread looks in `looks`
+/// times.
 fn every_call_ends(looks: usize) {
     let (tested, peer) = Tested::client(DriveBy::Threads);
     thread::spawn(move || peer.serve());
@@ -40,7 +41,7 @@ fn every_call_ends_whoever_leads() {
 }
 
 #[test]
-fn every_call_ends_although_the_caretaker_looks_in() {
+fn every_call_ends_although_the_background_thread_looks_in() {
     try_orders(600, || every_call_ends(2));
 }
 

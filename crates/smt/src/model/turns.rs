@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The counts of a turn and the queue of answers alone, with everything that may come between two of their steps.
+//! The counts of a turn and the queue of answers alone, with everything that may come between two
+//! of their steps.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ fn the_last_taker_or_the_leader_sees_the_end_of_a_turn() {
     });
 }
 
-/// The answer queue in the hands of its users: handlers that give answers, and whoever has the lock.
+/// The answer queue in the hands of its users: handlers that give answers, and the thread that has
+/// the lock.
 struct Queued {
     queue: AnswerQueue,
     /// The answers that were taken, which the lock protects.
@@ -58,7 +60,7 @@ impl Queued {
         }
     }
 
-    /// Somebody has the lock for something else.
+    /// A thread has the lock for something else.
     fn change(&self) {
         let mut taken = self.taken.lock().unwrap();
         taken.extend(self.queue.take().iter().map(id_of));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! For how long commands gather while the owner of a polled endpoint works through events: then they leave together.
+//! The time for which commands are corked while the owner of a polled endpoint works through
+//! events: then they leave together.
 //!
-//! A system call, and above all the wake-up of the peer that comes of it, takes 10 us on some machines and 70 on others.
-//! So that sending takes a fifth of the time at most, what comes next gathers for four times as long as the last took; at
-//! least 50 us, in which a full bundle comes together, and at most a millisecond, however much was sent.
+//! A system call, and above all the wake-up of the peer that comes of it, takes 10 us on some
+//! machines and 70 on others. Sending shall take a fifth of the time at most. Commands are
+//! therefore corked for four times as long as the last sending took: for at least 50 us, in which a
+//! full bundle comes together, and for at most a millisecond, however much was sent.
 
 use std::time::Duration;
 
-/// The time in which commands gather.
+/// The time for which commands are corked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchWindow(Duration);
 
@@ -18,7 +20,7 @@ impl Default for BatchWindow {
 }
 
 impl BatchWindow {
-    /// After what had gathered before took so long to be sent.
+    /// The window after a sending that took this long.
     pub(super) fn after(sending: Duration) -> Self {
         Self((sending * 4).clamp(LEAST, MOST))
     }

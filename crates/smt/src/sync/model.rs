@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The primitives of the model checker, and time as it passes in a model.
 //!
-//! A sleep that is only a safety net never ends by itself there: a wake-up that was lost is then a deadlock, which the
-//! checker reports.
+//! A sleep that is only a safety net never ends by itself there: a wake-up that was lost is then a
+//! deadlock, which the checker reports.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -32,7 +32,8 @@ pub(crate) mod thread {
 }
 
 std::thread_local! {
-    /// Nanoseconds of the model. All threads of a model run in one of the system's, which the next model goes on with.
+    /// Nanoseconds of the model. All threads of a model run in one of the system's, which the next
+    /// model goes on with.
     static PASSED: Cell<u64> = const { Cell::new(0) };
 }
 

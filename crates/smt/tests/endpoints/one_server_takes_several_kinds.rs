@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A server with a certificate and registered keys takes each client by the kind that it comes with.
+//! A server with a certificate and registered keys takes each client by the kind that it comes
+//! with.
 
 use smt::pki::CertificateText;
 use smt::{Builder, ClientAuth, KeyEnds, RegisteredKey, Request, Suite, blocking};

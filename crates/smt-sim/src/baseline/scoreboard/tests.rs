@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What acknowledgements tell, and what they do not.
+//! Tests of what acknowledgements tell, and what they do not.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn one_that_was_sent_again_and_lost_again_is_found() {
 }
 
 #[test]
-fn what_arrives_late_raises_the_tolerance() {
+fn segment_that_arrives_late_raises_the_tolerance() {
     let mut board = Board::new(3);
     board.acknowledge(ROUND_TRIP, 0, &[(1, 3)]);
     board.acknowledge(1, 3, &[]);
@@ -134,7 +134,7 @@ fn a_timeout_begins_with_the_oldest() {
 }
 
 #[test]
-fn what_arrives_before_it_is_sent_again_is_not_sent_again() {
+fn segment_that_arrives_before_it_is_sent_again_is_not_sent_again() {
     let mut board = Board::new(5);
     board.0.lose_all();
     board.acknowledge(ROUND_TRIP, 2, &[(3, 4)]);
@@ -153,7 +153,7 @@ fn round_trips_are_measured_on_what_was_sent_once() {
 }
 
 #[test]
-fn what_was_never_sent_is_not_acknowledged() {
+fn bytes_that_were_never_sent_are_not_acknowledged() {
     let mut board = Board::new(5);
     let progress = board.acknowledge(ROUND_TRIP, 100, &[(200, 300)]);
     assert_eq!(progress.bytes, 5_000);

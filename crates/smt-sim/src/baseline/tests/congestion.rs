@@ -77,7 +77,8 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
     };
     let (share, total) = (of(0) / (of(0) + of(1)), of(0) + of(1));
     let goodput = total * 100_000.0 * 8.0 / 0.15 / 10e9;
-    // Alone a segment needs 2 * (1,230.4 + 500) ns; at 10 Gb/s the rest is 0.8 ns for each byte before it.
+    // Alone a segment needs 2 * (1,230.4 + 500) ns; at 10 Gb/s the rest is 0.8 ns for each byte
+    // before it.
     let queues = journeys
         .borrow()
         .nanos
@@ -96,7 +97,7 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
 }
 
 #[test]
-fn without_marks_losses_shrink_the_window_and_the_cable_is_still_used() {
+fn losses_without_marks_shrink_the_window_and_the_cable_is_still_used() {
     let mut topology = Topology::rack(3, EDGE);
     topology.switch.buffer = 200_000;
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);

@@ -9,7 +9,8 @@ fn a_short_message_takes_as_long_as_its_packet() {
     let mut scene = Scene::rack(2);
     scene.send(0, 1, 7, 100);
     scene.run_until(Duration::from_millis(1));
-    // 100 bytes, 12 of frame, 22 of record, 12 of segment, 66 of UDP and Ethernet: 212, or 169.6 ns.
+    // 100 bytes, 12 of frame, 22 of record, 12 of segment, 66 of UDP and Ethernet: 212, or 169.6
+    // ns.
     let at = Time::from_nanos(2 * (170 + 500));
     let expected = Delivered {
         message: 7,
@@ -76,7 +77,8 @@ mod behind_a_long_message {
     #[test]
     fn a_short_one_passes_on_another_connection() {
         let (short, long) = arrivals(Pooling::Pool(4));
-        // Four full segments of the long one are before it: three at the cable and one whose turn it was.
+        // Four full segments of the long one are before it: three at the cable and one whose turn
+        // it was.
         assert!(short < Duration::from_micros(8), "{short:?}");
         assert!(long > Duration::from_millis(4));
     }

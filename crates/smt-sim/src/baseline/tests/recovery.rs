@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is lost is sent again, by acknowledgements if they tell and by time if not; what is only late is not, soon.
+//! A lost segment is sent again, by acknowledgements if they tell and by time if not. A segment
+//! that is only late is soon no longer sent again.
 
 use super::*;
 use crate::net::switch::{Spreading, SwitchPolicy};
@@ -126,7 +127,7 @@ fn nothing_is_repeated_where_the_path_is_longer_than_the_least_timeout() {
 }
 
 #[test]
-fn what_a_switch_has_trimmed_is_lost() {
+fn packet_that_a_switch_has_trimmed_is_lost() {
     let mut topology = Topology::rack(3, EDGE);
     topology.switch.trim_above = Some(20_000);
     let mut scene = Scene::new(&topology, StreamOptions::default(), 1);
@@ -145,8 +146,8 @@ fn what_a_switch_has_trimmed_is_lost() {
 mod over_several_paths {
     use super::*;
 
-    /// Two racks, four paths between them, and traffic of others that makes their queues differ. Segments that the
-    /// sender of a long message repeated although none is lost.
+    /// Two racks, four paths between them, and traffic of others that makes their queues differ.
+    /// Segments that the sender of a long message repeated although none is lost.
     fn needless(spreading: Spreading, reordering: u32) -> u64 {
         let mut topology = Topology::datacenter(10_000_000_000, 10_000_000_000);
         topology.racks = 2;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is wrong with a scenario file.
+//! The errors in a scenario file.
 
 use thiserror::Error;
 
-/// What is wrong with a scenario file: the line, the field, and what is permitted there.
+/// An error in a scenario file: the line, the field, and what is permitted there.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{line}: {text}")]
 pub struct ScenarioError {
@@ -13,7 +13,8 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Control characters are told as in a program: `text` quotes a file that somebody else may have written.
+    /// Control characters are told as in a program: `text` quotes a file that somebody else may
+    /// have written.
     pub(super) fn new(line: usize, text: String) -> Self {
         let text = text.chars().map(told).collect();
         Self { line, text }

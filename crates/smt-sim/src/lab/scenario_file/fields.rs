@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The fields of a table of a scenario file, each of which may be asked for once.
 //!
-//! 1. A field is taken out by its name with what it may be; anything else is an error with its line.
+//! 1. A field is taken out by its name with what it may be; anything else is an error with its
+//!    line.
 //! 2. [`Fields::end`] refuses what nobody has asked for, and lists what was asked for instead.
 
 use std::fmt::Display;
@@ -15,7 +16,7 @@ use super::error::ScenarioError;
 /// A table that is being read.
 pub(super) struct Fields<'t> {
     text: &'t str,
-    /// What stands before a field's name: nothing, or `topology.`.
+    /// The prefix of a field's name: nothing, or `topology.`.
     prefix: String,
     /// Where the table begins.
     line: usize,
@@ -23,7 +24,7 @@ pub(super) struct Fields<'t> {
     known: Vec<&'static str>,
 }
 
-/// What is said of a field, and where.
+/// The value of a field, and its place in the file.
 pub(super) struct Said<T> {
     pub(super) value: T,
     pub(super) line: usize,
@@ -288,7 +289,7 @@ fn whole(number: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(digits.trim_start_matches('+'), number.radix()).ok()
 }
 
-/// What a value is, as it was written as far as that is short.
+/// The text of a value as it was written, as far as that is short.
 fn told(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("{text:?}"),

@@ -19,7 +19,7 @@ kind = "uniform"
 load = 0.5
 "#;
 
-/// What is said of a file in which this line is another.
+/// The error of a file in which this line is another.
 fn said(line: usize, instead: &str) -> String {
     let mut lines: Vec<&str> = GOOD.lines().collect();
     lines[line - 1] = instead;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tables against their sources and against what the Homa simulations published; see docs/WORKLOADS.md.
+//! The tables against their sources and against what the Homa simulations published; see
+//! docs/WORKLOADS.md.
 
 use super::*;
 
@@ -124,8 +125,9 @@ mod tables {
         }
     }
 
-    /// The Homa simulation scales its load by the part of the wire that is payload: 96 B around each of the
-    /// first 9,328 B's packets of 1,442 B, then 82 B and a grant of 84 B for each packet of 1,456 B.
+    /// The Homa simulation scales its load by the part of the wire that is payload: 96 B around
+    /// each of the first 9,328 B's packets of 1,442 B, then 82 B and a grant of 84 B for each
+    /// packet of 1,456 B.
     #[test]
     fn leave_the_payload_share_of_the_wire_that_the_simulation_configured() {
         for (workload, share) in ALL.into_iter().zip([0.657, 0.796, 0.887, 0.898, 0.898]) {

@@ -17,12 +17,12 @@ fn adversary(only: Move) -> Adversary<Nothing> {
     adversary
 }
 
-/// What an attacker who always makes this move lets through of DATA packets.
+/// The packets that an attacker who always makes this move lets through, of DATA packets.
 fn passed(only: Move) -> Vec<Packet> {
     passed_by(adversary(only))
 }
 
-/// What this attacker lets through of DATA packets, all of time 0.
+/// The packets that this attacker lets through, of DATA packets all of time 0.
 fn passed_by(mut adversary: Adversary<Nothing>) -> Vec<Packet> {
     let mut out = Vec::new();
     for number in 0..100u8 {
@@ -53,8 +53,8 @@ fn it_reflects_repeats_and_drops() {
 #[test]
 fn once_it_has_left_all_packets_pass() {
     let stays = Time::from_nanos(1);
-    assert!(passed_by(adversary(Move::Drop).leaving(stays)).is_empty());
-    let has_left = adversary(Move::Drop).leaving(Time::default());
+    assert!(passed_by(adversary(Move::Drop).until(stays)).is_empty());
+    let has_left = adversary(Move::Drop).until(Time::default());
     assert_eq!(passed_by(has_left).len(), 100);
 }
 
@@ -88,7 +88,7 @@ fn it_cuts_messages_at_a_record() {
 }
 
 #[test]
-fn in_a_bystander_s_name_come_copies_and_versions_that_nobody_speaks() {
+fn copies_and_versions_that_nobody_speaks_come_in_a_bystander_s_name() {
     let all = passed(Move::Spoof);
     let spoofed: Vec<_> = all.iter().filter(|p| p.from == HostId(9)).collect();
     let odd = spoofed.iter().filter(|p| p.bytes[0] != 1).count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes wrong in a case: each kind of fault, drawn.
+//! The faults of a case: each kind of fault, drawn.
 
 use std::time::Duration;
 
@@ -117,7 +117,8 @@ impl Case {
         });
     }
 
-    /// One host does not hear another, which hears it. Where that takes CONFIRMs for long, sessions may end.
+    /// One host does not hear another, which hears it. Where that takes CONFIRMs for long, sessions
+    /// may end.
     fn half_partition(&mut self, random: &mut Random) {
         let from = self.moment(random);
         let time = match random.chance(500_000) {
@@ -137,7 +138,8 @@ impl Case {
         });
     }
 
-    /// Messages begin and do not end for a while, but for the short ones. Nobody falls silent by that.
+    /// Messages begin and do not end for a while, but for the short ones. No host falls silent by
+    /// that.
     fn end_loss(&mut self, random: &mut Random) {
         let from = self.moment(random);
         let until = from + Duration::from_millis(random.between(100, 5_000));
@@ -155,8 +157,9 @@ impl Case {
         });
     }
 
-    /// When an absence begins. One that is to be survived begins when sessions have been live for long: the four
-    /// repetitions of a CONFIRM are over in 0.75 s, and then its attempt is given up (SPEC §6.5).
+    /// When an absence begins. One that is to be survived begins when sessions have been live for
+    /// long: the four repetitions of a CONFIRM are over in 0.75 s, and then its attempt is given up
+    /// (SPEC §6.5).
     fn beginning(&self, grave: Duration, random: &mut Random) -> Time {
         let moment = self.moment(random);
         match grave == GRAVE_ALONE {
@@ -215,8 +218,8 @@ impl Case {
     }
 }
 
-/// From a second on PINGs are sent (SPEC §9.9), mostly before other questions, which have backed off, are asked
-/// again: then the answer is a PONG. After two it is too late.
+/// From a second on PINGs are sent (SPEC §9.9), mostly before other questions, which have backed
+/// off, are asked again: then the answer is a PONG. After two it is too late.
 fn nearly_silent(random: &mut Random) -> Duration {
     Duration::from_millis(match random.chance(700_000) {
         true => random.between(1_000, 1_200),
@@ -224,10 +227,11 @@ fn nearly_silent(random: &mut Random) -> Duration {
     })
 }
 
-/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), questions take time, and other faults
-/// take some of them.
+/// Absence of this length may end a session: the silence limit is 2 s (SPEC §9.9), questions take
+/// time, and other faults take some of them.
 pub(super) const GRAVE: Duration = Duration::from_millis(900);
-/// The same if nothing else goes wrong: questions that have backed off to 500 ms, a PING, and its answer still come in time.
+/// The same if nothing else goes wrong: questions that have backed off to 500 ms, a PING, and its
+/// answer still come in time.
 pub(super) const GRAVE_ALONE: Duration = Duration::from_millis(1_300);
 /// The most memory of a host that has little.
 pub(in crate::swarm) const SMALL_MEMORY_MAX: usize = 200_000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the applications of a case do: messages at random times, together, more than a memory holds, or longer than a host
-//! takes.
+//! The actions of the applications of a case: messages at random times, together, more than a
+//! memory holds, or longer than a host takes.
 
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ impl Case {
         }
     }
 
-    /// Some messages leave together with the one before, to the same host: what is small of them fits a bundle.
+    /// Some messages leave together with the one before, to the same host: what is small of them
+    /// fits a bundle.
     pub(super) fn draw_bursts(&mut self, random: &mut Random) {
         for later in 1..self.plan.len() {
             let [before, planned] = &mut self.plan[later - 1..=later] else {
@@ -67,8 +68,8 @@ impl Case {
         }
     }
 
-    /// Long messages of all others arrive at once where there is little memory: what they may send without being asked is
-    /// many times as much.
+    /// Long messages of all others arrive at once where there is little memory: what they may send
+    /// without being asked is many times as much.
     pub(super) fn draw_pressure(&mut self, random: &mut Random) {
         let is_small = |config: &Config| config.memory_max <= SMALL_MEMORY_MAX;
         let Some(small) = self.configs.iter().position(is_small) else {
@@ -94,11 +95,12 @@ impl Case {
         }
     }
 
-    /// A host takes messages and replies up to a length that many have, and a few exceed, some by a byte.
+    /// A host takes messages and replies up to a length that many have, and a few exceed, some by a
+    /// byte.
     pub(super) fn draw_limit(&mut self, random: &mut Random) {
         let host = HostId(random.below(u64::from(self.hosts())) as u32);
         let config = &mut self.configs[host.0 as usize];
-        // What fills a small memory is long.
+        // A message that fills a small memory is long.
         if config.memory_max <= SMALL_MEMORY_MAX {
             return;
         }
@@ -166,6 +168,7 @@ fn length(random: &mut Random) -> u32 {
     random.between(least, most) as u32
 }
 
-/// Keeps the numbers of messages that fill a small memory, and of those about a host's limit, apart from the others'.
+/// Keeps the numbers of messages that fill a small memory, and of those about a host's limit, apart
+/// from the others'.
 const PRESSURE_NUMBER: u64 = 1_000;
 const LIMIT_NUMBER: u64 = 2_000;

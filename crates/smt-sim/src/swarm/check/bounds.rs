@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hosts may hold, do without a message, end, and send to a bystander: judged by numbers that the run has gathered.
+//! Bounds on what hosts hold, do without a message, end, and send to a bystander. They are judged
+//! by numbers that the run has gathered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,17 +12,18 @@ use super::{Checker, Failure};
 use crate::net::packet::HostId;
 use crate::swarm::host_pairs::HostPairs;
 
-/// What a host may hold, in bytes.
+/// The bound on what a host holds, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryBound {
-    /// What it is configured to hold.
+    /// The bytes that the host is configured to hold.
     pub(crate) memory_max: usize,
-    /// What a message sends without being asked, and a record: the message that was let in last goes beyond the bound by that, and
-    /// so does each reply that is waited for, since replies come unasked.
+    /// The unscheduled bytes of a message, and a record: the message that was let in last goes
+    /// beyond the bound by that. Each reply that is waited for does so too, since replies come
+    /// unscheduled.
     pub(crate) beginning: usize,
     /// Calls whose replies may begin.
     pub(crate) calls: usize,
-    /// What is granted while there is room.
+    /// The bytes that are granted while there is room.
     pub(crate) granted: usize,
     /// The longest message, of which one of each session is granted to its end.
     pub(crate) longest: usize,
@@ -49,7 +51,7 @@ impl MemoryBound {
     }
 }
 
-/// What is left when everything has ended and was forgotten.
+/// Judges the bytes and messages that are left when everything has ended and was forgotten.
 pub(crate) fn left(host: HostId, held: usize, live: usize) -> Option<Failure> {
     (held + live > 0).then(|| {
         let text = format!("{host:?} holds {held} bytes, {live} messages");
@@ -60,13 +62,13 @@ pub(crate) fn left(host: HostId, held: usize, live: usize) -> Option<Failure> {
 /// For so long nothing is to happen but what sessions do in idleness.
 pub(crate) const QUIET: Duration = Duration::from_secs(100);
 
-/// The most that may happen meanwhile between so many hosts, for each pair: a probe round after a black hole (SPEC §9.8) is 6
-/// sizes, 3 times, on two sides.
+/// The most that may happen meanwhile between so many hosts, for each pair: a probe round after a
+/// black hole (SPEC §9.8) is 6 sizes, 3 times, on two sides.
 pub(crate) fn quiet_steps(hosts: u32) -> u32 {
     300 * hosts * hosts
 }
 
-/// What has happened in the quiet that ended then, and which timer is due next.
+/// Judges what has happened in the quiet that ended at `ended`, and which timer is due next.
 pub(crate) fn quiet(hosts: u32, steps: u32, ended: Time, next: Option<Time>) -> Vec<Failure> {
     let mut found = Vec::new();
     if steps > quiet_steps(hosts) {
@@ -96,8 +98,9 @@ pub(crate) fn sessions<'a>(
     })
 }
 
-/// A bystander gets at most three times what was sent in its name (SPEC §6.2), both in bytes by the session index of the answer:
-/// each attempt by itself, since most are refused, and would make up for one that is answered too well.
+/// A bystander gets at most three times what was sent in its name (SPEC §6.2), both in bytes by the
+/// session index of the answer: each attempt by itself, since most are refused, and would make up
+/// for one that is answered too well.
 pub(crate) fn amplification(
     sent: impl Iterator<Item = (SessionIndex, u64)>,
     spoofed: &BTreeMap<SessionIndex, u64>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What messages contain: from their number everybody can tell every byte of them.
+//! The content of messages: every byte of a message follows from its number.
 
 use bytes::Bytes;
 
@@ -38,7 +38,7 @@ impl Content {
         Bytes::from(bytes)
     }
 
-    /// What a delivered message claims to be. `None` if it is tiny.
+    /// The content that a delivered message claims to be. `None` if it is tiny.
     pub fn claimed(body: &[u8]) -> Option<Self> {
         if body.len() < TINY as usize {
             return None;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The books of all messages: who sent what to whom, what was delivered, how it ended.
 //!
-//! Applications report; the ledger believes only what follows from the messages' bytes and from who the peer
-//! of a session has proved to be.
+//! Applications report; the ledger believes only what follows from the messages' bytes and from who
+//! the peer of a session has proved to be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::{Checker, Content, Failure};
 use crate::net::packet::HostId;
 use crate::swarm::host_pairs::HostPairs;
 
-/// What an application has done or seen.
+/// A report of what an application has done or seen.
 #[derive(Debug)]
 pub enum Report {
     /// It handed a message to its endpoint.
@@ -33,13 +33,14 @@ pub enum Report {
         /// Before it was to be given up, by clocks that are right.
         is_early: bool,
     },
-    /// A session is live with a peer that has proved to be somebody else than who is at its address.
+    /// A session is live with a peer that has proved to be somebody else than who is at its
+    /// address.
     Impostor {
-        /// Who believes it.
+        /// The host that believes the proof.
         at: HostId,
-        /// Who is there.
+        /// The host that is at the address.
         expected: HostId,
-        /// What was proved.
+        /// The host whose identity was proved.
         proved: Option<HostId>,
     },
     /// A host has crashed: whatever it waited for will not be reported.
@@ -62,9 +63,9 @@ pub struct Received {
 /// A message that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// What it is.
+    /// The content of the message.
     pub content: Content,
-    /// Who sent it.
+    /// The sender.
     pub from: HostId,
     /// To whom.
     pub to: HostId,
@@ -79,9 +80,9 @@ pub struct Sent {
 pub enum Outcome {
     /// A reply came.
     Replied(Bytes),
-    /// None came.
+    /// No reply came.
     Failed(Execution),
-    /// None came, since its receiver keeps none any longer: it may have run.
+    /// No reply came, since its receiver does not keep it any longer: it may have run.
     Forgotten,
     /// The end of a one-way message.
     OneWay(OneWayOutcome),
@@ -94,7 +95,8 @@ pub struct Ledger {
     /// Messages that do not name themselves, by sender, receiver and bytes.
     tiny: BTreeMap<(HostId, HostId, Bytes), Tiny>,
     failures: Vec<Failure>,
-    /// Between these hosts sessions may end. Between others only an application ends a message without success.
+    /// Between these hosts sessions may end. Between others only an application ends a message
+    /// without success.
     may_end: HostPairs,
     /// Hosts that may give up replies of which nothing gets through for long.
     may_forget: BTreeSet<HostId>,
@@ -132,12 +134,13 @@ impl Tiny {
             Outcome::Failed(Execution::MayHaveRun) | Outcome::Forgotten => {
                 self.failed += u32::from(!is_hindered);
             }
-            // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+            // The message was delivered so many ids ago that only "seen" is known of it (SPEC
+            // §4.2).
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {}
         }
     }
 
-    /// What cannot be, whichever of them is which.
+    /// A contradiction between the counts, whichever of the messages is which.
     fn problem(&self) -> Option<(Checker, &'static str)> {
         if self.delivered > self.sent {
             return Some((Checker::AtMostOnce, "was delivered more often than sent"));
@@ -165,7 +168,8 @@ struct Entry {
 }
 
 impl Ledger {
-    /// Of a run in which sessions last but between some hosts, and replies are kept but by some.
+    /// The ledger of a run in which sessions last except between some hosts, and replies are kept
+    /// except by some.
     pub fn new(may_end: HostPairs, may_forget: BTreeSet<HostId>) -> Self {
         Self {
             may_end,
@@ -208,7 +212,7 @@ impl Ledger {
         }
     }
 
-    /// What was found so far.
+    /// Returns the failures that were found so far.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -320,7 +324,8 @@ impl Ledger {
         let is_forgotten =
             matches!(outcome, Outcome::Forgotten) && self.may_forget.contains(&sent.to);
         let is_hindered = is_given_up || is_forgotten || self.may_end.contains(sent.from, sent.to);
-        // Deliveries of tiny messages are not told apart, nor what their receivers have done with them.
+        // Deliveries of tiny messages are not told apart, nor what their receivers have done with
+        // them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
         match outcome {
@@ -355,7 +360,8 @@ impl Ledger {
                 }
             }
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {
-                // What was delivered so many ids ago that only "seen" is known of it (SPEC §4.2).
+                // The message was delivered so many ids ago that only "seen" is known of it (SPEC
+                // §4.2).
                 if is_sure && delivered == Some(0) {
                     problems.push((Checker::Liveness, "was lost though nothing hindered it"));
                 }
@@ -379,7 +385,7 @@ impl Ledger {
     }
 }
 
-/// What a message is known by that does not name itself.
+/// The name of a message that does not name itself.
 fn name_of(sent: Sent) -> (HostId, HostId, Bytes) {
     (sent.from, sent.to, sent.content.body())
 }

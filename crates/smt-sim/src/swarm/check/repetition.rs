@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often hosts send the same bytes of a message, judged by what leaves them and what reaches them.
+//! How often hosts send the same bytes of a message, judged by what leaves them and what reaches
+//! them.
 //!
-//! 1. Each byte of a message's record stream has a count of how often it has left since the message last got further.
+//! 1. Each byte of a message's record stream has a count of how often it has left since the message
+//!    last got further.
 //! 2. A message gets further when a byte reaches its receiver for the first time.
-//! 3. By the schedule of SPEC §9.3 so much time has so many questions, and each of them has one answer: no byte leaves
-//!    more often than that.
+//! 3. By the schedule of SPEC §9.3 so much time has so many questions, and each of them has one
+//!    answer: no byte leaves more often than that.
 //!
-//! How much was lost does not matter: in a storm what is repeated is lost again each time, so no number of bytes that are
-//! repeated for each one lost would be too many. What is repeated without any loss is judged alike.
+//! How much was lost does not matter: in a storm what is repeated is lost again each time, so no
+//! number of bytes that are repeated for each one lost would be too many. Repetition without any
+//! loss is judged alike.
 //!
-//! Three things count besides. A packet that its sender has not sent, or not so, may spoil the record that it claims to be
-//! of: all of the message may then have to come again. What reaches a host that is away or has little memory may have to
-//! come again, too. Each header that a switch has left of a packet may bring forward one question (§9.10).
+//! Three things count besides. A packet that its sender has not sent, or not so, may spoil the
+//! record that it claims to be of: all of the message may then have to come again. A packet that
+//! reaches a host that is away or has little memory may have to come again, too. Each header that a
+//! switch has left of a packet may bring forward one question (§9.10).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +49,7 @@ struct Name {
     from: HostId,
 }
 
-/// What is known of a message.
+/// The facts that are known of a message.
 #[derive(Debug)]
 struct Message {
     /// When it last got further, or began.
@@ -87,7 +91,7 @@ impl Repetition {
         to_it.for_each(|(_, message)| message.came.clear());
     }
 
-    /// What was found first.
+    /// Returns the failure that was found first.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
@@ -246,10 +250,12 @@ impl Tap for RepetitionTap {
 /// The first wait of a question, and the longest (SPEC §9.3).
 const RESEND_INTERVAL: Duration = Duration::from_millis(5);
 const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
-/// Two schedules ask for the same bytes: that of the message, and that of the epoch which it holds (SPEC §7.3).
+/// Two schedules ask for the same bytes: that of the message, and that of the epoch which it holds
+/// (SPEC §7.3).
 const ASKERS: u32 = 2;
-/// The first time, once more ahead of an early question, eight times at 40 ms for the epoch, and what had been asked for
-/// before the message got further: it waits in sockets and delays, a few times at most.
+/// The first time, once more ahead of an early question, eight times at 40 ms for the epoch, and
+/// what had been asked for before the message got further: it waits in sockets and delays, a few
+/// times at most.
 const SENT_AT_LEAST: u32 = 16;
 
 #[cfg(test)]

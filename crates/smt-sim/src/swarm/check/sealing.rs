@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sees every sealing and opening, beneath the code under test: at its cipher library.
 //!
-//! Under one key a record number may be sealed again only with the same bytes (a retransmission, SPEC §5.5), and a
-//! control number never (§3.4); nor does a control number open twice, since its window looks before (§4.3). A key seals
-//! no more numbers than its host's limit permits (§7.3). Keys are known by their bytes, so two hosts with one key are seen as well.
+//! Under one key a record number may be sealed again only with the same bytes (a retransmission,
+//! SPEC §5.5), and a control number never (§3.4); nor does a control number open twice, since its
+//! window looks before (§4.3). A key seals no more numbers than its host's limit permits (§7.3).
+//! Keys are known by their bytes, so two hosts with one key are seen as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{Checker, Failure};
 
-/// What was sealed under which key and number, and which control packets have opened.
+/// Hashes of all plaintexts by key and number, and the control packets that have opened.
 #[derive(Debug, Default)]
 pub struct SealBook {
     sealed: BTreeMap<(u64, u64), u64>,
@@ -24,7 +25,7 @@ pub struct SealBook {
 }
 
 impl SealBook {
-    /// What was found so far.
+    /// Returns the failures that were found so far.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -79,7 +80,8 @@ pub struct SealWatch {
 }
 
 impl SealWatch {
-    /// Writes into `book`. The host seals at most `numbers_max` records, or control packets, under one key.
+    /// Writes into `book`. The host seals at most `numbers_max` records, or control packets, under
+    /// one key.
     pub fn new(book: Arc<Mutex<SealBook>>, numbers_max: u64) -> Self {
         Self { book, numbers_max }
     }
@@ -128,10 +130,12 @@ impl KeyWatch for SealKeyWatch {
     }
 }
 
-/// The additional data of a record is its TLS header (RFC 8446 §5.2); that of a control packet is longer.
+/// The additional data of a record is its TLS header (RFC 8446 §5.2); that of a control packet is
+/// longer.
 const RECORD_HEADER_LEN: usize = 5;
 
-/// A collision by accident is as good as impossible in a run, and nobody here makes them on purpose.
+/// A collision by accident is as good as impossible in a run, and nobody here makes them on
+/// purpose.
 fn digest(parts: &[&[u8]]) -> u64 {
     let mut hash = Xxh3::new();
     parts.iter().for_each(|part| hash.update(part));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a server may hold, whatever its peers do: what it is configured to hold, what goes beyond that for progress
-//! (SPEC §9.2, §10), and constants.
+//! The bound on what a server holds, whatever its peers do: the bytes that it is configured to
+//! hold, those beyond that for progress (SPEC §9.2, §10), and constants.
 
 use smt_proto::Config;
 
 use super::case::Habits;
 
-/// What a server may hold, in bytes that it has allocated.
+/// The bound on what a server holds, in bytes that it has allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// Messages of peers, and replies.
@@ -20,7 +20,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Of a server with this configuration and application.
+    /// The bound of a server with this configuration and application.
     pub fn new(config: &Config, habits: &Habits) -> Self {
         let memory = config.memory_max;
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
@@ -48,10 +48,10 @@ impl Bound {
 
 /// A record and its overhead.
 const RECORD_MAX: usize = 16_406;
-/// What may be granted whatever the budget: two records to each of eight messages, and as much to as many that their
-/// senders limit (SPEC §9.2).
+/// The bytes that may be granted whatever the budget: two records to each of eight messages, and as
+/// much to as many that their senders limit (SPEC §9.2).
 const GRANTED_AT_LEAST: usize = 2 * 8 * 32_812;
-/// What a reply takes beside its bytes.
+/// The bytes that a reply takes beside its own.
 const REPLY_MORE: usize = 1_024;
 /// Packets before record 0, of one session (SPEC §10).
 const EARLY_OF_SESSION: usize = 256 << 10;

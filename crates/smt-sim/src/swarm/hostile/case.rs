@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a seed comes to: a server, its application, and what its peer does.
+//! The case that a seed gives: a server, its application, and the moves of its peer.
 
 use smt_proto::Config;
 use smt_wire::PLAINTEXT_VERSION;
@@ -9,15 +9,15 @@ use crate::random::Random;
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it was made from.
+    /// The seed from which the case was made.
     pub seed: u64,
     /// The server's configuration.
     pub config: Config,
-    /// What the server's application does.
+    /// The habits of the server's application.
     pub habits: Habits,
     /// Sessions that the peer has from the beginning.
     pub sessions: usize,
-    /// What the peer does, and how often, in shares of their sum.
+    /// The moves of the peer, and how often it makes each, in shares of their sum.
     pub moves: Vec<(Move, u64)>,
     /// How often it does something.
     pub steps: usize,
@@ -25,7 +25,7 @@ pub struct Case {
     pub longest: u32,
 }
 
-/// What an application does with what arrives.
+/// The habits of an application with messages that arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
     /// How often it takes what has arrived, in millionths of the peer's steps.
@@ -38,7 +38,7 @@ pub struct Habits {
     pub workers: usize,
 }
 
-/// What a hostile peer does.
+/// A move of a hostile peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Move {
     /// Another session.
@@ -149,8 +149,8 @@ fn habits(random: &mut Random, limit: u32) -> Habits {
     }
 }
 
-/// Up to six moves of any kind; or of those that fill one kind of memory, each with those that belong to it. Time passes now
-/// and then in most cases.
+/// Up to six moves of any kind; or of those that fill one kind of memory, each with those that
+/// belong to it. Time passes now and then in most cases.
 fn moves(random: &mut Random) -> Vec<(Move, u64)> {
     let mut among = match random.chance(300_000) {
         true => Move::ALL.to_vec(),
@@ -169,8 +169,9 @@ fn moves(random: &mut Random) -> Vec<(Move, u64)> {
     moves
 }
 
-/// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages that never end; what comes
-/// before a first record; what waits for the application; and handshakes.
+/// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages
+/// that never end; what comes before a first record; what waits for the application; and
+/// handshakes.
 const KINDS_OF_MEMORY: [&[Move]; 6] = [
     &[Move::Bundle, Move::Whole, Move::Cancel, Move::Ask],
     &[Move::Bundle, Move::Cancel, Move::ProbeAck],

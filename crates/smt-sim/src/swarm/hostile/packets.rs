@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Packets of a peer that keeps no rule but their form, in the plaintext version (SPEC §14): tags are zeros.
+//! Packets of a peer that keeps no rule but their form, in the plaintext version (SPEC §14): tags
+//! are zeros.
 
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MemberHeader,
     MessageId, PLAINTEXT_VERSION, SessionIndex, TAG_LEN,
 };
 
-/// A message as a hostile peer sends it: its application bytes are zeros, but for those that it has.
+/// A message as a hostile peer sends it: its application bytes are zeros, but for those that it
+/// has.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) id: MessageId,
     pub(super) kind: Kind,
     /// Application bytes, at least as many as `content` has.
     pub(super) length: u32,
-    /// What it begins with.
+    /// The bytes with which the message begins.
     pub(super) content: Vec<u8>,
     pub(super) geometry: Geometry,
 }
@@ -31,7 +33,7 @@ impl Message {
         self.part(session, first.stream_start, &stream)
     }
 
-    /// So many bytes of a record, from this one on.
+    /// The packet with `len` bytes of a record, from `at` on.
     pub(super) fn piece(
         &self,
         session: SessionIndex,

@@ -94,7 +94,8 @@ impl Peer {
         }
     }
 
-    /// A message of at least two records if that is possible; its first record, or what goes unasked.
+    /// A message of at least two records if that is possible; its first record, or what goes
+    /// unasked.
     fn begin(&mut self, longest: u32, random: &mut Random) -> Vec<u8> {
         let message = self.message(longest, random);
         let datagram = message.data(self.session, 0..1);
@@ -121,7 +122,8 @@ impl Peer {
         message.data(self.session, records)
     }
 
-    /// CANCEL of all that was not given up before: what was not taken is marked nevertheless, so the window moves on.
+    /// CANCEL of all that was not given up before: what was not taken is marked nevertheless, so
+    /// the window moves on.
     fn cancel(&mut self) -> Vec<u8> {
         let mut datagram = Vec::new();
         for _ in 0..CANCELS_MAX {

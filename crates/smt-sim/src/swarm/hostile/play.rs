@@ -18,14 +18,14 @@ use super::peer::Peer;
 use super::server::Server;
 use crate::random::Random;
 
-/// What has come of a case.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
     /// The most that the server held beyond nothing, in thousandths of its bound at that time.
     pub share: usize,
     /// Bytes that it held then.
     pub held: usize,
-    /// What it might have held.
+    /// The bound on what it holds at that time.
     pub bound: usize,
     /// Its sessions then.
     pub sessions: usize,
@@ -163,7 +163,7 @@ impl<M: Meter> Run<'_, M> {
         self.server.wait(self.now, &mut self.buffer);
     }
 
-    /// What the server has held since the last look, beside what it might have.
+    /// Compares what the server has held since the last look with its bound.
     fn look(&mut self) {
         let held = self.server.most_held();
         while let Some((begun, _)) = self.handshakes.front()

@@ -19,18 +19,18 @@ use crate::random::Random;
 pub(super) struct Server<'a, M> {
     inner: Inner,
     meter: &'a M,
-    /// What it has allocated and not freed.
+    /// The bytes that it has allocated and not freed.
     held: isize,
     /// The most of that since the last look.
     most: isize,
 }
 
-/// What is counted.
+/// The parts whose memory is counted.
 struct Inner {
     endpoint: Endpoint,
     habits: Habits,
     random: Random,
-    /// What has arrived and was not taken; a one-way message has no [`RpcId`] to answer.
+    /// Messages that have arrived and were not taken; a one-way message has no [`RpcId`] to answer.
     arrivals: VecDeque<(RpcId, Bytes, bool)>,
     untaken: usize,
     /// Requests that the application works on.
@@ -188,7 +188,7 @@ impl Inner {
     }
 }
 
-/// What a message that waits is counted as.
+/// The bytes that a waiting message is counted as.
 fn cost(body: &Bytes) -> usize {
     body.len() + size_of::<(RpcId, Bytes, bool)>()
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is looked at when a case is over: what is left, what goes on, which sessions ended, and what a bystander got.
+//! The checks when a case is over: of what is left, of what goes on, of the sessions that ended,
+//! and of what a bystander got.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ impl Run<'_> {
             && let Some(host) = self.world.step(end)
         {
             steps += 1;
-            // Nobody sends: whatever is delivered now was before.
+            // No host sends: a message that is delivered now was delivered before.
             self.take_reports(host);
         }
         let next = self.hosts().filter_map(Host::next_timeout).min();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A host that begins handshakes and finishes none: it shows the cookie that it is asked for, and says no more.
+//! A host that begins handshakes and finishes none: it shows the cookie that it is asked for, and
+//! says no more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) struct Flood {
     begun: u64,
     /// Cookies that it was given.
     pub(crate) cookies: u64,
-    leaving: VecDeque<Burst>,
+    waiting: VecDeque<Burst>,
 }
 
 impl Flood {
@@ -33,7 +34,7 @@ impl Flood {
             next: Time::default(),
             begun: 0,
             cookies: 0,
-            leaving: VecDeque::new(),
+            waiting: VecDeque::new(),
         }
     }
 
@@ -50,7 +51,7 @@ impl Flood {
         };
         let mut bytes = vec![0; PADDED];
         first.emit(smt_wire::VERSION, PADDED, &mut bytes);
-        self.leaving.push_back(Burst {
+        self.waiting.push_back(Burst {
             from,
             to: SERVER,
             segment_size: PADDED,
@@ -83,9 +84,9 @@ impl Host for Flood {
     }
 
     fn transmit(&mut self, _now: Time) -> Option<Burst> {
-        self.leaving.pop_front()
+        self.waiting.pop_front()
     }
 }
 
-/// What a server answers has at least so many bytes (SPEC §6.2).
+/// A packet that a server answers has at least this many bytes (SPEC §6.2).
 const PADDED: usize = 1_200;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The greedy host: a hoarder at each of its ports, and PINGs in all of their sessions, whether or not anybody uses them.
+//! The greedy host: a hoarder at each of its ports, and PINGs in all of their sessions, whether or
+//! not anybody uses them.
 //!
-//! An endpoint sends no PING on its own where nothing is asked. With the null cipher a tag is the name of a key and the
-//! packet's number: the host finds the name in what its endpoints have sealed, and seals PINGs of later numbers.
+//! An endpoint sends no PING on its own where nothing is asked. With the null cipher a tag is the
+//! name of a key and the packet's number: the host finds the name in what its endpoints have
+//! sealed, and seals PINGs of later numbers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -148,8 +150,9 @@ impl Host for Hoard {
     }
 }
 
-/// What the null cipher knows of a key.
+/// The bytes of a key that the null cipher knows.
 type KeyName = [u8; 8];
 
-/// Control packets that its endpoints send in a session are fewer, and not so far behind that a window forgets them.
+/// Control packets that its endpoints send in a session are fewer, and not so far behind that a
+/// window forgets them.
 const BEYOND_ITS_OWN: u64 = 700;

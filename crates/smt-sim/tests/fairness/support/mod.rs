@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The world of all scenarios: a server, a greedy host and honest ones in one rack, and what is at their cables.
+//! The world of all scenarios: a server, a greedy host and honest ones in one rack, and what is at
+//! their cables.
 
 pub(crate) mod flood;
 pub(crate) mod hoard;
@@ -116,7 +117,8 @@ impl Host for Place {
     }
 }
 
-/// Makes endpoints with real handshakes. Ciphers are null ones: what is sealed matters to none of the scenarios.
+/// Makes endpoints with real handshakes. Ciphers are null ones: what is sealed matters to none of
+/// the scenarios.
 pub(crate) struct Maker {
     credentials: Credentials,
     random: Random,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A way on which each message of one host comes at a rate of its own: its packets arrive later, in their order.
+//! A way on which each message of one host comes at a rate of its own: its packets arrive later, in
+//! their order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

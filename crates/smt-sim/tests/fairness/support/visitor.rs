@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An honest client that comes again and again: it connects, calls, stays for a while in which it calls now and then, and
-//! closes.
+//! An honest client that comes again and again: it connects, calls, stays for a while in which it
+//! calls now and then, and closes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -51,7 +51,7 @@ fn a_host_is_reached_at_the_address_that_answers() {
 
 #[cfg(feature = "tokio")]
 #[tokio::test]
-async fn and_so_it_is_by_tasks() {
+async fn a_host_is_reached_by_tasks_at_the_address_that_answers() {
     let (server, client) = server();
     let addresses = vec![closed(), server.local_address()];
     let clients = client().connect_any("db7", addresses, 1).await.unwrap();
@@ -62,7 +62,7 @@ async fn and_so_it_is_by_tasks() {
 }
 
 #[test]
-fn what_says_most_of_the_server_is_told() {
+fn failure_that_says_most_of_the_server_is_returned() {
     let (server, client) = server();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let [silent, closed] = [silent.local_addr().unwrap(), closed()];
@@ -182,7 +182,8 @@ async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
     (server, full, request, caller)
 }
 
-/// The runtime has one thread: that it has room again is another task's doing, which runs while the end waits.
+/// The runtime has one thread: that it has room again is another task's doing, which runs while the
+/// end waits.
 #[cfg(feature = "tokio")]
 #[tokio::test]
 async fn a_full_socket_takes_replies_before_the_end_while_other_tasks_run() {
@@ -202,7 +203,7 @@ async fn a_full_socket_takes_replies_before_the_end_while_other_tasks_run() {
 
 #[cfg(feature = "tokio")]
 #[test]
-fn and_before_the_end_of_a_runtime() {
+fn a_full_socket_takes_replies_before_the_end_of_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (server, full, request, caller) = runtime.block_on(requested());
     let elsewhere = tokio::runtime::Runtime::new().unwrap();

@@ -37,7 +37,7 @@ fn at_b(body: Bytes) -> Received {
     }
 }
 
-/// Of a run in which the sessions of these two may end.
+/// The ledger of a run in which the sessions of these two may end.
 fn lenient() -> Ledger {
     let mut may_end = HostPairs::default();
     may_end.add(A, B);
@@ -52,7 +52,7 @@ fn ended(number: u64, outcome: Outcome) -> Report {
     }
 }
 
-/// What is found after these reports of a message that was sent.
+/// The checkers that find something after these reports of a message that was sent.
 fn found(length: u32, reports: impl FnOnce(Sent) -> Vec<Report>) -> Vec<Checker> {
     let (mut ledger, sent) = (lenient(), sent(7, length));
     ledger.take(Report::Sent(sent));
@@ -106,7 +106,7 @@ fn a_cut_message_is_caught() {
 }
 
 #[test]
-fn what_nobody_sent_is_caught() {
+fn message_that_nobody_sent_is_caught() {
     let invented = found(500, |_| {
         let body = Bytes::from(vec![9; 50]);
         vec![received(body)]
@@ -126,7 +126,7 @@ fn another_sender_or_receiver_is_caught() {
 }
 
 #[test]
-fn what_ran_was_not_reported_as_not_run() {
+fn request_that_ran_and_was_reported_as_not_run_is_caught() {
     let not_run = || ended(7, Outcome::Failed(Execution::DidNotRun));
     let before = found(500, |sent| vec![delivered(sent), not_run()]);
     let after = found(500, |sent| vec![not_run(), delivered(sent)]);
@@ -141,7 +141,7 @@ fn what_ran_was_not_reported_as_not_run() {
     assert_eq!(refused, []);
 }
 
-/// What is found if this ends so, in a run whose sessions last.
+/// The checkers that find something if this message ends so, in a run whose sessions last.
 fn found_at_the_end(sent: Sent, before: Vec<Report>, execution: Execution) -> Vec<Checker> {
     let mut ledger = Ledger::default();
     let reports = std::iter::once(Report::Sent(sent)).chain(before);
@@ -183,7 +183,7 @@ fn a_host_with_little_memory_beside_an_attacker_may_forget_a_reply_and_no_other(
 }
 
 #[test]
-fn what_is_given_up_does_not_end_before_that() {
+fn message_does_not_end_before_it_is_given_up() {
     for is_early in [true, false] {
         let mut ledger = Ledger::default();
         ledger.take(Report::Sent(Sent {
@@ -208,7 +208,7 @@ fn a_second_end_is_caught() {
     assert_eq!(twice, [Checker::AtMostOnce]);
 }
 
-/// Of two empty messages one was delivered: one has succeeded at most, and one has not run at most.
+/// One of two empty messages was delivered: at most one has succeeded, and at most one has not run.
 #[test]
 fn messages_that_do_not_name_themselves_are_counted() {
     let replied = |number| ended(number, Outcome::Replied(sent(7, 0).content.reply()));

@@ -33,7 +33,8 @@ fn at(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// Sends this every so many milliseconds for eight seconds; all of it is lost. Whether that is found, and when.
+/// Sends this every so many milliseconds for eight seconds; all of it is lost. Whether that is
+/// found, and when.
 fn storm(every: u64, packet: &Packet) -> Option<u64> {
     let mut repetition = Repetition::default();
     repetition.departed(at(0), &data(0, &[1; 1_000]));
@@ -63,7 +64,7 @@ fn the_end_of_a_reply_that_is_repeated_without_back_off_is_found_soon() {
 }
 
 #[test]
-fn what_is_repeated_by_both_schedules_is_not_found() {
+fn repetition_by_both_schedules_is_not_found() {
     let mut repetition = Repetition::default();
     let packet = data(0, &[1; 1_000]);
     let (mut next, mut interval) = (5, 5);
