@@ -27,7 +27,7 @@ use crate::collections::id_map::IdMap;
 use crate::config::Config;
 use crate::establish::address_shares::AddressShares;
 use crate::establish::client::Connect;
-use crate::establish::foreign::NonSmtPackets;
+use crate::establish::non_smt_packets::NonSmtPackets;
 use crate::establish::server::Accept;
 use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;

@@ -18,7 +18,7 @@ pub(crate) mod agreement;
 pub(crate) mod client;
 pub(crate) mod established;
 pub(crate) mod flight;
-pub(crate) mod foreign;
+pub(crate) mod non_smt_packets;
 pub(crate) mod server;
 pub(crate) mod session_factory;
 pub(crate) mod stateless;

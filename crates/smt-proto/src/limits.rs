@@ -143,7 +143,7 @@ pub(crate) const REORDERED_LIFE: Duration = Duration::from_secs(1);
 pub(crate) const TRIMMED_QUEUE_MAX: usize = 4_096;
 /// Questions about trimmed packets of one session that wait for the pace of pulls: headers forged
 /// for one session leave room for others.
-pub(crate) const CUTS_PER_SESSION: usize = 1_024;
+pub(crate) const TRIMMED_PER_SESSION: usize = 1_024;
 /// Ranges of one message that are asked for because they were trimmed, in a resend interval; others
 /// are left to timers.
 pub(crate) const TRIMMED_RANGES_MAX: usize = 256;

@@ -85,6 +85,8 @@ const BEFORE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]

@@ -143,7 +143,7 @@ fn of_paths_grants_and_memory() -> BTreeMap<String, &'static dyn Measure> {
         QUESTIONS_UNTIL_UNGRANTED,
         INCOMING_MAX,
         TRIMMED_QUEUE_MAX,
-        CUTS_PER_SESSION,
+        TRIMMED_PER_SESSION,
         TRIMMED_RANGES_MAX,
         TRIMMED_TRIES,
         TRIMMED_COST,

@@ -49,7 +49,7 @@ pub(crate) struct Incoming {
     /// End of the unscheduled bytes.
     free: u32,
     /// Its ranges that were trimmed on the way, if any.
-    trimmed_queue: Option<Box<TrimmedRanges>>,
+    trimmed: Option<Box<TrimmedRanges>>,
     /// Bytes of the record stream in records that have opened.
     arrived: u32,
 }
@@ -112,7 +112,7 @@ impl Incoming {
             allowed: 0,
             priority: 0,
             free: 0,
-            trimmed_queue: None,
+            trimmed: None,
             arrived,
         }
     }
@@ -158,21 +158,21 @@ impl Incoming {
 
     /// Its ranges that were trimmed.
     pub(crate) fn trimmed_mut(&mut self) -> &mut TrimmedRanges {
-        self.trimmed_queue.get_or_insert_default()
+        self.trimmed.get_or_insert_default()
     }
 
     /// Whether questions for trimmed ranges wait here.
     pub(crate) fn has_trimmed_waiting(&self) -> bool {
-        self.trimmed_queue
+        self.trimmed
             .as_ref()
-            .is_some_and(|trimmed_queue| trimmed_queue.waiting > 0)
+            .is_some_and(|trimmed| trimmed.waiting > 0)
     }
 
     /// How many of these bytes, which have come, were not asked for again.
     pub(crate) fn unscheduled_arrived(&mut self, bytes: u32) -> u32 {
-        self.trimmed_queue
+        self.trimmed
             .as_mut()
-            .map_or(bytes, |trimmed_queue| trimmed_queue.came(bytes))
+            .map_or(bytes, |trimmed| trimmed.came(bytes))
     }
 
     /// End of record 0.

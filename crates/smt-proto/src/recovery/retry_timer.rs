@@ -41,7 +41,7 @@ impl RetryTimer {
         }
     }
 
-    /// A timer whose first probe comes after `reordered`, and the next question after `interval`,
+    /// A timer whose first probe comes after `probe_after`, and the next question after `interval`,
     /// as if that were the first.
     pub(crate) fn with_first_probe(now: Time, probe_after: Duration, interval: Duration) -> Self {
         if probe_after >= interval {
@@ -165,16 +165,16 @@ mod tests {
     #[test]
     fn an_answer_to_a_first_probe_says_nothing_of_the_interval() {
         let now = Time::from_nanos(1_000_000_000);
-        let reordered = RetryTimer::with_first_probe(now, LEAST / 10, LEAST);
-        assert_eq!(interval_after(reordered), LEAST);
+        let retry = RetryTimer::with_first_probe(now, LEAST / 10, LEAST);
+        assert_eq!(interval_after(retry), LEAST);
         assert_eq!(interval_after(RetryTimer::new(now, LEAST)), LEAST * 2);
     }
 
     #[test]
     fn the_interval_after_a_first_probe_is_as_at_first() {
         let now = Time::from_nanos(1_000_000_000);
-        let waits = |reordered| {
-            let mut retry = RetryTimer::with_first_probe(now, reordered, LEAST);
+        let waits = |probe_after| {
+            let mut retry = RetryTimer::with_first_probe(now, probe_after, LEAST);
             let mut last = now;
             [(); 4].map(|()| {
                 let asked = retry.due;

@@ -28,7 +28,7 @@ pub(crate) struct ControlQueue {
 /// One packet's worth, taken out of the queue.
 pub(crate) enum Taken {
     Single(u16, Body<'static>),
-    GrantScheduler(Vec<Grant>),
+    Grants(Vec<Grant>),
     Resends(Vec<Resend>),
     Acks(Vec<Ack>),
     Ids(PacketType, Vec<MessageId>),
@@ -160,7 +160,7 @@ impl ControlQueue {
             return Some(Taken::Single(stripe, body));
         }
         if !self.grants.is_empty() {
-            return Some(Taken::GrantScheduler(take_stripe(
+            return Some(Taken::Grants(take_stripe(
                 &mut self.grants,
                 most,
                 |grant| stripe_of(grant.id),
@@ -192,7 +192,7 @@ impl Taken {
     pub(crate) fn body(&self, stripe_of: impl Fn(MessageId) -> u16) -> (u16, Body<'_>) {
         match self {
             Self::Single(stripe, body) => (*stripe, *body),
-            Self::GrantScheduler(grants) => (
+            Self::Grants(grants) => (
                 stripe_of(grants[0].id),
                 Body::Grant(List::from(grants.as_slice())),
             ),

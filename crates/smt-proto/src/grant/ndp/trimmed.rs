@@ -226,29 +226,28 @@ mod tests {
 
         #[test]
         fn a_range_is_asked_for_once_in_an_interval() {
-            let mut trimmed_queue = TrimmedRanges::default();
+            let mut ranges = TrimmedRanges::default();
             let part = range(1_000, 2_400);
-            assert_eq!(trimmed_queue.note(NOW, (part, false), INTERVAL), Some(part));
-            assert_eq!(trimmed_queue.note(NOW, (part, false), INTERVAL), None);
+            assert_eq!(ranges.note(NOW, (part, false), INTERVAL), Some(part));
+            assert_eq!(ranges.note(NOW, (part, false), INTERVAL), None);
             let within = range(1_500, 2_400);
-            assert_eq!(trimmed_queue.note(NOW, (within, false), INTERVAL), None);
+            assert_eq!(ranges.note(NOW, (within, false), INTERVAL), None);
             assert_eq!(
-                trimmed_queue.note(NOW + INTERVAL, (part, false), INTERVAL),
+                ranges.note(NOW + INTERVAL, (part, false), INTERVAL),
                 Some(part)
             );
         }
 
         #[test]
         fn a_repetition_that_is_cut_is_asked_for_again_a_few_times() {
-            let mut trimmed_queue = TrimmedRanges::default();
+            let mut ranges = TrimmedRanges::default();
             let part = range(1_000, 2_400);
-            let again = |trimmed_queue: &mut TrimmedRanges, now| {
-                let asked =
-                    (0..10).filter(|_| trimmed_queue.note(now, (part, true), INTERVAL).is_some());
+            let again = |ranges: &mut TrimmedRanges, now| {
+                let asked = (0..10).filter(|_| ranges.note(now, (part, true), INTERVAL).is_some());
                 asked.count()
             };
-            assert_eq!(again(&mut trimmed_queue, NOW), TRIMMED_TRIES);
-            assert_eq!(again(&mut trimmed_queue, NOW + INTERVAL), TRIMMED_TRIES);
+            assert_eq!(again(&mut ranges, NOW), TRIMMED_TRIES);
+            assert_eq!(again(&mut ranges, NOW + INTERVAL), TRIMMED_TRIES);
             let mut first = TrimmedRanges::default();
             first.note(NOW, (part, false), INTERVAL);
             assert_eq!(again(&mut first, NOW), TRIMMED_TRIES - 1);
@@ -256,30 +255,30 @@ mod tests {
 
         #[test]
         fn of_what_overlaps_the_rest_is_asked_for() {
-            let mut trimmed_queue = TrimmedRanges::default();
-            trimmed_queue.note(NOW, (range(2_000, 3_400), false), INTERVAL);
-            let shortened = trimmed_queue.note(NOW, (range(1_000, 2_400), false), INTERVAL);
+            let mut ranges = TrimmedRanges::default();
+            ranges.note(NOW, (range(2_000, 3_400), false), INTERVAL);
+            let shortened = ranges.note(NOW, (range(1_000, 2_400), false), INTERVAL);
             assert_eq!(shortened, Some(range(1_000, 2_000)));
-            let behind = trimmed_queue.note(NOW, (range(2_900, 4_300), false), INTERVAL);
+            let behind = ranges.note(NOW, (range(2_900, 4_300), false), INTERVAL);
             assert_eq!(behind, Some(range(3_400, 4_300)));
         }
 
         #[test]
         fn new_parts_of_less_than_a_quarter_of_a_packet_are_not_asked_for() {
-            let mut trimmed_queue = TrimmedRanges::default();
+            let mut ranges = TrimmedRanges::default();
             let asked = (1_000..10_000u32).rev().filter(|start| {
                 let part = range(*start, start + 1_400);
-                trimmed_queue.note(NOW, (part, false), INTERVAL).is_some()
+                ranges.note(NOW, (part, false), INTERVAL).is_some()
             });
             assert!(asked.count() <= 1 + 9_000 / 350);
         }
 
         #[test]
         fn many_ranges_are_left_to_the_timers() {
-            let mut trimmed_queue = TrimmedRanges::default();
+            let mut ranges = TrimmedRanges::default();
             let noted = (0..10_000).filter(|at| {
                 let part = range(at * 2_000, at * 2_000 + 1_400);
-                trimmed_queue.note(NOW, (part, false), INTERVAL).is_some()
+                ranges.note(NOW, (part, false), INTERVAL).is_some()
             });
             assert_eq!(noted.count(), TRIMMED_RANGES_MAX);
         }
@@ -290,16 +289,12 @@ mod tests {
 
         #[test]
         fn what_was_asked_for_again_is_not_unasked() {
-            let mut trimmed_queue = TrimmedRanges {
+            let mut ranges = TrimmedRanges {
                 owed: 1_000,
                 ..TrimmedRanges::default()
             };
             assert_eq!(
-                (
-                    trimmed_queue.came(700),
-                    trimmed_queue.came(700),
-                    trimmed_queue.came(700)
-                ),
+                (ranges.came(700), ranges.came(700), ranges.came(700)),
                 (0, 400, 700)
             );
         }
@@ -354,14 +349,14 @@ mod tests {
             },
             missing: Missing::First,
         };
-        let mut trimmed_queue = TrimmedQueue::default();
+        let mut queue = TrimmedQueue::default();
         for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {
-            trimmed_queue.push(rank, part(id));
+            queue.push(rank, part(id));
         }
         let mut order = Vec::new();
-        while let Some(first) = trimmed_queue.first() {
+        while let Some(first) = queue.first() {
             order.push(first.rpc.id.0);
-            trimmed_queue.pop();
+            queue.pop();
         }
         assert_eq!(order, [2, 4, 1, 3]);
     }

@@ -138,7 +138,7 @@ mod tests {
             allowed: u32::MAX,
             priority: 0,
             free: 0,
-            trimmed_queue: None,
+            trimmed: None,
             arrived: 0,
         }
     }

@@ -96,7 +96,7 @@ impl Session {
         }
         let id = header.id;
         let has_room =
-            self.trimmed_waiting < limits::CUTS_PER_SESSION && !shared.trimmed_queue.is_full();
+            self.trimmed_waiting < limits::TRIMMED_PER_SESSION && !shared.trimmed_queue.is_full();
         let (interval, rate) = (self.rto.interval(), &mut self.unopened_rate);
         if !has_room
             || !self
@@ -161,7 +161,7 @@ impl Session {
     ) {
         let interval = self.rto.interval();
         let has_room =
-            self.trimmed_waiting < limits::CUTS_PER_SESSION && !shared.trimmed_queue.is_full();
+            self.trimmed_waiting < limits::TRIMMED_PER_SESSION && !shared.trimmed_queue.is_full();
         let id = trimmed.id;
         let Some(incoming) = self.incoming_mut(id).filter(|_| has_room) else {
             return;

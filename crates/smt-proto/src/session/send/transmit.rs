@@ -214,7 +214,7 @@ impl Session {
     fn put_back(&mut self, taken: Taken) {
         match taken {
             Taken::Single(stripe, body) => self.control.push_front(stripe, body),
-            Taken::GrantScheduler(grants) => grants
+            Taken::Grants(grants) => grants
                 .into_iter()
                 .for_each(|grant| self.control.grant(grant)),
             Taken::Resends(resends) => resends
