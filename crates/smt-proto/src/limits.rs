@@ -224,7 +224,7 @@ pub(crate) const MESSAGE_LIMIT: u32 = 64 * 1024 * 1024;
 pub(crate) const UNSCHEDULED: u32 = 60_000;
 /// Default of [`crate::Config::incoming_max`]: twice the bandwidth-delay product of 25 Gb/s at 40
 /// us. Bytes that a core has not opened yet wait in the socket, ahead of every short message
-/// (docs/PERF.md, 2026-11-21).
+/// (docs/lab/2026-11-21.md).
 pub(crate) const INCOMING_MAX: u32 = 256 * 1024;
 /// Default of [`crate::Config::memory_max`].
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;

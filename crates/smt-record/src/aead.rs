@@ -6,7 +6,7 @@
 //!    (RFC 8446 §5.3, SPEC §5.1), computed inside.
 //!
 //! 3. An operation that could not be tried is [`Unavailable`]: a kernel's cipher may lack memory.
-//!    That is no forgery: it is not counted, and the packet is as good as lost.
+//!    It is no forgery, is not counted as one, and the packet is as good as lost.
 //!
 //! An `Aead` does not count and does not know which numbers were used; [`crate::FrozenMessage`]
 //! and [`crate::SealKeys`] see to that.

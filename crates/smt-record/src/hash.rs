@@ -119,7 +119,7 @@ impl fmt::Debug for Prk<'_> {
     }
 }
 
-/// What HKDF-Extract (RFC 5869 §2.2) gives: as many bytes as the hash has.
+/// The pseudorandom key of HKDF-Extract (RFC 5869 §2.2): as many bytes as the hash has.
 pub(crate) struct Extracted<'a> {
     provider: &'a dyn HashProvider,
     algorithm: HashAlgorithm,

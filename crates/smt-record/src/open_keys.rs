@@ -103,8 +103,8 @@ impl OpenKeys {
     /// Epoch and data key that an epoch byte can mean.
     ///
     /// # Errors
-    /// [`NoKey::NoSuchEpoch`] if the byte is neither the current, the previous nor the next epoch's,
-    /// or if that key has reached its integrity limit; [`NoKey::Unavailable`].
+    /// [`NoKey::NoSuchEpoch`] if the byte is neither the current, the previous nor the next
+    /// epoch's, or if that key has reached its integrity limit; [`NoKey::Unavailable`].
     pub fn data(&mut self, epoch_byte: u8) -> Result<(u32, &dyn Aead), NoKey> {
         let candidate = self.candidate(epoch_byte);
         let (keys, maker, secrets) = candidate.ok_or(NoKey::NoSuchEpoch)?;
@@ -140,8 +140,8 @@ impl OpenKeys {
         true
     }
 
-    /// Something was forged under the key that was handed out last. What could not be tried is
-    /// not told here.
+    /// Something was forged under the key that was handed out last. An opening that could not be
+    /// tried is not told here.
     pub fn failed(&mut self) {
         let tried = self.tried;
         for candidate in self.candidates_mut() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every entry of an endpoint under a name of its own, so that the object holds the core and nothing else.
+//! Every entry of an endpoint under a name of its own, so that the object holds the core and
+//! nothing else.
 //!
-//! `.ci/core-checks` measures stack frames and counts panicking calls in it. It is never run: memory and the end of a
-//! panic are left to whom would link it.
+//! `.ci/core-checks` measures stack frames and counts panicking calls in it. The object is never
+//! run: an allocator and a panic handler come from a kernel that links it.
 #![no_std]
 
 extern crate alloc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A cryptographic library that cannot try, for lack of memory, loses packets: no message fails, and nothing counts as
-//! forged.
+//! A cryptographic library that cannot try, for lack of memory, loses packets: no message fails,
+//! and nothing counts as forged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use smt_record::{Aead, AeadProvider, AwsLc, KeyLimits, OpenFailed, Suite, Unavai
 use super::support::configs::ethernet;
 use super::support::{World, body, ms};
 
-/// Ciphers of which one in three operations, or makings of one, is not tried: in no regular order, which a handshake
-/// could keep step with.
+/// Ciphers of which one in three operations, or makings of one, is not tried: in no regular
+/// order, which a handshake could keep step with.
 #[derive(Clone, Default)]
 struct Unsteady(Arc<AtomicUsize>);
 

@@ -83,5 +83,5 @@ pub(crate) fn from_hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Of the library that makes the vectors.
+/// Why the library that makes the vectors is never unavailable.
 pub(crate) const ALWAYS: &str = "aws-lc can always try";
