@@ -296,6 +296,8 @@ impl Endpoint {
 
     /// Takes flight 1: the only packet that may make state for an address that has not been
     /// validated.
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
     fn handle_first_flight(
         &mut self,
         now: Time,

@@ -120,6 +120,8 @@ impl Endpoint {
     }
 
     /// Begins a session, since the peer has confirmed.
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
     pub(super) fn begin_session(&mut self, now: Time, established: Established) {
         let factory = SessionFactory {
             config: &self.shared.config,

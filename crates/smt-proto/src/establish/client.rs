@@ -422,6 +422,8 @@ impl Attempt {
         step.map(|_| ()).map_err(|failed| failed.failure)
     }
 
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
     fn begin_session(
         &mut self,
         now: Time,

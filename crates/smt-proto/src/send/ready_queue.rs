@@ -44,7 +44,9 @@ impl<S: Copy + Ord> ReadyQueue<S> {
     pub(crate) fn remove(&mut self, (rank, serial): Place, sender: S) {
         self.removed.push(Reverse((rank, serial, sender)));
         if self.removed.len() > self.waiting.len() / 2 + REMOVED_KEPT {
-            let removed: BTreeSet<_> = self.removed.drain().collect();
+            // Collecting would sort, with 4 KB of stack.
+            let mut removed = BTreeSet::new();
+            removed.extend(self.removed.drain());
             self.waiting.retain(|waiting| !removed.contains(waiting));
         }
         self.forget_removed();

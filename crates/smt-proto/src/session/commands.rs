@@ -211,10 +211,11 @@ impl Session {
         // The original of a copy may still use the ids of calls that have not left.
         let is_sure = *end != SessionEnd::Copied;
         let calls = self.calls.iter().filter(|_| is_sure);
-        let waiting: BTreeSet<u64> = calls
-            .filter(|(_, call)| matches!(call, Call::Live(live) if !self.has_left(live)))
-            .map(|(number, _)| number)
-            .collect();
+        let calls =
+            calls.filter(|(_, call)| matches!(call, Call::Live(live) if !self.has_left(live)));
+        // Collecting would sort, with 4 KB of stack.
+        let mut waiting = BTreeSet::new();
+        waiting.extend(calls.map(|(number, _)| number));
         for (number, call) in self.calls.drain() {
             let Call::Live(live) = call else { continue };
             // Its members are told.
