@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An endpoint: all sessions behind one carrier.
 //!
-//! The contract: change it by exactly one of [`Endpoint::handle_datagram`],
-//! [`Endpoint::handle_timeout`] or a command; then drain [`Endpoint::poll_transmit`] and
-//! [`Endpoint::poll_event`]; then wait until [`Endpoint::poll_timeout`] or the next datagram.
+//! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
+//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers, and the places of
+//!    senders after each change. 5. `backpressure`: events, as the application takes them.
+//!    6. `displace`: room for a newcomer's session.
+//!
+//! The contract is in the crate's documentation.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -7,8 +7,9 @@
 //! 2. `flight` splits a flight into packets and reassembles it; `agreement` offers and chooses
 //!    parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
-//! 4. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
-//!    counts who holds how much.
+//! 4. `established` writes and opens CONFIRM, and is what a session begins with.
+//! 5. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
+//!    counts handshakes and sessions by address; `non_smt_packets` notes replies of other programs.
 //!
 //! Not here: what is inside the flights ([`crate::key_exchange`]), and which handshakes an endpoint
 //! keeps (`endpoint`).

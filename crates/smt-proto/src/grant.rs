@@ -3,6 +3,7 @@
 //!
 //! `scheduler` knows the messages that need grants and shows them to a `policy`: Homa's shortest
 //! remaining first (`srpt`) or NDP's pulls (`ndp`).
+//! A GRANT is written by `session::send::transmit`, after the policy's decision.
 
 pub(crate) mod ndp;
 pub(crate) mod policy;

@@ -3,19 +3,23 @@
 //! §4-§12).
 //!
 //! The core has no I/O, no clock and no randomness: it takes bytes and times, and yields bytes and
-//! events. The same code runs on sockets, in a simulator and against a NIC model.
+//! events. The same code runs on sockets and in a simulator.
 //!
 //! # Contract
 //! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or
-//! [`Endpoint::handle_trimmed`]), [`Endpoint::handle_timeout`] or a command ([`Endpoint::call`],
-//! [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`].
-//! Then wait for a datagram, or until [`Endpoint::poll_timeout`]. Output goes into a buffer that
-//! the caller owns, as datagrams of equal size, ready for segmentation offload.
+//! [`Endpoint::handle_trimmed`], [`Endpoint::handle_unreachable`]), [`Endpoint::handle_timeout`] or
+//! a command ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`]
+//! and [`Endpoint::poll_event`], in either order. Then wait for a datagram, or until
+//! [`Endpoint::poll_timeout`]. Output goes into a buffer that the caller owns, as datagrams of
+//! equal size, ready for segmentation offload.
 //!
 //! # A message's way
-//! `endpoint` finds the session; `session` holds calls and served requests; `outgoing` seals
-//! records as they leave; `incoming` opens them into place; `control_queue` and `grants` carry the
-//! transport's answers; `trimmed_queue` holds the ranges that the network has trimmed on the way.
+//! 1. `endpoint` finds the session; `establish` makes one.
+//! 2. `session` holds the calls of this side and the requests of the peer (`message`).
+//! 3. `message::transmitting` seals records as they leave; `message::incoming` opens them into
+//!    place.
+//! 4. `send` has the queues of what leaves next; `grant` decides what peers may send.
+//! 5. `recovery` times what is asked for again; `memory` bounds and reuses what all of it takes.
 
 #![no_std]
 #![forbid(unsafe_code)]

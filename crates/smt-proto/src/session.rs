@@ -3,14 +3,15 @@
 //!
 //! A message's way through this folder:
 //! 1. `commands`: the application's call gets an id and waits in `calls`.
-//! 2. `transmit`: its records are sealed as they leave.
-//! 3. `data`, `replies`: the peer's records open into an `Incoming`; a whole message becomes an
-//!    event (`delivery`).
-//! 4. `control`: grants, questions and acknowledgements of the peer; `cancel`: all that ends
-//!    otherwise.
-//! 5. `bundle` of `send` and `receive`: small messages that leave and arrive together.
-//! 6. `trimmed`: headers of packets that the network has trimmed.
-//! 7. `timers`: deadlines, key epochs, death, and when to ask; `retransmit`: what is asked.
+//! 2. `send::transmit`: its records are sealed as they leave; GRANTs are written.
+//! 3. `receive::{data, replies}`: the peer's records open into an `Incoming`; a whole message
+//!    becomes an event (`receive::delivery`).
+//! 4. `receive::control`: grants, questions and acknowledgements of the peer; `cancel`: all that
+//!    ends otherwise.
+//! 5. `send::bundle`, `receive::bundle`: small messages that leave and arrive together.
+//! 6. `receive::trimmed`: headers of packets that the network has trimmed.
+//! 7. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
+//! 8. `keys`: key epochs; `hibernate`: memory that an unused session gives up.
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 

@@ -2,8 +2,8 @@
 //! Client and server for tokio.
 //!
 //! A future that `block_on` polls drives its endpoint (`leading`), else one task does
-//! (`driver::driver`); handles are cheap to clone. Every future here may be dropped at any time: a
-//! call that is dropped is cancelled, an accept that is dropped loses nothing.
+//! (`driver::background`); handles are cheap to clone. Every future here may be dropped at any
+//! time: a call that is dropped is cancelled, an accept that is dropped loses nothing.
 
 mod leading;
 mod spinners;

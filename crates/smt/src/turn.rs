@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn gathered_counts_changes_since_it_was_cleared() {
+    fn corked_counts_changes_since_it_was_cleared() {
         let turn = Turn::new();
         turn.cork();
         turn.cork();

@@ -6,7 +6,8 @@
 //!      │ COOKIE: flight 1 again, with the cookie
 //!      └ anything wrong, or silence: a new attempt, until the deadline or three refusals in a row
 //! ```
-//! All timers of the handshake are here: the client alone repeats.
+//! The timers that repeat flights are here, since the client alone repeats. The server has one,
+//! which forgets.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;

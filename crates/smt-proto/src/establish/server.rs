@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The server's handshake (SPEC §6).
 //!
-//! The server answers flight by flight and never repeats on its own, until the client's CONFIRM
-//! opens. While many handshakes are in progress, no state is kept for an address that has not been
-//! validated, and at most three times the bytes received are sent to one. Not here: cookies
-//! (`stateless`, `endpoint`).
+//! The server answers flight by flight until the client's CONFIRM opens, and never repeats on its
+//! own. While many handshakes are in progress, no state is kept for an address that has not been
+//! validated, and at most three times the bytes received are sent to one. Not here: making
+//! and checking cookies (`stateless`), and deciding when one is asked for (`endpoint`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

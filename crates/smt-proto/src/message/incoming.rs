@@ -9,7 +9,7 @@
 //! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
 //!
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
-//! Not here: ids and windows (`session`), grants (`grants`), timers.
+//! Not here: ids and windows (`session`), grants (`grant`), timers.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

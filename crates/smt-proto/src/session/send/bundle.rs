@@ -6,8 +6,8 @@
 //! acknowledged. Only the ids and kinds of its members are kept here.
 //! 1. [`Session::bundle_with_waiting`] puts the messages that wait behind a message into a bundle
 //!    with it; a single message leaves alone.
-//! 2. At the peer [`Session::open_bundle`] (`arriving`) hands out each member as if it had come
-//!    alone.
+//! 2. At the peer [`Session::open_bundle`] (`session::receive::bundle`) hands out each member as
+//!    if it had come alone.
 //! 3. A peer that has seen the bundle has all members: [`Session::bundle_arrived`]. An answered
 //!    request says so too.
 
