@@ -160,7 +160,7 @@ pub fn core_imported_secrets(
     ImportedKey::new(hash, suite, secret, &identity).session_secrets(hash, &parameters)
 }
 
-/// Memory of whom links the object.
+/// The allocator of a kernel that links the object.
 struct Linked;
 
 unsafe extern "C" {
@@ -169,7 +169,8 @@ unsafe extern "C" {
     safe fn linked_panic() -> !;
 }
 
-// SAFETY: never run; the functions are those of whom links the object.
+// SAFETY: the object is never run. A kernel that links it gives both functions the contract of
+// `GlobalAlloc`.
 unsafe impl GlobalAlloc for Linked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
