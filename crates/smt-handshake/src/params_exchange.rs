@@ -194,16 +194,7 @@ impl KeyExchange for ParamsExchange {
             } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
-        match taken {
-            Ok(()) => Ok(Step {
-                send,
-                finished: self.finished.take(),
-            }),
-            Err(failure) => Err(Failed {
-                failure,
-                alert: send,
-            }),
-        }
+        Step::of(taken, send, self.finished.take())
     }
 }
 

@@ -57,6 +57,26 @@ pub struct Step {
     pub finished: Option<Finished>,
 }
 
+impl Step {
+    /// The outcome of a step: `send` is a flight if the step was `taken`, else an alert.
+    ///
+    /// # Errors
+    /// The step was not taken.
+    pub fn of(
+        taken: Result<(), HandshakeFailure>,
+        send: Option<Vec<u8>>,
+        finished: Option<Finished>,
+    ) -> Result<Self, Failed> {
+        match taken {
+            Ok(()) => Ok(Self { send, finished }),
+            Err(failure) => Err(Failed {
+                failure,
+                alert: send,
+            }),
+        }
+    }
+}
+
 /// A key exchange that has failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Failed {

@@ -257,16 +257,7 @@ impl KeyExchange for Exchange {
             } => self.receive(number, params, bytes),
         };
         let send = self.next.take();
-        match taken {
-            Ok(()) => Ok(Step {
-                send,
-                finished: self.finished.take(),
-            }),
-            Err(failure) => Err(Failed {
-                failure,
-                alert: send,
-            }),
-        }
+        Step::of(taken, send, self.finished.take())
     }
 }
 

@@ -308,16 +308,7 @@ impl KeyExchange for TlsExchange {
             } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
-        match taken {
-            Ok(()) => Ok(Step {
-                send,
-                finished: self.finished.take(),
-            }),
-            Err(failure) => Err(Failed {
-                failure,
-                alert: send,
-            }),
-        }
+        Step::of(taken, send, self.finished.take())
     }
 }
 
