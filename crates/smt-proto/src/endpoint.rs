@@ -314,8 +314,8 @@ impl Endpoint {
             message_max: session.message_max(),
             calls: session.calls_len(),
             served: session.served_len(),
-            seal_epoch: session.seal.epoch(),
-            open_epoch: session.open.epoch(),
+            seal_epoch: session.keys.seal.epoch(),
+            open_epoch: session.keys.open.epoch(),
         })
     }
 

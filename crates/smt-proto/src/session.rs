@@ -11,7 +11,7 @@
 //! 5. `send::bundle`, `receive::bundle`: small messages that leave and arrive together.
 //! 6. `receive::trimmed`: headers of packets that the network has trimmed.
 //! 7. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
-//! 8. `keys`: key epochs; `hibernate`: memory that an unused session gives up.
+//! 8. `keys`, `key_epochs`: key epochs; `hibernate`: memory that an unused session gives up.
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 mod cancel;
 mod commands;
 mod hibernate;
+mod key_epochs;
 mod keys;
 mod receive;
 mod retransmit;
@@ -26,11 +27,10 @@ mod send;
 mod timers;
 
 pub(crate) use commands::CallKind;
-
-use alloc::collections::BTreeSet;
+use keys::Keys;
 
 use smt_carrier::Path;
-use smt_record::{ControlWindow, IdAllocator, IdWindow, OpenKeys, SealKeys, Side};
+use smt_record::{ControlWindow, IdAllocator, IdWindow, Side};
 use smt_wire::{ControlNumber, MessageId, SessionIndex};
 
 use crate::collections::id_map::IdMap;
@@ -69,8 +69,7 @@ pub(crate) struct Session {
     own_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
-    pub(crate) seal: SealKeys,
-    pub(crate) open: OpenKeys,
+    pub(crate) keys: Keys,
     agreement: Agreement,
     stripes: Vec<Stripe>,
     /// Messages begin in the stripes in turn.
@@ -128,24 +127,8 @@ pub(crate) struct Session {
     pub(crate) cipher_slot: CipherSlot,
     /// Whether the session has given up memory that an unused session does not need.
     is_hibernating: bool,
-    /// EPOCH_DONE is owed or repeated.
-    epoch_done_retry: Option<RetryTimer>,
-    /// Holders of the previous epoch when it was last asked about.
-    epoch_held: keys::Held,
-    /// EPOCH_DONE has been sent for the previous epoch.
-    is_epoch_done: bool,
-    /// Messages that have begun; the rest of the current key is for those first.
-    begun: keys::Begun,
-    /// The old epoch of the peer whose keys are kept, and since when.
-    old_epoch: Option<(u32, Time)>,
-    /// Control packets under the present key.
-    controls: u64,
-    /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch.
-    key_request: Option<(u32, RetryTimer)>,
     /// WINDOW_REQUEST, since a command was refused for lack of ids.
     blocked: Option<RetryTimer>,
-    /// Messages that wait for the next key epoch (SPEC §7.3).
-    parked: BTreeSet<MessageId>,
     ended: Option<SessionEnd>,
     /// Its place among those with something to send.
     pub(crate) ready: Option<Place>,
@@ -207,8 +190,7 @@ impl Session {
             own_token: indices.token,
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
-            seal: established.seal,
-            open: established.open,
+            keys: Keys::new(established.seal, established.open),
             stripes,
             next_stripe: 0,
             calls: IdMap::new(factory.setup.table_salt),
@@ -240,15 +222,7 @@ impl Session {
             last_used: now,
             cipher_slot: CipherSlot::Empty,
             is_hibernating: false,
-            epoch_done_retry: None,
-            epoch_held: keys::Held::default(),
-            is_epoch_done: false,
-            begun: keys::Begun::default(),
-            old_epoch: None,
-            controls: established.controls,
-            key_request: None,
             blocked: None,
-            parked: BTreeSet::new(),
             ended: None,
             ready: None,
             timer: None,
@@ -316,6 +290,12 @@ impl Session {
     fn set_due(&mut self, due: Time) {
         let due = due.max(self.earliest);
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    fn set_due_if(&mut self, due: Option<Time>) {
+        if let Some(due) = due {
+            self.set_due(due);
+        }
     }
 
     pub(crate) fn due(&self) -> Option<Time> {

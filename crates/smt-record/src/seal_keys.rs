@@ -164,6 +164,11 @@ impl SealKeys {
         self.limits.records.saturating_sub(self.records)
     }
 
+    /// Control packets sealed under the current control key.
+    pub fn controls(&self) -> u64 {
+        self.controls
+    }
+
     /// The data key of an epoch: the current, or the previous until it is finished.
     ///
     /// # Errors

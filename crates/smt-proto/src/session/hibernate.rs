@@ -23,14 +23,14 @@ impl Session {
         shared
             .cipher_cache
             .leave(core::mem::take(&mut self.cipher_slot));
-        self.seal.drop_ciphers();
-        self.open.drop_ciphers();
+        self.keys.seal.drop_ciphers();
+        self.keys.open.drop_ciphers();
     }
 
     /// Whether the endpoint knows of its ciphers' tables, if there are any.
     pub(crate) fn is_cipher_slot_current(&self) -> bool {
         self.cipher_slot != CipherSlot::Empty
-            || !(self.seal.has_ciphers() || self.open.has_ciphers())
+            || !(self.keys.seal.has_ciphers() || self.keys.open.has_ciphers())
     }
 
     /// Notes that a packet has come from any sender: keys may have been made again for it.
@@ -60,8 +60,8 @@ impl Session {
         shared
             .cipher_cache
             .leave(core::mem::take(&mut self.cipher_slot));
-        self.seal.hibernate();
-        self.open.hibernate();
+        self.keys.seal.hibernate();
+        self.keys.open.hibernate();
         self.calls.shrink_to_fit();
         self.served.shrink_to_fit();
         self.sendable.shrink_to_fit();

@@ -47,13 +47,7 @@ impl Session {
             self.end(SessionEnd::Silent(silent), shared);
             return;
         }
-        if let Some(retry) = &self.epoch_done_retry {
-            let due = retry.due;
-            self.set_due(due);
-        }
-        if let Some(due) = self.pmtud.due() {
-            self.set_due(due);
-        }
+        self.set_due_if(self.pmtud.due());
         self.hibernate_if_unused(now, shared);
         self.close_if_idle(now, shared);
         self.earliest = now + self.timer_grain();

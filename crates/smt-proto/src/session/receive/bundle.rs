@@ -52,7 +52,7 @@ impl Session {
         shared.memory.enter(&incoming);
         accept(
             &mut incoming,
-            &mut self.open,
+            &mut self.keys.open,
             bits,
             (id, piece(data)),
             shared,

@@ -57,7 +57,7 @@ impl Session {
     }
 
     fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
-        let opened = control_packet::open(&mut self.open, control);
+        let opened = control_packet::open(&mut self.keys.open, control);
         match &opened {
             Ok(opened) => self.peer_token = opened.token.or(self.peer_token),
             Err(failure) => shared.statistics.control_not_opened(*failure),
@@ -94,7 +94,7 @@ impl Session {
                 let limit = self.stripes[usize::from(stripe)].window.limit();
                 self.control.push(stripe, Body::Window { limit });
             }
-            Body::KeyUpdateRequest { epoch } => self.seal.request_update(epoch),
+            Body::KeyUpdateRequest { epoch } => self.keys.seal.request_update(epoch),
             Body::EpochDone { epoch } => self.epoch_done(epoch),
             Body::EpochAck { epoch } => self.epoch_acked(now, epoch, shared),
             Body::Ping(value) => self.control.push(0, Body::Pong(value)),

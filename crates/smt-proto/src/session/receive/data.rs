@@ -77,7 +77,7 @@ impl Session {
             return false;
         };
         let bits = self.agreement.receive_bits;
-        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        let has_opened = accept(incoming, &mut self.keys.open, bits, (id, piece), shared);
         if has_opened {
             let length = piece.payload.len();
             let retransmit = piece.retransmit;
@@ -301,7 +301,7 @@ impl Session {
             return None;
         }
         let mut opener = Opener {
-            keys: &mut self.open,
+            keys: &mut self.keys.open,
             index_bits: self.agreement.receive_bits,
             id,
             scratch: &mut shared.open_scratch,

@@ -118,7 +118,7 @@ impl Session {
             return false;
         };
         let bits = self.agreement.receive_bits;
-        let has_opened = accept(incoming, &mut self.open, bits, (id, piece), shared);
+        let has_opened = accept(incoming, &mut self.keys.open, bits, (id, piece), shared);
         if has_opened {
             let (retransmit, length) = (piece.retransmit, piece.payload.len());
             live.retry.came(now, &mut self.rto, retransmit);

@@ -61,7 +61,7 @@ impl Session {
         while let Some((rank, id)) = self.sendable.pop() {
             let id = self.bundle_with_waiting(now, id, shared);
             if !self.has_key_for(id, shared) {
-                self.park(id);
+                self.wait_for_keys(id);
                 continue;
             }
             match self.write_message(now, id, shared, batch) {
@@ -71,7 +71,7 @@ impl Session {
                     return;
                 }
                 Written::WaitsForKeys => {
-                    self.parked.insert(id);
+                    self.keys.wait(id);
                 }
                 Written::BodyChanged => self.end_changed(now, id, shared),
                 Written::Lost => shared.statistics.crypto_unavailable += 1,
@@ -87,24 +87,6 @@ impl Session {
         } else {
             self.abort_reply(now, id, shared);
         }
-    }
-
-    /// Whether the key has enough records for a message, if it is about to begin.
-    fn has_key_for(&mut self, id: MessageId, shared: &Shared) -> bool {
-        // Nearly always: no message has more records than that.
-        if self.begun.leaves(self.seal.records_left(), RECORDS_MAX) {
-            return true;
-        }
-        let begins = self.outgoing_mut(id).and_then(|outgoing| outgoing.begins());
-        begins.is_none_or(|records| self.key_suffices(records, shared))
-    }
-
-    /// Lets a message wait for the next key.
-    fn park(&mut self, id: MessageId) {
-        if let Some(outgoing) = self.outgoing_mut(id) {
-            outgoing.is_queued = false;
-        }
-        self.parked.insert(id);
     }
 
     /// Queues a message that did not fit again, at its old turn; a bundle has the turn of its
@@ -180,8 +162,7 @@ impl Session {
     /// Whether ordinary control packets may leave: the last ones under a key are for EPOCH_DONE and
     /// EPOCH_ACK, without which there would be no next key.
     fn has_controls(&self, shared: &Shared) -> bool {
-        let most = shared.config.key_limits.records();
-        self.controls + (most / 8).max(EPOCH_CONTROLS_MIN) < most
+        self.keys.has_controls(shared.config.key_limits.records())
     }
 
     /// One datagram with as many control packets as fit.
@@ -233,12 +214,11 @@ impl Session {
         (stripe, body): (u16, &Body<'_>),
         out: &mut TransmitBuffer,
     ) {
-        if self.seal.count_control().is_err() {
+        if self.keys.seal.count_control().is_err() {
             // The key's hard limit. Nothing more leaves under it; the peer will find the session
             // silent.
             return;
         }
-        self.controls += 1;
         let state = &mut self.stripes[usize::from(stripe)];
         let number = ControlNumber {
             stripe,
@@ -250,7 +230,7 @@ impl Session {
             session: self.remote_index,
             number,
         };
-        control_packet::seal(&mut self.seal, route, body, &self.own_token, out);
+        control_packet::seal(&mut self.keys.seal, route, body, &self.own_token, out);
     }
 
     /// Writes packets of one message.
@@ -286,7 +266,7 @@ impl Session {
         };
         outgoing.is_queued = false;
         if let Some(records) = outgoing.begins() {
-            self.begun.add(records);
+            self.keys.begin(records);
             // A bundle's members were counted.
             shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
             let stripe = &mut self.stripes[usize::from(stripe)];
@@ -306,7 +286,7 @@ impl Session {
                 version: shared.config.version,
                 own: self.index,
                 remote: self.remote_index,
-                keys: &mut self.seal,
+                keys: &mut self.keys.seal,
                 scratch: &mut shared.seal_scratch,
             },
             retransmit_budget: &mut self.retransmit_budget,
@@ -432,10 +412,6 @@ fn priority(transmitting: &Transmitting) -> u8 {
     }
 }
 
-/// No message has more records (SPEC §6.3, index bits).
-const RECORDS_MAX: u32 = 1 << *smt_wire::INDEX_BITS.end();
-/// Control packets kept for EPOCH_DONE and EPOCH_ACK, at least.
-const EPOCH_CONTROLS_MIN: u64 = 4;
 /// Control packets leave before all data.
 const CONTROL_PRIORITY: u8 = 7;
 /// Control packets share a datagram up to this size: enough to amortise the call, small enough to
