@@ -11,7 +11,8 @@
 //! 5. `send::bundle`, `receive::bundle`: small messages that leave and arrive together.
 //! 6. `receive::trimmed`: headers of packets that the network has trimmed.
 //! 7. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
-//! 8. `keys`, `key_epochs`: key epochs; `hibernate`: memory that an unused session gives up.
+//! 8. `liveness`: whether the peer is there, and the session is in use.
+//! 9. `keys`, `key_epochs`: key epochs; `hibernate`: memory that an unused session gives up.
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
@@ -21,6 +22,8 @@ mod commands;
 mod hibernate;
 mod key_epochs;
 mod keys;
+mod liveness;
+mod memory_share;
 mod receive;
 mod retransmit;
 mod send;
@@ -28,6 +31,8 @@ mod timers;
 
 pub(crate) use commands::CallKind;
 use keys::Keys;
+use liveness::Liveness;
+use memory_share::MemoryShare;
 
 use smt_carrier::Path;
 use smt_record::{ControlWindow, IdAllocator, IdWindow, Side};
@@ -77,15 +82,8 @@ pub(crate) struct Session {
     calls: IdMap<Call>,
     /// Bundles among the calls, those included whose id is cancelled.
     bundles: usize,
-    /// The last incomplete bundle of the peer that was accepted although there was no room for it.
-    bundle_in_reserve: Option<MessageId>,
     served: IdMap<ServerRpc>,
-    /// How many of them the memory account has.
-    served_accounted: u32,
-    /// Bytes of replies that are not acknowledged, alone or in bundles.
-    kept_replies: usize,
-    /// Bytes that unfinished messages of the peer may come to hold.
-    promised: usize,
+    memory_share: MemoryShare,
     reordered: ReorderedPackets,
     /// Ids whose record 0 was trimmed, and how many more may be asked about.
     unopened: UnopenedIds,
@@ -100,20 +98,11 @@ pub(crate) struct Session {
     /// Whether the next batch is of messages although control packets wait, which ask for the bytes
     /// that messages are to bring.
     messages_first: bool,
-    /// Datagrams of requests that have left again with first probes since a packet of the peer has
-    /// opened.
-    requests_again: u8,
     pmtud: Pmtud,
     /// Earliest moment at which the timers may have something to do.
     due: Option<Time>,
     /// The timers do not run before this moment: see [`Self::handle_timeout`].
     earliest: Time,
-    /// When a packet of the peer has last opened.
-    heard_at: Time,
-    /// The first question that no packet of the peer has followed.
-    asked_since: Option<Time>,
-    /// PING, while the peer is suspected to be gone.
-    ping_retry: Option<RetryTimer>,
     /// The jitter of its waits, so that sessions do not retry in lockstep.
     jitter: Jitter,
     rto: RtoEstimator,
@@ -121,12 +110,9 @@ pub(crate) struct Session {
     answers: TokenBucket,
     /// Bounds the bytes that are sent again.
     retransmit_budget: RetransmitBudget,
-    /// When the session was last in use, see [`Self::used`].
-    last_used: Time,
+    liveness: Liveness,
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
-    /// Whether the session has given up memory that an unused session does not need.
-    is_hibernating: bool,
     /// WINDOW_REQUEST, since a command was refused for lack of ids.
     blocked: Option<RetryTimer>,
     ended: Option<SessionEnd>,
@@ -195,11 +181,8 @@ impl Session {
             next_stripe: 0,
             calls: IdMap::new(factory.setup.table_salt),
             bundles: 0,
-            bundle_in_reserve: None,
             served: IdMap::new(factory.setup.table_salt),
-            served_accounted: 0,
-            kept_replies: 0,
-            promised: 0,
+            memory_share: MemoryShare::default(),
             reordered: ReorderedPackets::default(),
             unopened: UnopenedIds::default(),
             unopened_rate: TokenBucket::new(limits::UNOPENED_PER_SECOND),
@@ -208,20 +191,15 @@ impl Session {
             control: ControlQueue::default(),
             sendable: MessageQueue::default(),
             messages_first: false,
-            requests_again: 0,
             due: Some(now),
             earliest: now,
             pmtud,
-            heard_at: now,
-            asked_since: None,
-            ping_retry: None,
+            liveness: Liveness::new(now),
             jitter,
             rto: RtoEstimator::new(jitter.lengthen(factory.config.resend_interval)),
             answers: TokenBucket::new(limits::ANSWERS_PER_SECOND),
             retransmit_budget: RetransmitBudget::new(now),
-            last_used: now,
             cipher_slot: CipherSlot::Empty,
-            is_hibernating: false,
             blocked: None,
             ended: None,
             ready: None,
@@ -245,34 +223,13 @@ impl Session {
         self.ended = Some(end);
     }
 
-    /// Notes that a packet of the peer has opened which it sends only to a side that it hears: the
-    /// packet may answer a question.
-    pub(crate) fn heard(&mut self, now: Time) {
-        self.spoke(now);
-        self.asked_since = None;
-        self.ping_retry = None;
-    }
-
-    /// Notes that a packet of the peer has opened. The peer need not hear this side.
-    fn spoke(&mut self, now: Time) {
-        self.heard_at = now;
-        self.requests_again = 0;
-    }
-
-    /// Notes that the session is in use: a message of either side begins, goes on or ends. Control
-    /// packets alone are no use of it, nor is a bundle of which nothing is new.
-    fn used(&mut self, now: Time) {
-        self.is_hibernating = false;
-        self.last_used = now;
-    }
-
-    /// When a packet of the peer has last opened, or the session was last in use.
-    fn last_active(&self) -> Time {
-        self.heard_at.max(self.last_used)
+    /// Notes that the peer has confirmed.
+    pub(crate) fn confirmed(&mut self, now: Time) {
+        self.liveness.answered(now);
     }
 
     pub(crate) fn last_used(&self) -> Time {
-        self.last_used
+        self.liveness.used_at()
     }
 
     fn rpc(&self, id: MessageId) -> RpcId {

@@ -128,7 +128,7 @@ impl Endpoint {
             setup: &self.setup,
         };
         let mut session = Box::new(Session::new(established, &factory));
-        session.heard(now);
+        session.confirmed(now);
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");
         self.by_remote

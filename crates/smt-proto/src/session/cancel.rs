@@ -26,11 +26,11 @@ impl Session {
         };
         let rpc = self.rpc(id);
         if let Some(served) = self.served.remove(id.0) {
-            self.used(now);
+            self.liveness.used(now);
             let answer = match served.state {
                 ServerRpcState::Receiving { incoming, .. } => {
                     // The rest of it may have been asked for: this is the answer.
-                    self.heard(now);
+                    self.liveness.answered(now);
                     self.forget_incoming(id, &incoming, shared);
                     // The id of an incomplete bundle is not marked yet.
                     let window = &mut self.stripes[usize::from(parts.stripe)].window;
@@ -43,7 +43,8 @@ impl Session {
                     PacketType::Seen
                 }
                 ServerRpcState::Replying(outgoing) => {
-                    self.let_reply_go(outgoing.length(), shared);
+                    self.memory_share
+                        .leave_replies(outgoing.length(), &mut shared.memory);
                     PacketType::Seen
                 }
                 ServerRpcState::Bundled(_) | ServerRpcState::Aborted(_) => PacketType::Seen,

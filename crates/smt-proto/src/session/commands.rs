@@ -54,7 +54,7 @@ impl Session {
         self.set_due(live.due());
         self.calls.insert(id.0, Call::Live(live));
         self.sendable.push((remaining, id));
-        self.used(now);
+        self.liveness.used(now);
         Ok(id)
     }
 
@@ -90,10 +90,10 @@ impl Session {
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
         served.state = ServerRpcState::Replying(outgoing.queued());
-        self.keep_reply(length, shared);
+        self.memory_share.enter_reply(length, &mut shared.memory);
         self.set_due(due);
         self.sendable.push((remaining, id));
-        self.used(now);
+        self.liveness.used(now);
         Ok(())
     }
 
@@ -142,7 +142,8 @@ impl Session {
         let ServerRpcState::Replying(outgoing) = served.take_state() else {
             return;
         };
-        self.let_reply_go(outgoing.length(), shared);
+        self.memory_share
+            .leave_replies(outgoing.length(), &mut shared.memory);
         self.end_served(now, id, AbortCode::Dropped);
     }
 
@@ -245,9 +246,7 @@ impl Session {
                 | ServerRpcState::Aborted(_) => {}
             }
         }
-        shared
-            .memory
-            .leave_replies(core::mem::take(&mut self.kept_replies));
+        self.memory_share.leave_all_replies(&mut shared.memory);
         shared.reordered_memory -= self.reordered.bytes();
         self.reordered = crate::message::reordered::ReorderedPackets::default();
         self.sendable.clear();

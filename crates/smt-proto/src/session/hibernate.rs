@@ -4,6 +4,7 @@
 //! peer. A session in use gives up the tables of its ciphers when many are in use.
 
 use super::Session;
+use super::liveness::Hibernation;
 use crate::limits::HIBERNATE_AFTER;
 use crate::memory::cipher_cache::CipherSlot;
 use crate::send::control_queue::ControlQueue;
@@ -35,7 +36,7 @@ impl Session {
 
     /// Notes that a packet has come from any sender: keys may have been made again for it.
     pub(super) fn wake(&mut self, now: Time) {
-        if core::mem::take(&mut self.is_hibernating) {
+        if self.liveness.wake() {
             self.set_due(now + HIBERNATE_AFTER);
         }
     }
@@ -44,19 +45,21 @@ impl Session {
     /// be so.
     pub(super) fn hibernate_if_unused(&mut self, now: Time, shared: &mut Shared) {
         let is_unused = self.calls.is_empty() && self.served.is_empty();
-        if !is_unused || self.is_hibernating {
+        if !is_unused || self.liveness.is_hibernating() {
             return;
         }
         if !self.control.is_empty() {
             self.set_due(now + HIBERNATE_AFTER);
             return;
         }
-        let at = self.last_active() + HIBERNATE_AFTER;
-        if now < at {
-            self.set_due(at);
-            return;
+        match self.liveness.hibernate(now) {
+            Hibernation::Already => return,
+            Hibernation::At(at) => {
+                self.set_due(at);
+                return;
+            }
+            Hibernation::Now => {}
         }
-        self.is_hibernating = true;
         shared
             .cipher_cache
             .leave(core::mem::take(&mut self.cipher_slot));

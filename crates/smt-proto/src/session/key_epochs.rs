@@ -67,7 +67,7 @@ impl Session {
             PreviousEpoch::NothingDue => {}
             PreviousEpoch::HeldBy(holders) => self.ask_about_holders(&holders),
             PreviousEpoch::Finished { epoch } => {
-                self.asked_since.get_or_insert(now);
+                self.liveness.asked(now);
                 self.control.push(0, Body::EpochDone { epoch });
             }
         }
@@ -111,7 +111,7 @@ impl Session {
     pub(super) fn watch_opening_keys(&mut self, now: Time) {
         if let Some(ask) = self.keys.watch_peer(now, self.rto.interval()) {
             if ask.is_again {
-                self.asked_since.get_or_insert(now);
+                self.liveness.asked(now);
             }
             let epoch = ask.epoch;
             self.control.push(0, Body::KeyUpdateRequest { epoch });

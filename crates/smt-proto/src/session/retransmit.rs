@@ -9,7 +9,7 @@ use smt_wire::{MessageId, PacketType};
 use super::Session;
 use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, NEED_ACK_TRIES_PRESSED,
-    QUESTIONS_UNTIL_UNGRANTED, REQUESTS_AGAIN, RESEND_INTERVAL_MAX,
+    QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX,
 };
 use crate::message::client_rpc::Call;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
@@ -60,7 +60,7 @@ impl Session {
         if live.retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.pass_over(rpc);
         }
-        self.asked_since.get_or_insert(now);
+        self.liveness.asked(now);
         shared.statistics.resends_asked += 1;
         waits_for_all
     }
@@ -81,10 +81,9 @@ impl Session {
         if live.is_seen || live.went_again || outgoing.is_large() || !outgoing.is_sent() {
             return;
         }
-        if self.requests_again >= REQUESTS_AGAIN {
+        if !self.liveness.repeat_request() {
             return;
         }
-        self.requests_again += 1;
         live.went_again = true;
         outgoing.ask_all_again();
         self.messages_first = true;
@@ -113,7 +112,7 @@ impl Session {
                     // The peer waits for our grants, or for questions that wait for their turn.
                     retry.waits_here(now);
                 } else {
-                    self.asked_since.get_or_insert(now);
+                    self.liveness.asked(now);
                     shared.statistics.resends_asked += 1;
                     self.control.progress(id, incoming, true);
                     if retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
@@ -128,7 +127,7 @@ impl Session {
             }
             _ => {
                 retry.ask(now, NEED_ACK_INTERVAL_MAX);
-                self.asked_since.get_or_insert(now);
+                self.liveness.asked(now);
                 self.control.id(PacketType::NeedAck, id);
             }
         }
@@ -145,7 +144,9 @@ impl Session {
             ServerRpcState::Receiving { incoming, .. } => {
                 self.forget_incoming(id, &incoming, shared)
             }
-            ServerRpcState::Replying(outgoing) => self.let_reply_go(outgoing.length(), shared),
+            ServerRpcState::Replying(outgoing) => self
+                .memory_share
+                .leave_replies(outgoing.length(), &mut shared.memory),
             _ => {}
         }
     }

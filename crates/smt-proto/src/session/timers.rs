@@ -12,14 +12,14 @@ use core::time::Duration;
 use smt_wire::{Body, MessageId, PacketType};
 
 use super::Session;
+use super::liveness::Silence;
 use crate::error::{CallFailure, CloseCode, SessionEnd};
 use crate::limits::{
-    CALLER_QUIET_MAX, PINGS_UNTIL_DEAD, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH,
-    TIMER_GRAIN_MAX, TIMER_GRAIN_MIN,
+    CALLER_QUIET_MAX, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
+    TIMER_GRAIN_MIN,
 };
 use crate::message::client_rpc::Call;
 use crate::message::server_rpc::ServerRpcState;
-use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -63,21 +63,14 @@ impl Session {
     /// Asks a peer that is silent. Returns how long it has been silent, if that means that it is
     /// dead (SPEC §9.9).
     fn watch_silence(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
-        let since = self.asked_since?;
-        let (silent, most) = (now.since(since), shared.config.silence_max);
-        if silent < most / 2 {
-            self.set_due(since + most / 2);
-            return None;
-        }
-        // Questions may have backed off so far that a few losses would look like death; and a
-        // process that was stopped has asked nothing meanwhile.
-        let pings = self.ping_retry.map_or(0, |retry| retry.asked);
-        if silent >= most && pings >= PINGS_UNTIL_DEAD {
-            return Some(silent);
-        }
-        self.ping(now);
-        if silent < most {
-            self.set_due(since + most);
+        match self.liveness.silence(now, shared.config.silence_max) {
+            Silence::None => {}
+            Silence::Asked { ping_at } => self.set_due(ping_at),
+            Silence::Suspect { dead_at } => {
+                self.ping(now);
+                self.set_due_if(dead_at);
+            }
+            Silence::Dead(silent) => return Some(silent),
         }
         None
     }
@@ -91,10 +84,8 @@ impl Session {
     }
 
     fn ping(&mut self, now: Time) {
-        if self.ping_retry.is_none() && self.ended.is_none() {
+        if self.ended.is_none() && self.liveness.begin_ping(now, self.rto.interval()) {
             self.control.push(0, Body::Ping(now.as_nanos()));
-            self.asked_since.get_or_insert(now);
-            self.ping_retry = Some(RetryTimer::new(now, self.rto.interval()));
             self.set_due(now + TIMER_GRAIN_MAX);
         }
     }
@@ -129,18 +120,14 @@ impl Session {
 
     /// Questions that are about the session: is the peer there, may new ids be used?
     fn repeat_session_questions(&mut self, now: Time) {
-        if let Some(mut retry) = self.ping_retry {
-            if retry.due <= now {
-                retry.ask(now, RESEND_INTERVAL_MAX);
-                self.control.push(0, Body::Ping(now.as_nanos()));
-            }
-            self.set_due(retry.due);
-            self.ping_retry = Some(retry);
+        if self.liveness.repeat_ping(now) {
+            self.control.push(0, Body::Ping(now.as_nanos()));
         }
+        self.set_due_if(self.liveness.ping_due());
         if let Some(mut retry) = self.blocked {
             if retry.due <= now {
                 retry.ask(now, RESEND_INTERVAL_MAX);
-                self.asked_since.get_or_insert(now);
+                self.liveness.asked(now);
                 self.ask_for_window();
             }
             self.set_due(retry.due);
@@ -169,7 +156,7 @@ impl Session {
                     if retry.due <= now {
                         retry.ask(now, RESEND_INTERVAL_MAX);
                         self.control.id(PacketType::Cancel, MessageId(number));
-                        self.asked_since.get_or_insert(now);
+                        self.liveness.asked(now);
                     }
                     retry.due
                 }
@@ -223,7 +210,7 @@ impl Session {
     /// A caller asks about its call twice a second. One that has said nothing for longer may be
     /// gone: it is asked, so that the application need not work in vain (SPEC §9.9).
     fn watch_callers(&mut self, now: Time, shared: &Shared) {
-        let quiet_until = self.heard_at + caller_quiet_max(shared);
+        let quiet_until = self.liveness.received_at() + caller_quiet_max(shared);
         match now < quiet_until {
             true => self.set_due(quiet_until),
             false => self.ping(now),
@@ -243,7 +230,7 @@ impl Session {
         if !is_idle || self.agreement.side == smt_record::Side::Client {
             return;
         }
-        let end = self.last_used + shared.config.idle_life;
+        let end = self.liveness.used_at() + shared.config.idle_life;
         if now >= end {
             self.close(CloseCode::Idle, shared);
         } else {

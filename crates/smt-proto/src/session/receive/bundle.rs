@@ -64,8 +64,11 @@ impl Session {
             self.open_bundle(now, (id, counter), whole, shared);
             return;
         }
-        self.heard(now);
-        if self.may_begin_another(shared) || self.take_reserve(id) {
+        self.liveness.answered(now);
+        let is_live = |held: MessageId| self.served.contains(held.0);
+        if self.memory_share.may_begin(self.memory(shared))
+            || self.memory_share.take_reserve(id, is_live)
+        {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes
             // again.
             shared.memory.enter(&incoming);
@@ -74,17 +77,6 @@ impl Session {
         } else {
             shared.statistics.memory_refusals += 1;
         }
-    }
-
-    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the
-    /// replies that would make room. Returns whether it was free.
-    fn take_reserve(&mut self, id: MessageId) -> bool {
-        let is_free = |held: MessageId| !self.served.contains(held.0);
-        let is_free = self.bundle_in_reserve.is_none_or(is_free);
-        if is_free {
-            self.bundle_in_reserve = Some(id);
-        }
-        is_free
     }
 
     /// Takes a bundle that has come in several packets and is whole.
@@ -117,11 +109,12 @@ impl Session {
             return;
         };
         let newcomers = members.newcomers();
-        let has_room =
-            !self.is_served_too_much(shared) && self.has_room_for_whole(newcomers, shared);
+        let memory = self.memory(shared);
+        let has_room = !self.memory_share.serves_too_much(memory)
+            && self.memory_share.has_room_for_whole(newcomers, memory);
         if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
-            self.heard(now);
+            self.liveness.answered(now);
             let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
             self.take_members(now, (id, replies, &body), is_again, shared);
             return;
@@ -134,12 +127,12 @@ impl Session {
         }
         state.window.mark_delivered(counter);
         state.acks.note(id, shift);
-        self.heard(now);
+        self.liveness.answered(now);
         self.take_ride(now, id, header, shared);
         let calls = self.calls.len();
         self.take_members(now, (id, members, &body), is_again, shared);
         if newcomers > 0 || self.calls.len() < calls {
-            self.used(now);
+            self.liveness.used(now);
         }
         self.first_opened(now, id, shared);
         self.tell_window(stripe);

@@ -49,8 +49,8 @@ impl Session {
             .control_window
             .accept(number.counter);
         match answers_nothing(&control.body) {
-            true => self.spoke(now),
-            false => self.heard(now),
+            true => self.liveness.received(now),
+            false => self.liveness.answered(now),
         }
         self.act(now, control, shared);
         true
@@ -296,12 +296,13 @@ impl Session {
                     if outgoing.is_large() {
                         self.pmtud.progressed();
                     }
-                    self.let_reply_go(outgoing.length(), shared);
+                    self.memory_share
+                        .leave_replies(outgoing.length(), &mut shared.memory);
                     shared.give_back(Some(outgoing));
                 }
                 _ => {}
             }
-            self.used(now);
+            self.liveness.used(now);
             return;
         }
         if let Some(Call::Live(live)) = self.calls.get(id.0)
@@ -314,7 +315,7 @@ impl Session {
                 return;
             };
             shared.give_back(live.outgoing);
-            self.used(now);
+            self.liveness.used(now);
             if let Some(members) = live.members {
                 self.bundle_arrived(now, *members, None, shared);
                 return;

@@ -18,6 +18,7 @@ use crate::message::reordered::ReorderedPacket;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
+use crate::session::memory_share::Memory;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -82,8 +83,8 @@ impl Session {
             let length = piece.payload.len();
             let retransmit = piece.retransmit;
             served.retry.came(now, &mut self.rto, retransmit);
-            self.heard(now);
-            self.used(now);
+            self.liveness.answered(now);
+            self.liveness.used(now);
             self.payload_opened(length);
         }
         has_opened
@@ -109,12 +110,11 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let keeps_too_much = self.is_served_too_much(shared);
-        let is_full = keeps_too_much || !self.may_begin_another(shared);
-        let fits_whole = !keeps_too_much && self.has_room_for_whole(1, shared);
+        let admission = self
+            .memory_share
+            .admission(self.memory(shared), self.agreement.takes_bundles);
         // The packet may be all of a message, or of a bundle with replies, which make room.
-        let may_fit = data.header.offset == 0 && (fits_whole || self.agreement.takes_bundles);
-        if is_full && !may_fit {
+        if !admission.takes_packet(data.header.offset) {
             shared.statistics.memory_refusals += 1;
             return;
         }
@@ -128,7 +128,7 @@ impl Session {
                 return;
             }
             Kind::Request | Kind::OneWay
-                if is_full && !(fits_whole && matches!(first.message, Message::Whole(_)))
+                if !admission.takes_message(matches!(first.message, Message::Whole(_)))
                     || !self.may_wait(&first.message, shared) =>
             {
                 shared.statistics.memory_refusals += 1;
@@ -143,8 +143,8 @@ impl Session {
         let Some(sight) = self.stripes[stripe].window.mark_seen(counter) else {
             return;
         };
-        self.heard(now);
-        self.used(now);
+        self.liveness.answered(now);
+        self.liveness.used(now);
         self.first_came(&first, data, shared);
         self.take_ride(now, id, &first.header, shared);
         match first.message {
@@ -195,48 +195,24 @@ impl Session {
         self.finish_receiving(now, id, shared);
     }
 
-    /// Whether the peer has so many replies unacknowledged that it gets no more.
-    pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
-        let most = shared.config.memory_max;
-        shared.memory.keeps_too_much(self.kept_replies, most)
+    /// The memory that decisions about new messages of the peer depend on.
+    pub(in crate::session) fn memory<'a>(&self, shared: &'a Shared) -> Memory<'a> {
+        Memory {
+            account: &shared.memory,
+            max: shared.config.memory_max,
+            served: self.served.len(),
+        }
     }
 
-    /// Whether no more requests of the peer are taken, because too many are worked on or have their
-    /// replies kept. Their memory beside their bodies counts. It does not hold up requests that
-    /// were taken, which end when they are answered.
-    pub(in crate::session) fn is_served_too_much(&self, shared: &Shared) -> bool {
-        let most = shared.config.memory_max;
-        let taken = self.kept_replies + self.served.len() * limits::SERVED_BYTES;
-        shared.memory.serves_too_much(taken, most)
+    /// Whether the peer has so many replies unacknowledged that it gets no more.
+    pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
+        self.memory_share.keeps_too_much(self.memory(shared))
     }
 
     /// Tells the memory account how many requests are served.
     pub(crate) fn account_served(&mut self, shared: &mut Shared) {
-        // Bounded by `limits::SERVED_MAX`.
-        let served = self.served.len() as u32;
-        let before = core::mem::replace(&mut self.served_accounted, served);
-        shared
-            .memory
-            .change_served(before as usize, served as usize);
-    }
-
-    /// Accounts for a reply that was given.
-    pub(in crate::session) fn keep_reply(&mut self, length: u32, shared: &mut Shared) {
-        self.kept_replies += length as usize;
-        shared.memory.enter_reply(length as usize);
-    }
-
-    /// Accounts for replies of `bytes` bytes that need not be kept any more.
-    pub(in crate::session) fn let_reply_go(&mut self, length: u32, shared: &mut Shared) {
-        self.kept_replies -= length as usize;
-        shared.memory.leave_replies(length as usize);
-    }
-
-    /// Whether this many more messages of the peer that have come whole may be taken.
-    pub(in crate::session) fn has_room_for_whole(&self, messages: usize, shared: &Shared) -> bool {
-        shared.memory.has_room(shared.config.memory_max)
-            && shared.memory.may_wait(self.promised)
-            && self.served.len() + messages <= limits::SERVED_MAX
+        self.memory_share
+            .account_served(self.served.len(), &mut shared.memory);
     }
 
     /// Whether there is room for all of a message until the application takes it.
@@ -245,15 +221,7 @@ impl Session {
             Message::Whole(body) => body.len(),
             Message::Part(incoming) => incoming.length() as usize,
         };
-        shared.memory.may_wait(self.promised + length)
-    }
-
-    /// Whether one more message of the peer may begin.
-    pub(in crate::session) fn may_begin_another(&self, shared: &Shared) -> bool {
-        let most = shared.config.memory_max;
-        shared.memory.may_begin(self.promised, most)
-            && shared.memory.may_wait(self.promised)
-            && self.served.len() < limits::SERVED_MAX
+        self.memory_share.may_wait(length, self.memory(shared))
     }
 
     /// Begins an incomplete message of the peer. Without a right to reply it is a one-way message,
@@ -267,7 +235,7 @@ impl Session {
         let header = *incoming.header();
         let retry = RetryTimer::new(now, self.rto.interval());
         self.set_due(retry.due);
-        self.promised += incoming.promised();
+        self.memory_share.promise(incoming.promised());
         let served = ServerRpc {
             state: ServerRpcState::Receiving { incoming, right },
             retry,
@@ -284,7 +252,7 @@ impl Session {
         incoming: &Incoming,
         shared: &mut Shared,
     ) {
-        self.promised -= incoming.promised();
+        self.memory_share.end_promise(incoming.promised());
         shared.forget(self.rpc(id), incoming);
     }
 

@@ -74,7 +74,7 @@ impl Session {
             shared.seek_grants(now, rpc, incoming);
             return;
         }
-        self.promised -= incoming.promised();
+        self.memory_share.end_promise(incoming.promised());
         shared.forget(rpc, incoming);
         self.rto.on_whole_message();
         let deadline = served.deadline;

@@ -61,8 +61,8 @@ impl Session {
         }
         live.retry.came(now, &mut self.rto, retransmit);
         self.first_came(&first, data, shared);
-        self.heard(now);
-        self.used(now);
+        self.liveness.answered(now);
+        self.liveness.used(now);
         self.take_ride(now, id, &first.header, shared);
         match first.message {
             Message::Whole(body) => {
@@ -122,8 +122,8 @@ impl Session {
         if has_opened {
             let (retransmit, length) = (piece.retransmit, piece.payload.len());
             live.retry.came(now, &mut self.rto, retransmit);
-            self.heard(now);
-            self.used(now);
+            self.liveness.answered(now);
+            self.liveness.used(now);
             self.payload_opened(length);
         }
         has_opened

@@ -67,7 +67,7 @@ impl Session {
 
     /// Whether record 0 of this id would be taken if it came.
     fn may_begin(&self, id: MessageId, parts: IdParts, shared: &mut Shared) -> bool {
-        let has_room = self.may_begin_another(shared);
+        let has_room = self.memory_share.may_begin(self.memory(shared));
         let statistics = &mut shared.statistics;
         if parts.initiator == self.agreement.side {
             let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.has_left());

@@ -260,7 +260,8 @@ impl Session {
         self.set_due(retry.due);
         shared.give_back(live.outgoing);
         let Some(members) = live.members else { return };
-        self.let_reply_go(members.replies, shared);
+        self.memory_share
+            .leave_replies(members.replies, &mut shared.memory);
         for member in members.ids {
             let bundled = |served: &mut ServerRpc| {
                 matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
@@ -279,14 +280,15 @@ impl Session {
         shared: &mut Shared,
     ) {
         self.bundles -= 1;
-        self.let_reply_go(members.replies, shared);
+        self.memory_share
+            .leave_replies(members.replies, &mut shared.memory);
         for id in members.ids {
             if !self.is_own(id) {
                 let bundled = |served: &mut ServerRpc| {
                     matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
                 };
                 if self.served.take(id.0, bundled).is_some() {
-                    self.used(now);
+                    self.liveness.used(now);
                 }
                 continue;
             }

@@ -148,7 +148,7 @@ impl Session {
         let (grant, more) = (incoming.grant(id), incoming.allowed() - before);
         let promised = incoming.promised() - promised;
         if !self.is_own(id) {
-            self.promised += promised;
+            self.memory_share.promise(promised);
         }
         self.control.grant(grant);
         more

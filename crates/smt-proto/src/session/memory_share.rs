@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a peer takes of the endpoint's memory, and what it may still begin (SPEC §9.2, §10).
+//!
+//! Not here: the bounds of all peers together (`memory::accounting`).
+
+use smt_wire::MessageId;
+
+use crate::limits::{SERVED_BYTES, SERVED_MAX};
+use crate::memory::accounting::MemoryAccount;
+
+/// A session's share of the memory account.
+#[derive(Debug, Default)]
+pub(super) struct MemoryShare {
+    /// Bytes of replies that the peer has not acknowledged, alone or in bundles.
+    replies: usize,
+    /// Bytes that unfinished messages of the peer may come to hold.
+    promised: usize,
+    /// Requests of the peer that the account has.
+    served: u32,
+    /// The last incomplete bundle of the peer that was accepted although there was no room for it.
+    reserve: Option<MessageId>,
+}
+
+/// The memory that a decision is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory<'a> {
+    pub(super) account: &'a MemoryAccount,
+    /// The endpoint's memory for messages, in bytes.
+    pub(super) max: usize,
+    /// Requests of this session that are received, worked on, or whose replies are kept.
+    pub(super) served: usize,
+}
+
+/// Which new messages of the peer may begin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Admission {
+    Any,
+    /// Messages that come whole in one packet, and bundles.
+    WholeOnly,
+    /// Bundles alone: their replies make room.
+    BundleOnly,
+    None,
+}
+
+impl Admission {
+    /// Whether a packet of a new message may be opened, or kept for later, by its offset.
+    pub(super) fn takes_packet(self, offset: u32) -> bool {
+        match self {
+            Self::Any => true,
+            Self::WholeOnly | Self::BundleOnly => offset == 0,
+            Self::None => false,
+        }
+    }
+
+    /// Whether a request or one-way message may begin, by whether it came whole.
+    pub(super) fn takes_message(self, is_whole: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::WholeOnly => is_whole,
+            Self::BundleOnly | Self::None => false,
+        }
+    }
+}
+
+impl MemoryShare {
+    /// Which new messages may begin of a peer that sends bundles or does not.
+    pub(super) fn admission(&self, memory: Memory<'_>, takes_bundles: bool) -> Admission {
+        if !self.serves_too_much(memory) {
+            if self.may_begin(memory) {
+                return Admission::Any;
+            }
+            if self.has_room_for_whole(1, memory) {
+                return Admission::WholeOnly;
+            }
+        }
+        match takes_bundles {
+            true => Admission::BundleOnly,
+            false => Admission::None,
+        }
+    }
+
+    /// Whether one more message of the peer may begin.
+    pub(super) fn may_begin(&self, memory: Memory<'_>) -> bool {
+        memory.account.may_begin(self.promised, memory.max)
+            && self.may_wait(0, memory)
+            && memory.served < SERVED_MAX
+    }
+
+    /// Whether this many more messages of the peer that have come whole may be taken.
+    pub(super) fn has_room_for_whole(&self, messages: usize, memory: Memory<'_>) -> bool {
+        memory.account.has_room(memory.max)
+            && self.may_wait(0, memory)
+            && memory.served + messages <= SERVED_MAX
+    }
+
+    /// Whether there is room for a message of this length until the application takes it.
+    pub(super) fn may_wait(&self, length: usize, memory: Memory<'_>) -> bool {
+        memory.account.may_wait(self.promised + length)
+    }
+
+    /// Whether the peer has so many replies unacknowledged that it gets no more.
+    pub(super) fn keeps_too_much(&self, memory: Memory<'_>) -> bool {
+        memory.account.keeps_too_much(self.replies, memory.max)
+    }
+
+    /// Whether no more requests of the peer are taken, because too many are worked on or have their
+    /// replies kept. Their memory beside their bodies counts. It does not hold up requests that
+    /// were taken, which end when they are answered.
+    pub(super) fn serves_too_much(&self, memory: Memory<'_>) -> bool {
+        let taken = self.replies + memory.served * SERVED_BYTES;
+        memory.account.serves_too_much(taken, memory.max)
+    }
+
+    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the
+    /// replies that would make room. Returns whether the room was free: `is_live` tells which
+    /// messages there are.
+    pub(super) fn take_reserve(
+        &mut self,
+        bundle: MessageId,
+        is_live: impl Fn(MessageId) -> bool,
+    ) -> bool {
+        let is_free = self.reserve.is_none_or(|held| !is_live(held));
+        if is_free {
+            self.reserve = Some(bundle);
+        }
+        is_free
+    }
+
+    /// Adds bytes that an unfinished message of the peer may come to hold.
+    pub(super) fn promise(&mut self, bytes: usize) {
+        self.promised += bytes;
+    }
+
+    /// Takes the bytes off again, since the message is whole, or over.
+    pub(super) fn end_promise(&mut self, bytes: usize) {
+        self.promised -= bytes;
+    }
+
+    /// Enters a reply that was given.
+    pub(super) fn enter_reply(&mut self, length: u32, account: &mut MemoryAccount) {
+        self.replies += length as usize;
+        account.enter_reply(length as usize);
+    }
+
+    /// Removes replies of `length` bytes that need not be kept any more.
+    pub(super) fn leave_replies(&mut self, length: u32, account: &mut MemoryAccount) {
+        self.replies -= length as usize;
+        account.leave_replies(length as usize);
+    }
+
+    /// Removes all replies, since the session ends.
+    pub(super) fn leave_all_replies(&mut self, account: &mut MemoryAccount) {
+        account.leave_replies(core::mem::take(&mut self.replies));
+    }
+
+    /// Tells the account how many requests are served, which [`SERVED_MAX`] bounds.
+    pub(super) fn account_served(&mut self, served: usize, account: &mut MemoryAccount) {
+        let before = core::mem::replace(&mut self.served, served as u32);
+        account.change_served(before as usize, served);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    const MAX: usize = 4_000_000;
+
+    fn memory(account: &MemoryAccount, served: usize) -> Memory<'_> {
+        Memory {
+            account,
+            max: MAX,
+            served,
+        }
+    }
+
+    /// An account in which `untaken` bytes wait for the application.
+    fn account(untaken: usize) -> MemoryAccount {
+        let mut account = MemoryAccount::default();
+        account.set_untaken(untaken);
+        account
+    }
+
+    #[test]
+    fn admission_narrows_from_any_message_over_whole_ones_to_bundles() {
+        let admitted = |share: &MemoryShare, untaken, served| {
+            let account = account(untaken);
+            let memory = memory(&account, served);
+            (
+                share.admission(memory, true),
+                share.admission(memory, false),
+            )
+        };
+        let mut share = MemoryShare::default();
+        let any = (Admission::Any, Admission::Any);
+        let full = (Admission::BundleOnly, Admission::None);
+        assert_eq!(admitted(&share, 0, 0), any);
+        assert_eq!(admitted(&share, MAX - 1, 0), any);
+        assert_eq!(admitted(&share, MAX, 0), full);
+        assert_eq!(admitted(&share, 0, SERVED_MAX), full);
+        share.promise(2);
+        let whole = (Admission::WholeOnly, Admission::WholeOnly);
+        assert_eq!(admitted(&share, MAX - 1, 0), whole);
+        share.end_promise(2);
+        assert_eq!(admitted(&share, MAX - 1, 0), any);
+    }
+
+    #[test]
+    fn each_admission_takes_what_its_name_says() {
+        let takes = |admission: Admission| {
+            (
+                admission.takes_packet(0),
+                admission.takes_packet(1_142),
+                admission.takes_message(true),
+                admission.takes_message(false),
+            )
+        };
+        assert_eq!(takes(Admission::Any), (true, true, true, true));
+        assert_eq!(takes(Admission::WholeOnly), (true, false, true, false));
+        assert_eq!(takes(Admission::BundleOnly), (true, false, false, false));
+        assert_eq!(takes(Admission::None), (false, false, false, false));
+    }
+
+    #[test]
+    fn kept_replies_hold_up_requests_until_they_are_acknowledged() {
+        let (mut share, mut account) = (MemoryShare::default(), MemoryAccount::default());
+        share.enter_reply(2_000_000, &mut account);
+        assert!(share.keeps_too_much(memory(&account, 0)));
+        let admission = share.admission(memory(&account, 0), false);
+        assert_eq!(admission, Admission::None);
+        share.leave_replies(2_000_000, &mut account);
+        assert!(!share.keeps_too_much(memory(&account, 0)));
+        assert_eq!(account.replies(), 0);
+    }
+
+    #[test]
+    fn requests_that_are_served_count_beside_their_bodies() {
+        let share = MemoryShare::default();
+        let account = MemoryAccount::default();
+        let few = MAX / 8 / SERVED_BYTES;
+        assert!(!share.serves_too_much(memory(&account, few)));
+        assert!(share.serves_too_much(memory(&account, 4 * few)));
+        assert!(!share.keeps_too_much(memory(&account, 4 * few)));
+    }
+
+    #[test]
+    fn the_end_of_a_session_gives_back_what_it_had() {
+        let (mut share, mut account) = (MemoryShare::default(), MemoryAccount::default());
+        share.enter_reply(1_000, &mut account);
+        share.account_served(3, &mut account);
+        share.leave_all_replies(&mut account);
+        share.account_served(0, &mut account);
+        let unused = MemoryAccount::default();
+        assert_eq!(format!("{account:?}"), format!("{unused:?}"));
+    }
+
+    #[test]
+    fn one_incomplete_bundle_at_a_time_comes_in_beyond_the_room() {
+        let mut share = MemoryShare::default();
+        let (first, second) = (MessageId(2), MessageId(4));
+        assert!(share.take_reserve(first, |_| false));
+        assert!(!share.take_reserve(second, |id| id == first));
+        assert!(share.take_reserve(second, |_| false));
+    }
+}
