@@ -16,7 +16,6 @@
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
-use alloc::vec::Vec;
 mod cancel;
 mod commands;
 mod hibernate;
@@ -25,18 +24,22 @@ mod keys;
 mod liveness;
 mod memory_share;
 mod receive;
+mod reordered;
 mod retransmit;
 mod send;
+mod stripe;
 mod timers;
 
 pub(crate) use commands::CallKind;
 use keys::Keys;
 use liveness::Liveness;
 use memory_share::MemoryShare;
+use reordered::Reordered;
+use stripe::Stripes;
 
 use smt_carrier::Path;
-use smt_record::{ControlWindow, IdAllocator, IdWindow, Side};
-use smt_wire::{ControlNumber, MessageId, SessionIndex};
+use smt_record::Side;
+use smt_wire::{MessageId, SessionIndex};
 
 use crate::collections::id_map::IdMap;
 use crate::collections::token_bucket::TokenBucket;
@@ -45,11 +48,9 @@ use crate::establish::agreement::Agreement;
 use crate::establish::established::Established;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
-use crate::grant::ndp::trimmed::UnopenedIds;
 use crate::limits;
 use crate::memory::cipher_cache::CipherSlot;
 use crate::message::client_rpc::Call;
-use crate::message::reordered::ReorderedPackets;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::jitter::Jitter;
 use crate::recovery::pmtud::Pmtud;
@@ -58,7 +59,6 @@ use crate::recovery::retry_timer::RetryTimer;
 use crate::recovery::rto::RtoEstimator;
 use crate::send::control_queue::ControlQueue;
 use crate::send::message_queue::MessageQueue;
-use crate::send::pending_acks::PendingAcks;
 use crate::send::ready_queue::Place;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -76,18 +76,13 @@ pub(crate) struct Session {
     confirm_due: bool,
     pub(crate) keys: Keys,
     agreement: Agreement,
-    stripes: Vec<Stripe>,
-    /// Messages begin in the stripes in turn.
-    next_stripe: usize,
+    stripes: Stripes,
     calls: IdMap<Call>,
     /// Bundles among the calls, those included whose id is cancelled.
     bundles: usize,
     served: IdMap<ServerRpc>,
     memory_share: MemoryShare,
-    reordered: ReorderedPackets,
-    /// Ids whose record 0 was trimmed, and how many more may be asked about.
-    unopened: UnopenedIds,
-    unopened_rate: TokenBucket,
+    reordered: Reordered,
     /// Questions of this session that wait for the pacer.
     trimmed_waiting: usize,
     /// Longest payload of the peer's packets, of those from which a record has opened.
@@ -122,34 +117,6 @@ pub(crate) struct Session {
     pub(crate) timer: Option<Time>,
 }
 
-/// The state of one stripe (SPEC §4).
-struct Stripe {
-    allocator: IdAllocator,
-    /// Counters below may be used (advertised by the peer).
-    peer_limit: u64,
-    window: IdWindow,
-    /// The limit that the peer was last told.
-    told_limit: u64,
-    control_counter: u64,
-    control_window: ControlWindow,
-    acks: PendingAcks,
-}
-
-impl Stripe {
-    fn new(agreement: &Agreement, stripe: u16) -> Self {
-        let (layout, side) = (agreement.layout, agreement.side);
-        Self {
-            allocator: IdAllocator::new(layout, side, stripe),
-            peer_limit: u64::from(agreement.peer_window),
-            window: IdWindow::new(agreement.own_window, layout, side.peer(), stripe),
-            told_limit: u64::from(agreement.own_window),
-            control_counter: 0,
-            control_window: ControlWindow::new(),
-            acks: PendingAcks::default(),
-        }
-    }
-}
-
 impl Session {
     /// A session that has just been established.
     pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
@@ -159,13 +126,8 @@ impl Session {
             agreement,
             ..
         } = established;
-        let mut stripes: Vec<Stripe> = (0..1u16 << agreement.stripes_log2)
-            .map(|stripe| Stripe::new(&agreement, stripe))
-            .collect();
-        stripes[0].control_counter = established.controls;
-        if let Some(ControlNumber { stripe, counter }) = established.confirmed_by {
-            stripes[usize::from(stripe)].control_window.accept(counter);
-        }
+        let (sent, received) = (established.controls, established.confirmed_by);
+        let stripes = Stripes::after_handshake(&agreement, sent, received);
         let jitter = indices.jitter();
         let pmtud = Pmtud::new(now, agreement.datagram_limit);
         Self {
@@ -178,14 +140,11 @@ impl Session {
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
             stripes,
-            next_stripe: 0,
             calls: IdMap::new(factory.setup.table_salt),
             bundles: 0,
             served: IdMap::new(factory.setup.table_salt),
             memory_share: MemoryShare::default(),
-            reordered: ReorderedPackets::default(),
-            unopened: UnopenedIds::default(),
-            unopened_rate: TokenBucket::new(limits::UNOPENED_PER_SECOND),
+            reordered: Reordered::default(),
             trimmed_waiting: 0,
             payload_max: 0,
             control: ControlQueue::default(),
@@ -237,11 +196,6 @@ impl Session {
             session: self.index,
             id,
         }
-    }
-
-    /// The counter's distance from the id's low end: k + 1 (SPEC §4.1).
-    fn shift(&self) -> u32 {
-        u32::from(self.agreement.stripes_log2) + 1
     }
 
     fn set_due(&mut self, due: Time) {

@@ -9,7 +9,6 @@ use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
 use crate::message::client_rpc::Call;
 use crate::message::server_rpc::ServerRpcState;
-use crate::send::pending_acks::ack_of;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -33,9 +32,9 @@ impl Session {
                     self.liveness.answered(now);
                     self.forget_incoming(id, &incoming, shared);
                     // The id of an incomplete bundle is not marked yet.
-                    let window = &mut self.stripes[usize::from(parts.stripe)].window;
+                    let window = &mut self.stripes.at(parts.stripe).window;
                     window.mark_seen(parts.counter);
-                    self.tell_window(usize::from(parts.stripe));
+                    self.tell_window(parts.stripe);
                     PacketType::Voided
                 }
                 ServerRpcState::Working { .. } => {
@@ -52,8 +51,8 @@ impl Session {
             self.control.id(answer, id);
             return;
         }
-        let stripe = usize::from(parts.stripe);
-        let window = &mut self.stripes[stripe].window;
+        let stripe = parts.stripe;
+        let window = &mut self.stripes.at(stripe).window;
         if window.is_seen(parts.counter) {
             self.control.id(PacketType::Seen, id);
         } else if window.mark_seen(parts.counter).is_some() {
@@ -139,7 +138,7 @@ impl Session {
             .checked(abort.id, shared)
             .is_some_and(|parts| parts.initiator == self.agreement.side)
         {
-            self.control.ack(ack_of(abort.id, self.shift()));
+            self.control.ack(self.stripes.ack_of(abort.id));
         }
         self.end_call(now, abort.id, CallError { reason, execution }, shared);
     }

@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use core::time::Duration;
 
 use bytes::Bytes;
-use smt_record::{AllocationError, OutgoingId, Side};
+use smt_record::{AllocationError, OutgoingId};
 use smt_wire::{Abort, AbortCode, Body, MessageId, PacketType, RECORD_OVERHEAD};
 
 use super::Session;
@@ -247,8 +247,7 @@ impl Session {
             }
         }
         self.memory_share.leave_all_replies(&mut shared.memory);
-        shared.reordered_memory -= self.reordered.bytes();
-        self.reordered = crate::message::reordered::ReorderedPackets::default();
+        self.reordered.clear(&mut shared.reordered_memory);
         self.sendable.clear();
     }
 
@@ -280,7 +279,7 @@ impl Session {
     }
 
     pub(super) fn send_abort(&mut self, id: MessageId, code: AbortCode) {
-        let stripe = self.stripe_of(id);
+        let stripe = self.stripes.number_of(id);
         let code = code.code();
         self.control.push(stripe, Body::Abort(Abort { id, code }));
     }
@@ -311,12 +310,7 @@ impl Session {
 
     /// Whether this side initiated the id: then it is among `calls`, else among `served`.
     pub(crate) fn is_own(&self, id: MessageId) -> bool {
-        let is_servers = id.0 >> self.agreement.stripes_log2 & 1 == 1;
-        is_servers == (self.agreement.side == Side::Server)
-    }
-
-    pub(super) fn stripe_of(&self, id: MessageId) -> u16 {
-        (id.0 & ((1 << self.agreement.stripes_log2) - 1)) as u16
+        self.stripes.is_own(id)
     }
 
     fn padded_length(&self, body: &Bytes, shared: &Shared) -> Result<u32, Refused> {
@@ -332,16 +326,10 @@ impl Session {
     }
 
     fn next_id(&mut self, now: Time) -> Result<OutgoingId, Refused> {
-        for _ in 0..self.stripes.len() {
-            let stripe = &mut self.stripes[self.next_stripe];
-            let limit = stripe.peer_limit;
-            let allocated = stripe.allocator.next(limit);
-            self.next_stripe = (self.next_stripe + 1) % self.stripes.len();
-            match allocated {
-                Ok(right) => return Ok(right),
-                Err(AllocationError::Blocked { .. }) => {}
-                Err(AllocationError::Exhausted { .. }) => return Err(Refused::UsedUp),
-            }
+        match self.stripes.next_id() {
+            Ok(right) => return Ok(right),
+            Err(AllocationError::Blocked { .. }) => {}
+            Err(AllocationError::Exhausted { .. }) => return Err(Refused::UsedUp),
         }
         if self.blocked.is_none() {
             let retry = RetryTimer::new(now, self.rto.interval());

@@ -69,7 +69,7 @@ impl Session {
         self.served.shrink_to_fit();
         self.sendable.shrink_to_fit();
         self.control = ControlQueue::default();
-        for stripe in &mut self.stripes {
+        for stripe in self.stripes.iter_mut() {
             stripe.window.shrink_to_fit();
         }
     }

@@ -41,8 +41,8 @@ impl Session {
         self.watch_opening_keys(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
-        self.expire_reordered(now, shared);
-        self.expire_unopened(now);
+        let reordered_due = self.reordered.expire(now, &mut shared.reordered_memory);
+        self.set_due_if(reordered_due);
         if let Some(silent) = self.watch_silence(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
             return;
@@ -96,7 +96,7 @@ impl Session {
         let mut oldest: Vec<Option<u64>> = vec![None; self.stripes.len()];
         for (number, call) in self.calls.iter() {
             let is_unseen = matches!(call, Call::Live(live) if !live.is_seen);
-            let place = &mut oldest[usize::from(self.stripe_of(MessageId(number)))];
+            let place = &mut oldest[usize::from(self.stripes.number_of(MessageId(number)))];
             if is_unseen && place.is_none_or(|other| number < other) {
                 *place = Some(number);
             }

@@ -36,7 +36,7 @@ impl Session {
         }
         let mut incoming = match first.message {
             Message::Whole(body) => {
-                self.forget_reordered(id, shared);
+                self.reordered.forget(id, &mut shared.reordered_memory);
                 let whole = (&first.header, body, data.header.retransmit);
                 self.open_bundle(now, (id, counter), whole, shared);
                 return;
@@ -59,7 +59,7 @@ impl Session {
         );
         shared.memory.leave(&incoming);
         if incoming.is_complete() {
-            self.forget_reordered(id, shared);
+            self.reordered.forget(id, &mut shared.reordered_memory);
             let whole = (&first.header, incoming.into_body(), data.header.retransmit);
             self.open_bundle(now, (id, counter), whole, shared);
             return;
@@ -119,14 +119,13 @@ impl Session {
             self.take_members(now, (id, replies, &body), is_again, shared);
             return;
         }
-        let stripe = usize::from(self.stripe_of(id));
-        let shift = self.shift();
-        let state = &mut self.stripes[stripe];
-        if state.window.mark_seen(counter).is_none() {
+        let stripe = self.stripes.number_of(id);
+        let window = &mut self.stripes.at(stripe).window;
+        if window.mark_seen(counter).is_none() {
             return;
         }
-        state.window.mark_delivered(counter);
-        state.acks.note(id, shift);
+        window.mark_delivered(counter);
+        self.stripes.ack_later(id);
         self.liveness.answered(now);
         self.take_ride(now, id, header, shared);
         let calls = self.calls.len();
@@ -151,7 +150,7 @@ impl Session {
         is_again: bool,
         shared: &mut Shared,
     ) {
-        let stripe = self.stripe_of(bundle);
+        let stripe = self.stripes.number_of(bundle);
         let mut is_telling = false;
         let mut answered = Answered {
             is_again,
@@ -189,7 +188,7 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         }
-        let window = &mut self.stripes[usize::from(parts.stripe)].window;
+        let window = &mut self.stripes.at(parts.stripe).window;
         if window.is_seen(parts.counter) {
             // The request was given up, and VOIDED answered that.
             shared.statistics.packets_duplicate += 1;
@@ -207,7 +206,7 @@ impl Session {
         self.rto.on_whole_message();
         let rpc = self.rpc(id);
         if member.kind == Kind::OneWay {
-            let window = &mut self.stripes[usize::from(parts.stripe)].window;
+            let window = &mut self.stripes.at(parts.stripe).window;
             window.mark_delivered(parts.counter);
             shared.statistics.messages_delivered += 1;
             let body = shared.body_to_wait(body);

@@ -15,7 +15,6 @@ use crate::message::client_rpc::Call;
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
-use crate::send::pending_acks::ack_of;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -33,7 +32,7 @@ impl Session {
         }
         self.wake(now);
         let number = control.header.number;
-        let Some(stripe) = self.stripes.get(usize::from(number.stripe)) else {
+        let Some(stripe) = self.stripes.get_mut(number.stripe) else {
             shared.statistics.packets_contradicting += 1;
             return false;
         };
@@ -45,9 +44,8 @@ impl Session {
             self.watch_opening_keys(now);
             return false;
         }
-        self.stripes[usize::from(number.stripe)]
-            .control_window
-            .accept(number.counter);
+        let stripe = self.stripes.at(number.stripe);
+        stripe.control_window.accept(number.counter);
         match answers_nothing(&control.body) {
             true => self.liveness.received(now),
             false => self.liveness.answered(now),
@@ -89,9 +87,9 @@ impl Session {
                 .iter()
                 .for_each(|id| self.seen_and_gone(now, id, shared)),
             Body::Abort(abort) => self.aborted(now, abort, shared),
-            Body::Window { limit } => self.raise_peer_limit(usize::from(stripe), limit, shared),
+            Body::Window { limit } => self.raise_peer_limit(stripe, limit, shared),
             Body::WindowRequest => {
-                let limit = self.stripes[usize::from(stripe)].window.limit();
+                let limit = self.stripes.at(stripe).window.limit();
                 self.control.push(stripe, Body::Window { limit });
             }
             Body::KeyUpdateRequest { epoch } => self.keys.seal.request_update(epoch),
@@ -153,7 +151,7 @@ impl Session {
 
     /// Takes RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
     fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
-        if self.is_unissued(resend.id) && resend.offset == 0 {
+        if self.stripes.is_unissued(resend.id) && resend.offset == 0 {
             // The peer has seen a forged header (SPEC §9.10).
             shared.statistics.packets_contradicting += 1;
             return;
@@ -180,7 +178,7 @@ impl Session {
             }
             // The peer is told by CANCEL.
             Some(Call::Cancelling { .. }) => {}
-            None => self.control.ack(ack_of(resend.id, self.shift())),
+            None => self.control.ack(self.stripes.ack_of(resend.id)),
         }
     }
 
@@ -242,7 +240,7 @@ impl Session {
         if !self.answers.take(now) {
             return;
         }
-        let window = &self.stripes[usize::from(parts.stripe)].window;
+        let window = &self.stripes.of(id).window;
         let answer = if window.is_seen(parts.counter) {
             PacketType::SeenAndGone
         } else {
@@ -339,7 +337,7 @@ impl Session {
                 // The peer has no message under the id of a one-way message of ours.
                 Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
                 Some(Call::Live(_)) => self.answer_for_reply(now, id, shared),
-                Some(Call::Cancelling { .. }) | None => self.control.ack(ack_of(id, self.shift())),
+                Some(Call::Cancelling { .. }) | None => self.control.ack(self.stripes.ack_of(id)),
             }
             return;
         }
@@ -353,11 +351,8 @@ impl Session {
             }
             return;
         }
-        match self.stripes[usize::from(parts.stripe)]
-            .window
-            .is_delivered(parts.counter)
-        {
-            Delivered::Yes => self.control.ack(ack_of(id, self.shift())),
+        match self.stripes.of(id).window.is_delivered(parts.counter) {
+            Delivered::Yes => self.control.ack(self.stripes.ack_of(id)),
             Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
         }
     }
@@ -381,26 +376,14 @@ impl Session {
 
     pub(in crate::session) fn raise_peer_limit(
         &mut self,
-        stripe: usize,
+        stripe: u16,
         limit: u64,
         shared: &mut Shared,
     ) {
-        let state = &mut self.stripes[stripe];
-        if limit <= state.peer_limit {
-            return;
-        }
-        state.peer_limit = limit;
-        if self.blocked.take().is_some() {
+        let is_more = self.stripes.at(stripe).raise_peer_limit(limit);
+        if is_more && self.blocked.take().is_some() {
             shared.events.push_back(Event::Unblocked(self.index));
         }
-    }
-
-    /// Whether it is an id of ours that no message has had yet.
-    fn is_unissued(&self, id: MessageId) -> bool {
-        self.agreement.layout.split(id).is_some_and(|parts| {
-            let counter = self.stripes[usize::from(parts.stripe)].allocator.counter();
-            parts.initiator == self.agreement.side && parts.counter >= counter
-        })
     }
 
     /// The parts of an id that either side may have issued; an id of ours must have been.
@@ -409,14 +392,7 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) -> Option<IdParts> {
-        let parts = self.agreement.layout.split(id).filter(|parts| {
-            let stripe = &self.stripes[usize::from(parts.stripe)];
-            if parts.initiator == self.agreement.side {
-                parts.counter < stripe.allocator.counter()
-            } else {
-                stripe.window.in_range(parts.counter)
-            }
-        });
+        let parts = self.stripes.issued(id);
         if parts.is_none() {
             shared.statistics.violations += 1;
         }

@@ -8,7 +8,6 @@
 //!    counts.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
@@ -100,8 +99,8 @@ impl Session {
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
-        let (id, stripe) = (data.header.id, usize::from(stripe));
-        let window = &self.stripes[stripe].window;
+        let id = data.header.id;
+        let window = &self.stripes.at(stripe).window;
         if window.is_seen(counter) {
             shared.statistics.packets_duplicate += 1;
             return;
@@ -140,7 +139,7 @@ impl Session {
                 return;
             }
         }
-        let Some(sight) = self.stripes[stripe].window.mark_seen(counter) else {
+        let Some(sight) = self.stripes.at(stripe).window.mark_seen(counter) else {
             return;
         };
         self.liveness.answered(now);
@@ -150,7 +149,7 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // Other packets that came of the id belong to no message.
-                self.forget_reordered(id, shared);
+                self.reordered.forget(id, &mut shared.reordered_memory);
                 self.rto.on_whole_message();
                 self.deliver(now, (sight, &first.header, body), shared);
             }
@@ -183,7 +182,7 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        for packet in self.take_reordered(id, shared) {
+        for packet in self.reordered.take(id, &mut shared.reordered_memory) {
             match packet.payload.is_empty() {
                 true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
@@ -296,47 +295,13 @@ impl Session {
             shared.statistics.packets_contradicting += 1;
             return;
         }
-        let room = limits::REORDERED_BYTES_MAX.saturating_sub(shared.reordered_memory);
-        shared.reordered_memory -= self.reordered.bytes();
-        self.reordered.keep(
-            ReorderedPacket {
-                at: now,
-                header: *header,
-                payload: payload.to_vec(),
-            },
-            room,
-        );
-        shared.reordered_memory += self.reordered.bytes();
+        let packet = ReorderedPacket {
+            at: now,
+            header: *header,
+            payload: payload.to_vec(),
+        };
+        self.reordered.keep(packet, &mut shared.reordered_memory);
         self.set_due(now + limits::REORDERED_LIFE);
-    }
-
-    /// Drops reordered packets that no message took.
-    pub(in crate::session) fn expire_reordered(&mut self, now: Time, shared: &mut Shared) {
-        shared.reordered_memory -= self.reordered.bytes();
-        self.reordered.expire(now);
-        shared.reordered_memory += self.reordered.bytes();
-        if let Some(due) = self.reordered.due() {
-            self.set_due(due);
-        }
-    }
-
-    /// Drops packets of a message that turned out to have no further records.
-    pub(in crate::session) fn forget_reordered(&mut self, id: MessageId, shared: &mut Shared) {
-        self.unopened.remove(id);
-        if self.reordered.bytes() > 0 {
-            drop(self.take_reordered(id, shared));
-        }
-    }
-
-    pub(in crate::session) fn take_reordered(
-        &mut self,
-        id: MessageId,
-        shared: &mut Shared,
-    ) -> Vec<ReorderedPacket> {
-        shared.reordered_memory -= self.reordered.bytes();
-        let taken = self.reordered.take(id);
-        shared.reordered_memory += self.reordered.bytes();
-        taken
     }
 
     /// Takes the fields that ride in an inner header: the peer's window and acknowledgements (SPEC
@@ -348,9 +313,9 @@ impl Session {
         header: &InnerHeader,
         shared: &mut Shared,
     ) {
-        let stripe = usize::from(self.stripe_of(id));
-        if let Some(limit) = header.extend_window(self.stripes[stripe].peer_limit) {
-            self.raise_peer_limit(stripe, limit, shared);
+        let stripe = self.stripes.of(id);
+        if let Some(limit) = header.extend_window(stripe.peer_limit()) {
+            self.raise_peer_limit(self.stripes.number_of(id), limit, shared);
         }
         if let Some(ack) = header.ack {
             self.acked(now, ack, shared);
@@ -365,13 +330,10 @@ impl Session {
     }
 
     /// Tells the peer about ids that it may use, before it would have to ask.
-    pub(in crate::session) fn tell_window(&mut self, stripe: usize) {
-        let state = &mut self.stripes[stripe];
-        let limit = state.window.limit();
-        if limit - state.told_limit > u64::from(self.agreement.own_window / 2) {
-            state.told_limit = limit;
-            self.control
-                .push(stripe as u16, smt_wire::Body::Window { limit });
+    pub(in crate::session) fn tell_window(&mut self, stripe: u16) {
+        let width = self.agreement.own_window;
+        if let Some(limit) = self.stripes.at(stripe).limit_to_tell(width) {
+            self.control.push(stripe, smt_wire::Body::Window { limit });
         }
     }
 }

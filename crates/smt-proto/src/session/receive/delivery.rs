@@ -123,10 +123,9 @@ impl Session {
         let Some(parts) = self.agreement.layout.split(id) else {
             return;
         };
-        let stripe = usize::from(self.stripe_of(id));
-        self.stripes[stripe].window.mark_delivered(parts.counter);
-        self.control
-            .ack(crate::send::pending_acks::ack_of(id, self.shift()));
+        let window = &mut self.stripes.of_mut(id).window;
+        window.mark_delivered(parts.counter);
+        self.control.ack(self.stripes.ack_of(id));
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         let body = shared.body_to_wait(body);

@@ -67,7 +67,7 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // Other packets that came of the id belong to no message.
-                self.forget_reordered(id, shared);
+                self.reordered.forget(id, &mut shared.reordered_memory);
                 self.end_with_reply(id, body, shared);
             }
             Message::Part(incoming) => {
@@ -91,7 +91,7 @@ impl Session {
         shared.memory.enter(&incoming);
         live.incoming = Some(incoming);
         self.take_reply_data(now, id, piece(data), shared);
-        for packet in self.take_reordered(id, shared) {
+        for packet in self.reordered.take(id, &mut shared.reordered_memory) {
             match packet.payload.is_empty() {
                 true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
@@ -158,8 +158,7 @@ impl Session {
             return;
         };
         self.rto.on_whole_message();
-        let (stripe, shift) = (usize::from(self.stripe_of(id)), self.shift());
-        self.stripes[stripe].acks.note(id, shift);
+        self.stripes.ack_later(id);
         if let Some(bundle) = bundle {
             self.members_answered((bundle, 1), shared);
         }

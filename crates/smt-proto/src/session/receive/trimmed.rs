@@ -75,7 +75,7 @@ impl Session {
             statistics.packets_duplicate += u64::from(!is_wanted);
             return is_wanted;
         }
-        let window = &self.stripes[usize::from(parts.stripe)].window;
+        let window = &self.stripes.of(id).window;
         if window.is_seen(parts.counter) {
             statistics.packets_duplicate += 1;
             return false;
@@ -97,12 +97,8 @@ impl Session {
         let id = header.id;
         let has_room =
             self.trimmed_waiting < limits::TRIMMED_PER_SESSION && !shared.trimmed_queue.is_full();
-        let (interval, rate) = (self.rto.interval(), &mut self.unopened_rate);
-        if !has_room
-            || !self
-                .unopened
-                .note(now, (id, header.retransmit), interval, rate)
-        {
+        let interval = self.rto.interval();
+        if !has_room || !self.reordered.first_trimmed(now, interval, header) {
             return;
         }
         self.set_due(now + limits::REORDERED_LIFE);
@@ -118,7 +114,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         self.payload_opened(data.payload.len());
-        if !self.unopened.contains(data.header.id) {
+        if !self.reordered.is_first_trimmed(data.header.id) {
             shared.came_unscheduled(first.arrived);
         }
     }
@@ -131,7 +127,7 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        if !self.unopened.remove(id) {
+        if !self.reordered.first_opened(id) {
             return;
         }
         let end = self.payload_most();
@@ -197,7 +193,7 @@ impl Session {
     pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
         let id = part.rpc.id;
         match part.missing {
-            Missing::First => self.unopened.contains(id).then_some(Resend {
+            Missing::First => self.reordered.is_first_trimmed(id).then_some(Resend {
                 id,
                 offset: 0,
                 length: 1,
@@ -260,14 +256,6 @@ impl Session {
     fn first_length(&self) -> u32 {
         let first = self.agreement.geometry.record(u32::MAX, 0);
         first.stream_len() as u32
-    }
-
-    /// Forgets ids that were trimmed and never opened.
-    pub(in crate::session) fn expire_unopened(&mut self, now: Time) {
-        self.unopened.expire(now, limits::REORDERED_LIFE);
-        if !self.unopened.is_empty() {
-            self.set_due(now + limits::REORDERED_LIFE);
-        }
     }
 }
 

@@ -84,7 +84,7 @@ impl Session {
     /// no id for a bundle.
     fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
         let first_length = self.member_len(first)?;
-        let stripe = self.stripe_of(first);
+        let stripe = self.stripes.number_of(first);
         let mut filling: Option<Filling> = None;
         // Nothing is allocated for a message that leaves alone.
         let mut others = Vec::new();
@@ -97,7 +97,7 @@ impl Session {
                 self.sendable.pop();
                 continue;
             }
-            if self.stripe_of(id) != stripe {
+            if self.stripes.number_of(id) != stripe {
                 if others.len() >= OTHERS_PER_MEMBER * found {
                     break;
                 }
@@ -129,10 +129,8 @@ impl Session {
 
     /// A bundle of one member; `None` if the window has no id for it.
     fn first_member(&mut self, now: Time, first: MessageId, room: usize) -> Option<Filling> {
-        let stripe = usize::from(self.stripe_of(first));
-        let stripe = &mut self.stripes[stripe];
         let mut filling = Filling {
-            right: stripe.allocator.next(stripe.peer_limit).ok()?,
+            right: self.stripes.of_mut(first).next_id().ok()?,
             body: Vec::with_capacity(room),
             members: Members::default(),
         };

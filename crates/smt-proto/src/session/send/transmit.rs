@@ -19,7 +19,8 @@ use crate::recovery::retransmit_budget::RetransmitBudget;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
 use crate::send::control_queue::Taken;
-use crate::session::{Session, Stripe};
+use crate::session::Session;
+use crate::session::stripe::Stripe;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
 use crate::time::Time;
@@ -219,12 +220,8 @@ impl Session {
             // silent.
             return;
         }
-        let state = &mut self.stripes[usize::from(stripe)];
-        let number = ControlNumber {
-            stripe,
-            counter: state.control_counter,
-        };
-        state.control_counter += 1;
+        let counter = self.stripes.at(stripe).next_control_counter();
+        let number = ControlNumber { stripe, counter };
         let route = ControlRoute {
             version,
             session: self.remote_index,
@@ -241,7 +238,7 @@ impl Session {
         shared: &mut Shared,
         batch: &mut Batch<'_>,
     ) -> Written {
-        let (is_hurried, stripe) = (self.is_hurried(shared), self.stripe_of(id));
+        let is_hurried = self.is_hurried(shared);
         let (outgoing, terms, retry) = if self.is_own(id) {
             match self.calls.get_mut(id.0) {
                 Some(Call::Live(live)) => {
@@ -269,8 +266,7 @@ impl Session {
             self.keys.begin(records);
             // A bundle's members were counted.
             shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
-            let stripe = &mut self.stripes[usize::from(stripe)];
-            let header = header(terms, stripe);
+            let header = header(terms, self.stripes.of_mut(id));
             outgoing.freeze(
                 self.agreement.send_bits,
                 &mut shared.transmitting_pool,
@@ -312,8 +308,7 @@ impl Session {
 /// without and with padding.
 fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
     let ack = stripe.acks.take();
-    stripe.told_limit = stripe.window.limit();
-    let window = stripe.told_limit as u32;
+    let window = stripe.tell_limit() as u32;
     move |true_length, padded_length| InnerHeader {
         true_length,
         padded_length,

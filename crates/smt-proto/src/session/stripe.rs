@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Stripes of a session: the ids and control numbers of both sides (SPEC §4).
+
+use alloc::vec::Vec;
+
+use smt_record::{
+    AllocationError, ControlWindow, IdAllocator, IdLayout, IdParts, IdWindow, OutgoingId, Side,
+};
+use smt_wire::{Ack, ControlNumber, MessageId};
+
+use crate::establish::agreement::Agreement;
+use crate::send::pending_acks::{PendingAcks, ack_of};
+
+/// Ids and control numbers of one stripe.
+#[derive(Debug)]
+pub(super) struct Stripe {
+    allocator: IdAllocator,
+    /// Counters below may be used (advertised by the peer).
+    peer_limit: u64,
+    /// The peer's ids.
+    pub(super) window: IdWindow,
+    /// The limit that the peer was last told.
+    told_limit: u64,
+    control_counter: u64,
+    /// The peer's control numbers.
+    pub(super) control_window: ControlWindow,
+    pub(super) acks: PendingAcks,
+}
+
+impl Stripe {
+    fn new(agreement: &Agreement, stripe: u16) -> Self {
+        let (layout, side) = (agreement.layout, agreement.side);
+        Self {
+            allocator: IdAllocator::new(layout, side, stripe),
+            peer_limit: u64::from(agreement.peer_window),
+            window: IdWindow::new(agreement.own_window, layout, side.peer(), stripe),
+            told_limit: u64::from(agreement.own_window),
+            control_counter: 0,
+            control_window: ControlWindow::new(),
+            acks: PendingAcks::default(),
+        }
+    }
+
+    /// The next id of this side.
+    pub(super) fn next_id(&mut self) -> Result<OutgoingId, AllocationError> {
+        self.allocator.next(self.peer_limit)
+    }
+
+    /// The counter of the next control packet, which is used by this call.
+    pub(super) fn next_control_counter(&mut self) -> u64 {
+        let counter = self.control_counter;
+        self.control_counter += 1;
+        counter
+    }
+
+    /// Counters below may be used by this side.
+    pub(super) fn peer_limit(&self) -> u64 {
+        self.peer_limit
+    }
+
+    /// Takes a limit that the peer has told. Returns whether it permits more ids.
+    pub(super) fn raise_peer_limit(&mut self, limit: u64) -> bool {
+        let is_more = limit > self.peer_limit;
+        self.peer_limit = self.peer_limit.max(limit);
+        is_more
+    }
+
+    /// The limit of the peer's ids, which is told with what leaves now.
+    pub(super) fn tell_limit(&mut self) -> u64 {
+        self.told_limit = self.window.limit();
+        self.told_limit
+    }
+
+    /// The limit of the peer's ids, if it is to be told before the peer would have to ask: the
+    /// window has moved by more than half of its `width`.
+    pub(super) fn limit_to_tell(&mut self, width: u32) -> Option<u64> {
+        let is_due = self.window.limit() - self.told_limit > u64::from(width / 2);
+        is_due.then(|| self.tell_limit())
+    }
+}
+
+/// All stripes of a session.
+#[derive(Debug)]
+pub(super) struct Stripes {
+    all: Vec<Stripe>,
+    /// Messages begin in the stripes in turn.
+    next: usize,
+    layout: IdLayout,
+    side: Side,
+}
+
+impl Stripes {
+    pub(super) fn new(agreement: &Agreement) -> Self {
+        let stripes = 0..1u16 << agreement.stripes_log2;
+        Self {
+            all: stripes
+                .map(|stripe| Stripe::new(agreement, stripe))
+                .collect(),
+            next: 0,
+            layout: agreement.layout,
+            side: agreement.side,
+        }
+    }
+
+    /// The stripes of a session in which `sent` control packets have left in stripe 0 and one was
+    /// received, before it was established.
+    pub(super) fn after_handshake(
+        agreement: &Agreement,
+        sent: u64,
+        received: Option<ControlNumber>,
+    ) -> Self {
+        let mut stripes = Self::new(agreement);
+        stripes.all[0].control_counter = sent;
+        if let Some(ControlNumber { stripe, counter }) = received {
+            stripes.at(stripe).control_window.accept(counter);
+        }
+        stripes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stripe> {
+        self.all.iter_mut()
+    }
+
+    /// The stripe of this number; `None` if the session has fewer.
+    pub(super) fn get_mut(&mut self, stripe: u16) -> Option<&mut Stripe> {
+        self.all.get_mut(usize::from(stripe))
+    }
+
+    /// The stripe of a number that has been checked.
+    pub(super) fn at(&mut self, stripe: u16) -> &mut Stripe {
+        &mut self.all[usize::from(stripe)]
+    }
+
+    /// The stripe of an id.
+    pub(super) fn of(&self, id: MessageId) -> &Stripe {
+        &self.all[usize::from(self.number_of(id))]
+    }
+
+    /// The stripe of an id, to change it.
+    pub(super) fn of_mut(&mut self, id: MessageId) -> &mut Stripe {
+        let stripe = self.number_of(id);
+        self.at(stripe)
+    }
+
+    /// The number of an id's stripe.
+    pub(super) fn number_of(&self, id: MessageId) -> u16 {
+        (id.0 & ((1 << self.layout.stripes_log2) - 1)) as u16
+    }
+
+    /// Whether this side initiated the id.
+    pub(super) fn is_own(&self, id: MessageId) -> bool {
+        let is_servers = id.0 >> self.layout.stripes_log2 & 1 == 1;
+        is_servers == (self.side == Side::Server)
+    }
+
+    /// The parts of an id; `None` if the session has no such id.
+    pub(super) fn split(&self, id: MessageId) -> Option<IdParts> {
+        self.layout.split(id)
+    }
+
+    /// The parts of an id that either side may have issued; an id of this side must have been.
+    pub(super) fn issued(&self, id: MessageId) -> Option<IdParts> {
+        self.split(id).filter(|parts| match self.is_own(id) {
+            true => parts.counter < self.of(id).allocator.counter(),
+            false => self.of(id).window.in_range(parts.counter),
+        })
+    }
+
+    /// Whether it is an id of this side that no message has had yet.
+    pub(super) fn is_unissued(&self, id: MessageId) -> bool {
+        let parts = self.split(id).filter(|_| self.is_own(id));
+        parts.is_some_and(|parts| parts.counter >= self.of(id).allocator.counter())
+    }
+
+    /// The next id of this side, of the stripes in turn.
+    ///
+    /// # Errors
+    /// That of the last stripe if the peer permits no more ids in any, or that of the first whose
+    /// ids are used up.
+    pub(super) fn next_id(&mut self) -> Result<OutgoingId, AllocationError> {
+        let mut tries = self.all.len();
+        loop {
+            let stripe = self.next;
+            self.next = (stripe + 1) % self.all.len();
+            tries -= 1;
+            match self.all[stripe].next_id() {
+                Err(AllocationError::Blocked { .. }) if tries > 0 => {}
+                allocated => return allocated,
+            }
+        }
+    }
+
+    /// Notes that the message under `id` is not needed any more, to be told with what leaves.
+    pub(super) fn ack_later(&mut self, id: MessageId) {
+        let shift = self.shift();
+        self.of_mut(id).acks.note(id, shift);
+    }
+
+    /// The acknowledgement of one id.
+    pub(super) fn ack_of(&self, id: MessageId) -> Ack {
+        ack_of(id, self.shift())
+    }
+
+    /// The counter's distance from the id's low end: k + 1 (SPEC §4.1).
+    fn shift(&self) -> u32 {
+        u32::from(self.layout.stripes_log2) + 1
+    }
+}
