@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages on their way: requests, replies and one-way messages of either side (SPEC §5).
 //!
-//! 1. `client_rpc` is what this side initiated, `server_rpc` what the peer initiated.
+//! 1. `client_message` is what this side initiated, `server_rpc` what the peer initiated.
 //! 2. `outgoing` waits to be sent; `transmitting` seals records as they leave, in the packets that
 //!    `packetizer` chooses.
 //! 3. `incoming` opens records into the `body`; `partial_record` holds one record until it is
@@ -9,7 +9,7 @@
 //! 4. `reordered` keeps packets that came before record 0 of their message.
 
 pub(crate) mod body;
-pub(crate) mod client_rpc;
+pub(crate) mod client_message;
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
 pub(crate) mod partial_record;

@@ -17,6 +17,7 @@
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
 mod cancel;
+mod client_messages;
 mod commands;
 mod hibernate;
 mod key_epochs;
@@ -30,6 +31,7 @@ mod send;
 mod stripe;
 mod timers;
 
+use client_messages::ClientMessages;
 pub(crate) use commands::CallKind;
 use keys::Keys;
 use liveness::Liveness;
@@ -50,7 +52,6 @@ use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
 use crate::limits;
 use crate::memory::cipher_cache::CipherSlot;
-use crate::message::client_rpc::Call;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::jitter::Jitter;
 use crate::recovery::pmtud::Pmtud;
@@ -77,9 +78,7 @@ pub(crate) struct Session {
     pub(crate) keys: Keys,
     agreement: Agreement,
     stripes: Stripes,
-    calls: IdMap<Call>,
-    /// Bundles among the calls, those included whose id is cancelled.
-    bundles: usize,
+    calls: ClientMessages,
     served: IdMap<ServerRpc>,
     memory_share: MemoryShare,
     reordered: Reordered,
@@ -140,8 +139,7 @@ impl Session {
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
             stripes,
-            calls: IdMap::new(factory.setup.table_salt),
-            bundles: 0,
+            calls: ClientMessages::new(factory.setup.table_salt),
             served: IdMap::new(factory.setup.table_salt),
             memory_share: MemoryShare::default(),
             reordered: Reordered::default(),

@@ -161,6 +161,12 @@ impl Incoming {
         self.trimmed.get_or_insert_default()
     }
 
+    /// Whether its sender waits for this side: for grants, or for questions about trimmed ranges
+    /// that wait for their turn.
+    pub(crate) fn waits_for_this_side(&self) -> bool {
+        self.has_trimmed_waiting() || self.missing(1).is_empty()
+    }
+
     /// Whether questions for trimmed ranges wait here.
     pub(crate) fn has_trimmed_waiting(&self) -> bool {
         self.trimmed

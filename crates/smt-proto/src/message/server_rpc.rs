@@ -58,5 +58,5 @@ pub(crate) enum ServerRpcState {
     Aborted(AbortCode),
 }
 
-// The size is bounded for the same reason as in `client_rpc`.
+// The size is bounded for the same reason as in `client_message`.
 const _: () = assert!(size_of::<ServerRpc>() <= 128);

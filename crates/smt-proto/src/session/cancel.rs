@@ -7,7 +7,7 @@ use smt_wire::{Abort, AbortCode, MessageId, PacketType};
 use super::Session;
 use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
-use crate::message::client_rpc::Call;
+use crate::message::client_message::Content;
 use crate::message::server_rpc::ServerRpcState;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -63,22 +63,11 @@ impl Session {
         }
     }
 
-    pub(super) fn cancel_answered(&mut self, id: MessageId) {
-        let cancelled = |call: &mut Call| match call {
-            Call::Cancelling { is_bundle, .. } => Some(*is_bundle),
-            Call::Live(_) => None,
-        };
-        if self.calls.take(id.0, cancelled) == Some(true) {
-            self.bundles -= 1;
-        }
-    }
-
     pub(super) fn never_seen(&mut self, now: Time, id: MessageId) {
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let Some(live) = self.calls.live_mut(id) else {
             return;
         };
         if let Some(bundle) = live.bundle {
-            // A bundle is in no other bundle.
             live.retry.heard(now);
             self.send_bundle_again(now, bundle);
         } else if let Some(outgoing) = live.outgoing.as_mut() {
@@ -95,10 +84,10 @@ impl Session {
     /// bundle. Returns whether the bundle leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
         let interval = self.rto.interval();
-        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+        let Some(live) = self.calls.live_mut(bundle) else {
             return false;
         };
-        if let Some(members) = live.members.as_deref_mut()
+        if let Content::Bundle(members) = &mut live.content
             && !members.leave_again(now, interval)
         {
             return false;
@@ -122,7 +111,8 @@ impl Session {
     }
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
-        if matches!(self.calls.get(abort.id.0), Some(Call::Live(live)) if live.is_one_way) {
+        let live = self.calls.live(abort.id);
+        if live.is_some_and(|live| !live.is_request()) {
             // A one-way message expects no reply. Members of a bundle may expect one, and each of
             // those has a call of its own.
             shared.statistics.violations += 1;
@@ -145,14 +135,15 @@ impl Session {
 
     /// Ends a call, live or cancelling, that is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
-        self.cancel_answered(id);
-        if let Some(Call::Live(live)) = self.calls.remove(id.0) {
-            if let Some(members) = live.members {
-                self.bundle_arrived(now, *members, Some(error), shared);
-                return;
-            }
-            self.release(id, &live, shared);
-            self.report_failure(id, &live, error, shared);
+        self.calls.end_cancelling(id);
+        let Some(live) = self.calls.remove_live(id) else {
+            return;
+        };
+        if let Content::Bundle(members) = live.content {
+            self.bundle_arrived(now, *members, Some(error), shared);
+            return;
         }
+        self.release(id, &live, shared);
+        self.report_failure(id, &live, error, shared);
     }
 }

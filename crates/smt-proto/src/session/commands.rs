@@ -14,7 +14,7 @@ use crate::error::{
 };
 use crate::event::Event;
 use crate::limits;
-use crate::message::client_rpc::{Call, LiveCall};
+use crate::message::client_message::{Content, ExpectedReply, LiveMessage};
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::ServerRpcState;
 use crate::recovery::retry_timer::RetryTimer;
@@ -45,14 +45,19 @@ impl Session {
             true => RetryTimer::new(now, interval),
             false => RetryTimer::with_first_probe(now, self.rto.reply_interval(), interval),
         };
-        let live = LiveCall {
-            is_one_way: kind.is_one_way,
+        let content = match kind.is_one_way {
+            true => Content::OneWay,
+            false => Content::Request(ExpectedReply {
+                incoming: None,
+                unscheduled: self.reply_unscheduled(shared),
+            }),
+        };
+        let live = LiveMessage {
             deadline,
-            reply_unscheduled: self.reply_unscheduled(shared),
-            ..LiveCall::new(outgoing.queued(), retry)
+            ..LiveMessage::new(content, outgoing.queued(), retry)
         };
         self.set_due(live.due());
-        self.calls.insert(id.0, Call::Live(live));
+        self.calls.insert(id, live);
         self.sendable.push((remaining, id));
         self.liveness.used(now);
         Ok(id)
@@ -168,20 +173,13 @@ impl Session {
         reason: CallFailure,
         shared: &mut Shared,
     ) -> bool {
-        let Some(entry) = self.calls.get_mut(id.0) else {
-            return false;
-        };
-        if !matches!(entry, Call::Live(live) if !live.is_bundle()) {
+        if self.calls.live(id).is_none_or(LiveMessage::is_bundle) {
             return false;
         }
         let mut retry = RetryTimer::new(now, self.rto.interval());
         retry.ask(now, limits::RESEND_INTERVAL_MAX);
         let due = retry.due;
-        let cancelling = Call::Cancelling {
-            retry,
-            is_bundle: false,
-        };
-        let Call::Live(live) = core::mem::replace(entry, cancelling) else {
+        let Some(live) = self.calls.cancel(id, retry) else {
             return false;
         };
         self.control.id(PacketType::Cancel, id);
@@ -211,21 +209,18 @@ impl Session {
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
         // The original of a copy may still use the ids of calls that have not left.
         let is_sure = *end != SessionEnd::Copied;
-        let calls = self.calls.iter().filter(|_| is_sure);
-        let calls =
-            calls.filter(|(_, call)| matches!(call, Call::Live(live) if !self.has_left(live)));
+        let calls = self.calls.iter_live().filter(|_| is_sure);
+        let calls = calls.filter(|(_, live)| !self.calls.has_left(live));
         // Collecting would sort, with 4 KB of stack.
         let mut waiting = BTreeSet::new();
-        waiting.extend(calls.map(|(number, _)| number));
-        for (number, call) in self.calls.drain() {
-            let Call::Live(live) = call else { continue };
+        waiting.extend(calls.map(|(id, _)| id));
+        for (id, live) in self.calls.drain_live() {
             // Its members are told.
             if live.is_bundle() {
                 continue;
             }
-            let id = MessageId(number);
             self.release(id, &live, shared);
-            let execution = if waiting.contains(&number) {
+            let execution = if waiting.contains(&id) {
                 Execution::DidNotRun
             } else {
                 Execution::MayHaveRun
@@ -252,8 +247,8 @@ impl Session {
     }
 
     /// Gives back what the endpoint holds for a call that is over.
-    pub(super) fn release(&self, id: MessageId, live: &LiveCall, shared: &mut Shared) {
-        if let Some(incoming) = &live.incoming {
+    pub(super) fn release(&self, id: MessageId, live: &LiveMessage, shared: &mut Shared) {
+        if let Some(incoming) = live.incoming() {
             shared.forget(self.rpc(id), incoming);
         }
     }
@@ -262,19 +257,19 @@ impl Session {
     pub(super) fn report_failure(
         &self,
         id: MessageId,
-        live: &LiveCall,
+        live: &LiveMessage,
         error: CallError,
         shared: &mut Shared,
     ) {
         let rpc = self.rpc(id);
-        shared.events.push_back(if live.is_one_way {
+        shared.events.push_back(if live.is_request() {
+            Event::CallFailed { rpc, error }
+        } else {
             let outcome = match error.execution {
                 Execution::DidNotRun => OneWayOutcome::NotDelivered(error.reason),
                 Execution::MayHaveRun => OneWayOutcome::MayHaveBeenDelivered(error.reason),
             };
             Event::OneWayDone { rpc, outcome }
-        } else {
-            Event::CallFailed { rpc, error }
         });
     }
 
@@ -299,8 +294,7 @@ impl Session {
     /// A message on its way out.
     pub(super) fn outgoing_mut(&mut self, id: MessageId) -> Option<&mut Outgoing> {
         if self.is_own(id) {
-            let call = self.calls.get_mut(id.0);
-            return call.and_then(Call::outgoing_mut);
+            return self.calls.outgoing_mut(id);
         }
         match &mut self.served.get_mut(id.0)?.state {
             ServerRpcState::Replying(outgoing) => Some(outgoing),

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 use smt_wire::{Body, MessageId, PacketType};
 
 use super::Session;
+use super::client_messages::ClientMessages;
 use super::keys::{Holder, PreviousEpoch};
 use crate::collections::id_map::IdMap;
-use crate::message::client_rpc::Call;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::message::transmitting::Transmitting;
 use crate::shared::Shared;
@@ -79,10 +79,9 @@ impl Session {
     /// back-off of its own.
     fn ask_about_holders(&mut self, holders: &[MessageId]) {
         for id in holders.iter().copied() {
-            match self.calls.get(id.0) {
-                Some(Call::Live(live)) if !live.is_one_way => {
-                    self.control
-                        .reply_progress(id, live.incoming.as_deref(), true);
+            match self.calls.live(id) {
+                Some(live) if live.is_request() => {
+                    self.control.reply_progress(id, live.incoming(), true);
                 }
                 _ => self.control.id(PacketType::NeedAck, id),
             }
@@ -122,21 +121,18 @@ impl Session {
 
 /// Messages of which something may have been sealed.
 fn transmitting<'a>(
-    calls: &'a IdMap<Call>,
+    calls: &'a ClientMessages,
     served: &'a IdMap<ServerRpc>,
 ) -> impl Iterator<Item = (MessageId, &'a Transmitting)> {
-    let calls = calls.iter().filter_map(|(number, call)| match call {
-        Call::Live(live) => Some((number, live.outgoing.as_ref()?.transmitting()?)),
-        Call::Cancelling { .. } => None,
-    });
+    let calls = calls.iter_live();
+    let calls = calls.filter_map(|(id, live)| Some((id, live.outgoing.as_ref()?.transmitting()?)));
     let replies = served.iter().filter_map(|(number, served)| {
         let ServerRpcState::Replying(outgoing) = &served.state else {
             return None;
         };
-        Some((number, outgoing.transmitting()?))
+        Some((MessageId(number), outgoing.transmitting()?))
     });
-    let all = calls.chain(replies);
-    all.map(|(number, transmitting)| (MessageId(number), transmitting))
+    calls.chain(replies)
 }
 
 /// Messages that may still have to repeat a record of `epoch` or before.

@@ -11,7 +11,8 @@ use crate::limits::{
     INCOMPLETE_LIFE, NEED_ACK_INTERVAL_MAX, NEED_ACK_TRIES, NEED_ACK_TRIES_PRESSED,
     QUESTIONS_UNTIL_UNGRANTED, RESEND_INTERVAL_MAX,
 };
-use crate::message::client_rpc::Call;
+use crate::message::client_message::Content;
+use crate::message::incoming::Incoming;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::shared::Shared;
 use crate::time::Time;
@@ -21,11 +22,9 @@ impl Session {
     /// is missing.
     pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
         let rpc = self.rpc(id);
-        let has_left = match self.calls.get(id.0) {
-            Some(Call::Live(live)) => self.has_left(live),
-            _ => return false,
-        };
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let live = self.calls.live(id);
+        let has_left = live.is_some_and(|live| self.calls.has_left(live));
+        let Some(live) = self.calls.live_mut(id) else {
             return false;
         };
         if !has_left {
@@ -42,21 +41,23 @@ impl Session {
             self.give_up_bundle(now, id, shared);
             return false;
         }
-        match &live.incoming {
-            _ if live.is_one_way && live.bundle.is_some() => {
+        match &live.content {
+            Content::OneWay if live.bundle.is_some() => {
                 // The bundle asks for all of its members.
                 live.retry.waits_here(now);
                 return false;
             }
-            _ if live.is_one_way => self.control.id(PacketType::NeedAck, id),
-            Some(incoming) if incoming.has_trimmed_waiting() || incoming.missing(1).is_empty() => {
-                // The peer waits for our grants, or for questions that wait for their turn.
-                live.retry.waits_here(now);
-                return false;
+            Content::OneWay | Content::Bundle(_) => self.control.id(PacketType::NeedAck, id),
+            Content::Request(reply) => {
+                let incoming = reply.incoming.as_deref();
+                if incoming.is_some_and(Incoming::waits_for_this_side) {
+                    live.retry.waits_here(now);
+                    return false;
+                }
+                self.control.reply_progress(id, incoming, true);
             }
-            incoming => self.control.reply_progress(id, incoming.as_deref(), true),
         }
-        let waits_for_all = live.incoming.is_none() && !live.is_one_way;
+        let waits_for_all = live.waits_for_reply();
         if live.retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
             shared.grants.pass_over(rpc);
         }
@@ -68,23 +69,20 @@ impl Session {
     /// Sends a short request once more ahead of the question, since the request may be lost and not
     /// the reply. The question then asks for the reply to it, not whether it is there (SPEC §9.3).
     pub(super) fn send_request_again(&mut self, id: MessageId) {
-        let id = match self.calls.get(id.0) {
-            Some(Call::Live(live)) => live.bundle.unwrap_or(id),
-            _ => return,
-        };
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let id = self.calls.carrier_of(id);
+        let Some(live) = self.calls.live_mut(id) else {
             return;
         };
         let Some(outgoing) = live.outgoing.as_mut() else {
             return;
         };
-        if live.is_seen || live.went_again || outgoing.is_large() || !outgoing.is_sent() {
+        if live.is_seen || live.is_repeated || outgoing.is_large() || !outgoing.is_sent() {
             return;
         }
         if !self.liveness.repeat_request() {
             return;
         }
-        live.went_again = true;
+        live.is_repeated = true;
         outgoing.ask_all_again();
         self.messages_first = true;
         self.queue_sendable(id);
@@ -108,8 +106,7 @@ impl Session {
         match state {
             ServerRpcState::Receiving { incoming, .. } => {
                 retry.ask(now, RESEND_INTERVAL_MAX);
-                if incoming.has_trimmed_waiting() || incoming.missing(1).is_empty() {
-                    // The peer waits for our grants, or for questions that wait for their turn.
+                if incoming.waits_for_this_side() {
                     retry.waits_here(now);
                 } else {
                     self.liveness.asked(now);

@@ -18,7 +18,7 @@ use crate::limits::{
     CALLER_QUIET_MAX, QUESTIONS_PER_PASS, RESEND_INTERVAL_MAX, TIMER_GRAIN_EACH, TIMER_GRAIN_MAX,
     TIMER_GRAIN_MIN,
 };
-use crate::message::client_rpc::Call;
+use crate::message::client_message::ClientMessage;
 use crate::message::server_rpc::ServerRpcState;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -93,27 +93,22 @@ impl Session {
     /// Asks for room in the id window, and hurries the oldest id of each stripe that the peer may
     /// not have seen, before all newer ones (SPEC §4.2).
     pub(super) fn ask_for_window(&mut self) {
-        let mut oldest: Vec<Option<u64>> = vec![None; self.stripes.len()];
-        for (number, call) in self.calls.iter() {
-            let is_unseen = matches!(call, Call::Live(live) if !live.is_seen);
-            let place = &mut oldest[usize::from(self.stripes.number_of(MessageId(number)))];
-            if is_unseen && place.is_none_or(|other| number < other) {
-                *place = Some(number);
+        let mut oldest: Vec<Option<MessageId>> = vec![None; self.stripes.len()];
+        for (id, live) in self.calls.iter_live() {
+            let place = &mut oldest[usize::from(self.stripes.number_of(id))];
+            if !live.is_seen && place.is_none_or(|other| id < other) {
+                *place = Some(id);
             }
         }
         for (stripe, oldest) in oldest.into_iter().enumerate() {
             self.control.push(stripe as u16, Body::WindowRequest);
-            let bundle = |number: u64| match self.calls.get(number) {
-                Some(Call::Live(live)) => live.bundle.map_or(number, |bundle| bundle.0),
-                _ => number,
-            };
-            let oldest = oldest.map(bundle);
-            if let Some(number) = oldest
-                && let Some(outgoing) = self.calls.get_mut(number).and_then(Call::outgoing_mut)
+            let oldest = oldest.map(|id| self.calls.carrier_of(id));
+            if let Some(id) = oldest
+                && let Some(outgoing) = self.calls.outgoing_mut(id)
             {
                 outgoing.ask_again(0, 1);
                 outgoing.is_queued = true;
-                self.sendable.push((0, MessageId(number)));
+                self.sendable.push((0, id));
             }
         }
     }
@@ -139,23 +134,23 @@ impl Session {
         let mut expired = Vec::new();
         let mut silent = Vec::new();
         let mut earliest = None;
-        for (number, call) in self.calls.iter_mut() {
-            let due = match call {
-                Call::Live(live) => {
+        for (id, message) in self.calls.iter_mut() {
+            let due = match message {
+                ClientMessage::Live(live) => {
                     if live.deadline.is_some_and(|deadline| deadline <= now) {
-                        expired.push(MessageId(number));
+                        expired.push(id);
                         continue;
                     }
                     if live.retry.due <= now && silent.len() < QUESTIONS_PER_PASS {
                         let is_first_probe = live.retry.ask(now, RESEND_INTERVAL_MAX);
-                        silent.push((MessageId(number), is_first_probe));
+                        silent.push((id, is_first_probe));
                     }
                     live.due()
                 }
-                Call::Cancelling { retry, .. } => {
+                ClientMessage::Cancelling { retry, .. } => {
                     if retry.due <= now {
                         retry.ask(now, RESEND_INTERVAL_MAX);
-                        self.control.id(PacketType::Cancel, MessageId(number));
+                        self.control.id(PacketType::Cancel, id);
                         self.liveness.asked(now);
                     }
                     retry.due

@@ -12,7 +12,6 @@ use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Member
 
 use super::data::{accept, piece};
 use crate::event::Event;
-use crate::message::client_rpc::Call;
 use crate::message::incoming::{First, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
@@ -227,11 +226,9 @@ impl Session {
         answered: &mut Answered,
         shared: &mut Shared,
     ) -> bool {
-        let ended = self.calls.take(id.0, |call| match call {
-            Call::Live(live) if !live.is_one_way && live.incoming.is_none() => {
-                Some((live.outgoing.take(), live.bundle, live.retry))
-            }
-            _ => None,
+        let ended = self.calls.take_request(id, |live| {
+            let waits = live.waits_for_reply();
+            waits.then(|| (live.outgoing.take(), live.bundle, live.retry))
         });
         let Some((outgoing, bundle, retry)) = ended else {
             shared.statistics.packets_duplicate += 1;

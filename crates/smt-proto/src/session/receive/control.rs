@@ -11,7 +11,7 @@ use crate::control_packet;
 use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::limits::RESEND_INTERVAL_MAX;
-use crate::message::client_rpc::Call;
+use crate::message::client_message::{ClientMessage, Content, LiveMessage};
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
@@ -80,8 +80,8 @@ impl Session {
             Body::Cancel(list) => list
                 .iter()
                 .for_each(|id| self.cancelled_by_peer(now, id, shared)),
-            Body::Voided(list) => list.iter().for_each(|id| self.cancel_answered(id)),
-            Body::Seen(list) => list.iter().for_each(|id| self.cancel_answered(id)),
+            Body::Voided(list) => list.iter().for_each(|id| self.calls.end_cancelling(id)),
+            Body::Seen(list) => list.iter().for_each(|id| self.calls.end_cancelling(id)),
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
             Body::SeenAndGone(list) => list
                 .iter()
@@ -111,19 +111,18 @@ impl Session {
     /// Takes GRANT: how far the peer has got with a message of ours, and how far this side may
     /// send.
     fn granted(&mut self, now: Time, grant: &Grant) {
-        let (outgoing, retry, interval) = match self.calls.get_mut(grant.id.0) {
-            Some(Call::Live(live)) if live.is_bundle() => {
+        let (outgoing, retry, interval) = match self.calls.live_mut(grant.id) {
+            Some(live) if live.is_bundle() => {
                 // All of it may leave. How far an incomplete one has got counts for nothing: it may
                 // be forgotten.
                 live.retry.heard(now);
                 return;
             }
-            Some(Call::Live(live)) => {
+            Some(live) => {
                 live.is_seen = true;
                 let interval = self.rto.interval();
                 (live.outgoing.as_mut(), &mut live.retry, interval)
             }
-            Some(Call::Cancelling { .. }) => return,
             None => match self.served.get_mut(grant.id.0) {
                 Some(ServerRpc {
                     state: ServerRpcState::Replying(outgoing),
@@ -163,8 +162,8 @@ impl Session {
             self.asked_for_reply(now, (resend, parts), shared);
             return;
         }
-        match self.calls.get_mut(resend.id.0) {
-            Some(Call::Live(live)) => {
+        match self.calls.get_mut(resend.id) {
+            Some(ClientMessage::Live(live)) => {
                 // A peer that asks for record 0 has not opened it.
                 live.is_seen |= resend.offset > 0 && !live.is_bundle();
                 live.retry.heard(now);
@@ -177,7 +176,7 @@ impl Session {
                 self.queue_sendable(resend.id);
             }
             // The peer is told by CANCEL.
-            Some(Call::Cancelling { .. }) => {}
+            Some(ClientMessage::Cancelling { .. }) => {}
             None => self.control.ack(self.stripes.ack_of(resend.id)),
         }
     }
@@ -252,14 +251,14 @@ impl Session {
     /// Takes BUSY: the application has the request, or the reply cannot leave now. Either way the
     /// whole request has arrived, and need not be kept.
     fn peer_is_busy(&mut self, id: MessageId) {
-        if let Some(Call::Live(live)) = self.calls.get_mut(id.0)
-            && !live.is_one_way
+        if let Some(live) = self.calls.live_mut(id)
+            && live.is_request()
         {
             live.is_seen = true;
             live.retry.busy();
             live.outgoing = None;
             let bundle = live.bundle;
-            if let Some(Call::Live(bundle)) = bundle.and_then(|id| self.calls.get_mut(id.0)) {
+            if let Some(bundle) = bundle.and_then(|id| self.calls.live_mut(id)) {
                 bundle.is_seen = true;
             }
         }
@@ -303,27 +302,27 @@ impl Session {
             self.liveness.used(now);
             return;
         }
-        if let Some(Call::Live(live)) = self.calls.get(id.0)
-            && live.is_one_way
-        {
-            if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-                self.pmtud.progressed();
-            }
-            let Some(Call::Live(live)) = self.calls.remove(id.0) else {
-                return;
-            };
-            shared.give_back(live.outgoing);
-            self.liveness.used(now);
-            if let Some(members) = live.members {
-                self.bundle_arrived(now, *members, None, shared);
-                return;
-            }
-            let rpc = self.rpc(id);
-            shared.events.push_back(Event::OneWayDone {
-                rpc,
-                outcome: OneWayOutcome::Delivered,
-            });
+        // A request is acknowledged by its reply.
+        if self.calls.live(id).is_none_or(LiveMessage::is_request) {
+            return;
         }
+        let Some(live) = self.calls.remove_live(id) else {
+            return;
+        };
+        if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
+            self.pmtud.progressed();
+        }
+        shared.give_back(live.outgoing);
+        self.liveness.used(now);
+        if let Content::Bundle(members) = live.content {
+            self.bundle_arrived(now, *members, None, shared);
+            return;
+        }
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::OneWayDone {
+            rpc,
+            outcome: OneWayOutcome::Delivered,
+        });
     }
 
     /// Takes NEED_ACK: the peer asks whether this side has its message of this id (SPEC §9.4,
@@ -333,11 +332,11 @@ impl Session {
             return;
         };
         if parts.initiator == self.agreement.side {
-            match self.calls.get(id.0) {
+            match self.calls.live(id) {
+                Some(live) if live.is_request() => self.answer_for_reply(now, id, shared),
                 // The peer has no message under the id of a one-way message of ours.
-                Some(Call::Live(live)) if live.is_one_way => shared.statistics.violations += 1,
-                Some(Call::Live(_)) => self.answer_for_reply(now, id, shared),
-                Some(Call::Cancelling { .. }) | None => self.control.ack(self.stripes.ack_of(id)),
+                Some(_) => shared.statistics.violations += 1,
+                None => self.control.ack(self.stripes.ack_of(id)),
             }
             return;
         }
@@ -359,10 +358,13 @@ impl Session {
 
     /// Answers NEED_ACK for a reply that is not whole: how far it is, and what is missing.
     fn answer_for_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let Some(live) = self.calls.live_mut(id) else {
             return;
         };
-        let incoming = live.incoming.as_deref();
+        let Content::Request(reply) = &live.content else {
+            return;
+        };
+        let incoming = reply.incoming.as_deref();
         // No record has opened, and no bytes were asked for: all of the reply is lost.
         let is_first = incoming.is_none() && live.retry.asked_in_vain == 0;
         if is_first {

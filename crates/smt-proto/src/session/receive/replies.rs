@@ -10,7 +10,7 @@ use smt_wire::{Data, Kind, MessageId};
 
 use super::data::{accept, piece, reordered_piece};
 use crate::event::Event;
-use crate::message::client_rpc::Call;
+use crate::message::client_message::Content;
 use crate::message::incoming::{Incoming, Message, Piece};
 use crate::message::outgoing::Outgoing;
 use crate::session::Session;
@@ -26,11 +26,11 @@ impl Session {
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
-        let Some(Call::Live(live)) = self.calls.get(id.0) else {
+        let Some(live) = self.calls.live(id) else {
             shared.statistics.packets_duplicate += 1;
             return;
         };
-        if live.incoming.is_none() {
+        if live.incoming().is_none() {
             self.begin_reply(now, id, data, shared);
         } else if self.take_reply_data(now, id, piece(data), shared) {
             // Only a record that opens earns the reply a place among the messages that are granted.
@@ -43,10 +43,10 @@ impl Session {
         let Some(first) = self.begin(now, id, data, shared) else {
             return;
         };
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let Some(live) = self.calls.live_mut(id) else {
             return;
         };
-        if first.header.kind != Kind::Reply || live.is_one_way {
+        if first.header.kind != Kind::Reply || !live.is_request() {
             shared.statistics.violations += 1;
             return;
         }
@@ -84,12 +84,13 @@ impl Session {
         (id, data): (MessageId, &Data<'_>),
         shared: &mut Shared,
     ) {
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let live = self.calls.live_mut(id);
+        let Some(Content::Request(reply)) = live.map(|live| &mut live.content) else {
             return;
         };
-        incoming.allow(live.reply_unscheduled, 0);
+        incoming.allow(reply.unscheduled, 0);
         shared.memory.enter(&incoming);
-        live.incoming = Some(incoming);
+        reply.incoming = Some(incoming);
         self.take_reply_data(now, id, piece(data), shared);
         for packet in self.reordered.take(id, &mut shared.reordered_memory) {
             match packet.payload.is_empty() {
@@ -111,10 +112,10 @@ impl Session {
         piece: Piece<'_>,
         shared: &mut Shared,
     ) -> bool {
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let Some(live) = self.calls.live_mut(id) else {
             return false;
         };
-        let Some(incoming) = live.incoming.as_mut() else {
+        let Some(incoming) = live.incoming_mut() else {
             return false;
         };
         let bits = self.agreement.receive_bits;
@@ -132,10 +133,11 @@ impl Session {
     /// Delivers a reply that is whole.
     fn finish_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+        let live = self.calls.live_mut(id);
+        let Some(Content::Request(reply)) = live.map(|live| &mut live.content) else {
             return;
         };
-        let Some(incoming) = live.incoming.as_deref() else {
+        let Some(incoming) = reply.incoming.as_deref() else {
             return;
         };
         if !incoming.is_complete() {
@@ -143,18 +145,14 @@ impl Session {
             return;
         }
         shared.forget(rpc, incoming);
-        if let Some(incoming) = live.incoming.take() {
+        if let Some(incoming) = reply.incoming.take() {
             self.end_with_reply(id, incoming.into_body(), shared);
         }
     }
 
     /// Ends a call that has its whole reply.
     fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
-        let ended = self.calls.take(id.0, |call| match call {
-            Call::Live(live) => Some(live.bundle),
-            Call::Cancelling { .. } => None,
-        });
-        let Some(bundle) = ended else {
+        let Some(bundle) = self.calls.take_request(id, |live| Some(live.bundle)) else {
             return;
         };
         self.rto.on_whole_message();

@@ -17,7 +17,7 @@ use crate::collections::byte_ranges::ByteRange;
 use crate::grant::ndp::pull::PullOrder;
 use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
-use crate::message::client_rpc::Call;
+use crate::message::client_message::LiveMessage;
 use crate::message::incoming::{First, Incoming};
 use crate::message::server_rpc::ServerRpcState;
 use crate::session::Session;
@@ -54,10 +54,7 @@ impl Session {
     /// The incoming message of an id whose record 0 has opened.
     pub(in crate::session) fn incoming_mut(&mut self, id: MessageId) -> Option<&mut Incoming> {
         if self.is_own(id) {
-            return match self.calls.get_mut(id.0)? {
-                Call::Live(live) => live.incoming.as_deref_mut(),
-                Call::Cancelling { .. } => None,
-            };
+            return self.calls.live_mut(id)?.incoming_mut();
         }
         match &mut self.served.get_mut(id.0)?.state {
             ServerRpcState::Receiving { incoming, .. } => Some(incoming),
@@ -70,8 +67,8 @@ impl Session {
         let has_room = self.memory_share.may_begin(self.memory(shared));
         let statistics = &mut shared.statistics;
         if parts.initiator == self.agreement.side {
-            let waits = |call: &Call| matches!(call, Call::Live(live) if !live.is_one_way && live.has_left());
-            let is_wanted = self.calls.get(id.0).is_some_and(waits);
+            let waits = |live: &LiveMessage| live.is_request() && live.has_left();
+            let is_wanted = self.calls.live(id).is_some_and(waits);
             statistics.packets_duplicate += u64::from(!is_wanted);
             return is_wanted;
         }

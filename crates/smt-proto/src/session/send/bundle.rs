@@ -24,7 +24,7 @@ use crate::error::{CallError, OneWayOutcome};
 use crate::establish::agreement::Agreement;
 use crate::event::Event;
 use crate::limits;
-use crate::message::client_rpc::{Call, LiveCall, Members, Terms};
+use crate::message::client_message::{Content, LiveMessage, Members, Terms};
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -48,7 +48,7 @@ impl Session {
         first: MessageId,
         shared: &mut Shared,
     ) -> MessageId {
-        if self.bundles >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
+        if self.calls.bundles() >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
             return first;
         }
         let padding = &shared.config.padding;
@@ -68,14 +68,10 @@ impl Session {
         let body = Bytes::from(filling.body);
         let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
         let retry = RetryTimer::new(now, self.rto.interval());
-        let live = LiveCall {
-            is_one_way: true,
-            members: Some(Box::new(filling.members)),
-            ..LiveCall::new(outgoing, retry)
-        };
+        let content = Content::Bundle(Box::new(filling.members));
+        let live = LiveMessage::new(content, outgoing, retry);
         self.set_due(live.due());
-        self.calls.insert(id.0, Call::Live(live));
-        self.bundles += 1;
+        self.calls.insert(id, live);
         id
     }
 
@@ -141,10 +137,8 @@ impl Session {
     /// Bytes that a waiting message takes in a bundle; `None` if it has left, or cannot be bundled.
     fn member_len(&self, id: MessageId) -> Option<usize> {
         let outgoing = if self.is_own(id) {
-            match self.calls.get(id.0)? {
-                Call::Live(live) if !live.is_bundle() => live.outgoing.as_ref()?,
-                _ => return None,
-            }
+            let live = self.calls.live(id).filter(|live| !live.is_bundle());
+            live?.outgoing.as_ref()?
         } else {
             match &self.served.get(id.0)?.state {
                 ServerRpcState::Replying(outgoing) => outgoing,
@@ -172,7 +166,7 @@ impl Session {
             text.is_some()
         };
         if self.is_own(id) {
-            let Some(Call::Live(live)) = self.calls.get_mut(id.0) else {
+            let Some(live) = self.calls.live_mut(id) else {
                 return false;
             };
             let terms = live.terms(now);
@@ -199,15 +193,6 @@ impl Session {
         true
     }
 
-    /// Whether any record of a call has left: its own, or that of the bundle that it is in.
-    pub(in crate::session) fn has_left(&self, live: &LiveCall) -> bool {
-        let bundle = live.bundle.and_then(|bundle| self.calls.get(bundle.0));
-        match bundle {
-            Some(Call::Live(bundle)) => bundle.has_left(),
-            _ => live.has_left(),
-        }
-    }
-
     /// Counts `count` answered requests of a bundle: the peer has seen it. When all are answered,
     /// no question is needed.
     pub(in crate::session) fn members_answered(
@@ -215,10 +200,10 @@ impl Session {
         (bundle, count): (MessageId, usize),
         shared: &mut Shared,
     ) {
-        let Some(Call::Live(live)) = self.calls.get_mut(bundle.0) else {
+        let Some(live) = self.calls.live_mut(bundle) else {
             return;
         };
-        let Some(members) = live.members.as_mut() else {
+        let Content::Bundle(members) = &mut live.content else {
             return;
         };
         members.answered += count;
@@ -228,8 +213,7 @@ impl Session {
                 self.pmtud.progressed();
             }
             shared.give_back(live.outgoing.take());
-            self.calls.remove(bundle.0);
-            self.bundles -= 1;
+            self.calls.remove_live(bundle);
         }
     }
 
@@ -242,22 +226,17 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        let Some(entry) = self.calls.get_mut(id.0) else {
-            return;
-        };
         let mut retry = RetryTimer::new(now, self.rto.interval());
         retry.ask(now, limits::RESEND_INTERVAL_MAX);
-        let cancelling = Call::Cancelling {
-            retry,
-            is_bundle: true,
-        };
-        let Call::Live(live) = core::mem::replace(entry, cancelling) else {
+        let Some(live) = self.calls.cancel(id, retry) else {
             return;
         };
         self.control.id(PacketType::Cancel, id);
         self.set_due(retry.due);
         shared.give_back(live.outgoing);
-        let Some(members) = live.members else { return };
+        let Content::Bundle(members) = live.content else {
+            return;
+        };
         self.memory_share
             .leave_replies(members.replies, &mut shared.memory);
         for member in members.ids {
@@ -277,7 +256,6 @@ impl Session {
         error: Option<CallError>,
         shared: &mut Shared,
     ) {
-        self.bundles -= 1;
         self.memory_share
             .leave_replies(members.replies, &mut shared.memory);
         for id in members.ids {
@@ -291,9 +269,13 @@ impl Session {
                 continue;
             }
             // Most were answered meanwhile.
-            match self.calls.get_mut(id.0) {
-                Some(Call::Live(live)) if live.is_one_way => {
-                    let Some(Call::Live(live)) = self.calls.remove(id.0) else {
+            match self.calls.live_mut(id) {
+                Some(live) if live.is_request() => {
+                    live.is_seen = true;
+                    live.bundle = None;
+                }
+                Some(_) => {
+                    let Some(live) = self.calls.remove_live(id) else {
                         continue;
                     };
                     match &error {
@@ -304,11 +286,7 @@ impl Session {
                         }),
                     }
                 }
-                Some(Call::Live(live)) => {
-                    live.is_seen = true;
-                    live.bundle = None;
-                }
-                Some(Call::Cancelling { .. }) | None => {}
+                None => {}
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::control_packet::{self, ControlRoute};
 use crate::error::CallFailure;
 use crate::grant::policy::Granted;
 use crate::limits::DATAGRAM_FLOOR;
-use crate::message::client_rpc::{Call, Terms};
+use crate::message::client_message::Terms;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::message::transmitting::{PacketWriter, Transmitting};
 use crate::recovery::retransmit_budget::RetransmitBudget;
@@ -240,13 +240,11 @@ impl Session {
     ) -> Written {
         let is_hurried = self.is_hurried(shared);
         let (outgoing, terms, retry) = if self.is_own(id) {
-            match self.calls.get_mut(id.0) {
-                Some(Call::Live(live)) => {
-                    let terms = live.terms(now);
-                    (live.outgoing.as_mut(), terms, None)
-                }
-                _ => return Written::AllItMay,
-            }
+            let Some(live) = self.calls.live_mut(id) else {
+                return Written::AllItMay;
+            };
+            let terms = live.terms(now);
+            (live.outgoing.as_mut(), terms, None)
         } else {
             match self.served.get_mut(id.0) {
                 Some(ServerRpc {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An RPC or one-way message that this side initiated.
+//! A request, one-way message or bundle that this side initiated.
 //!
 //! ```text
 //!   live ── reply whole / ACK ──▶ (gone)
@@ -22,44 +22,49 @@ use crate::time::Time;
 
 /// The state of an id that this side initiated.
 #[derive(Debug)]
-pub(crate) enum Call {
+pub(crate) enum ClientMessage {
     /// The application waits.
-    Live(LiveCall),
+    Live(LiveMessage),
     /// The application has given up, or a bundle was kept for long enough; the peer is told until
     /// it answers.
     Cancelling { retry: RetryTimer, is_bundle: bool },
 }
 
-impl Call {
-    /// The outgoing message of the id.
-    pub(crate) fn outgoing_mut(&mut self) -> Option<&mut Outgoing> {
-        match self {
-            Self::Live(live) => live.outgoing.as_mut(),
-            Self::Cancelling { .. } => None,
-        }
-    }
-}
-
-/// A call, or a one-way message, in progress.
+/// A message in progress.
 #[derive(Debug)]
-pub(crate) struct LiveCall {
-    /// The request; `None` once the reply has begun, or if it has left in a bundle.
+pub(crate) struct LiveMessage {
+    pub(crate) content: Content,
+    /// The message on its way out; `None` once the reply has begun, or if the message has left in a
+    /// bundle.
     pub(crate) outgoing: Option<Outgoing>,
-    /// The reply, from its record 0 on, while it is incomplete.
-    pub(crate) incoming: Option<Box<Incoming>>,
-    pub(crate) is_one_way: bool,
     pub(crate) retry: RetryTimer,
+    /// When the application gives up.
     pub(crate) deadline: Option<Time>,
-    /// Record-stream bytes of the reply that the peer may send without a grant.
-    pub(crate) reply_unscheduled: u32,
     /// Whether the peer is known to have marked the id as seen.
     pub(crate) is_seen: bool,
-    /// Whether the request has left again ahead of a first probe, which it does once.
-    pub(crate) went_again: bool,
-    /// The bundle that it has left in, until that is acknowledged. Then `outgoing` is `None` too.
+    /// Whether the message has left again ahead of a first probe, which it does once.
+    pub(crate) is_repeated: bool,
+    /// The bundle that the message has left in, until that is acknowledged. Then `outgoing` is
+    /// `None` too. A bundle is in no other bundle.
     pub(crate) bundle: Option<MessageId>,
-    /// The members that have left in it, if it is a bundle itself.
-    pub(crate) members: Option<Box<Members>>,
+}
+
+/// What a message is.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Request(ExpectedReply),
+    OneWay,
+    /// No message of the application, but one in which several of them travel.
+    Bundle(Box<Members>),
+}
+
+/// The reply that a request expects.
+#[derive(Debug)]
+pub(crate) struct ExpectedReply {
+    /// The reply, from its record 0 on, while it is incomplete.
+    pub(crate) incoming: Option<Box<Incoming>>,
+    /// Record-stream bytes of the reply that the peer may send without a grant.
+    pub(crate) unscheduled: u32,
 }
 
 /// The messages that have left in a bundle; at least one.
@@ -113,33 +118,52 @@ impl Terms {
     }
 }
 
-impl LiveCall {
-    /// A call that waits to leave, without deadline.
-    pub(crate) fn new(outgoing: Outgoing, retry: RetryTimer) -> Self {
+impl LiveMessage {
+    /// A message that waits to leave, without deadline.
+    pub(crate) fn new(content: Content, outgoing: Outgoing, retry: RetryTimer) -> Self {
         Self {
+            content,
             outgoing: Some(outgoing),
-            incoming: None,
-            is_one_way: false,
             retry,
             deadline: None,
-            reply_unscheduled: 0,
             is_seen: false,
-            went_again: false,
+            is_repeated: false,
             bundle: None,
-            members: None,
         }
     }
 
-    /// Whether it is a bundle: no message of the application, but one in which several of them
-    /// travel.
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self.content, Content::Request(_))
+    }
+
     pub(crate) fn is_bundle(&self) -> bool {
-        self.members.is_some()
+        matches!(self.content, Content::Bundle(_))
     }
 
     /// Whether it is a bundle of replies alone, which is given up like a reply.
     pub(crate) fn is_bundle_of_replies(&self) -> bool {
-        let members = self.members.as_deref();
-        members.is_some_and(|members| !members.has_others)
+        matches!(&self.content, Content::Bundle(members) if !members.has_others)
+    }
+
+    /// The reply, while it is incomplete; `None` if no record of it has opened, or none is expected.
+    pub(crate) fn incoming(&self) -> Option<&Incoming> {
+        match &self.content {
+            Content::Request(reply) => reply.incoming.as_deref(),
+            Content::OneWay | Content::Bundle(_) => None,
+        }
+    }
+
+    /// The reply, while it is incomplete, to change it.
+    pub(crate) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
+        match &mut self.content {
+            Content::Request(reply) => reply.incoming.as_deref_mut(),
+            Content::OneWay | Content::Bundle(_) => None,
+        }
+    }
+
+    /// Whether a reply is expected of which no record has opened.
+    pub(crate) fn waits_for_reply(&self) -> bool {
+        matches!(&self.content, Content::Request(reply) if reply.incoming.is_none())
     }
 
     /// Whether any record has left: only then can the call have run. A member of a bundle counts as
@@ -148,22 +172,22 @@ impl LiveCall {
         self.outgoing.as_ref().is_none_or(Outgoing::has_started)
     }
 
-    /// The terms of its header if it leaves now.
+    /// The fields of its header if it leaves now.
     pub(crate) fn terms(&self, now: Time) -> Terms {
-        match (self.is_bundle(), self.is_one_way) {
-            (true, _) => Terms::of(Kind::Bundle),
-            (false, true) => Terms::of(Kind::OneWay),
-            (false, false) => Terms {
+        match &self.content {
+            Content::Bundle(_) => Terms::of(Kind::Bundle),
+            Content::OneWay => Terms::of(Kind::OneWay),
+            Content::Request(reply) => Terms {
                 kind: Kind::Request,
                 deadline_us: self
                     .deadline
                     .map_or(0, |deadline| micros_left(deadline, now)),
-                reply_unscheduled: self.reply_unscheduled,
+                reply_unscheduled: reply.unscheduled,
             },
         }
     }
 
-    /// The next moment at which a timer of the call is due.
+    /// The next moment at which a timer of the message is due.
     pub(crate) fn due(&self) -> Time {
         self.deadline
             .map_or(self.retry.due, |deadline| deadline.min(self.retry.due))
@@ -177,6 +201,6 @@ fn micros_left(deadline: Time, now: Time) -> u32 {
         .max(1)
 }
 
-// Calls are moved when tables grow and shrink, with every message: state that a call needs only
+// Messages are moved when tables grow and shrink, with every message: state that a message needs only
 // sometimes is elsewhere.
-const _: () = assert!(size_of::<Call>() <= 192);
+const _: () = assert!(size_of::<ClientMessage>() <= 192);
