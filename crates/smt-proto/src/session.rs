@@ -22,44 +22,37 @@ mod commands;
 mod hibernate;
 mod key_epochs;
 mod keys;
+mod lane;
 mod liveness;
 mod memory_share;
+mod pass_timer;
 mod receive;
+mod recovery;
 mod reordered;
 mod retransmit;
 mod send;
 mod stripe;
 mod timers;
 
-use client_messages::ClientMessages;
 pub(crate) use commands::CallKind;
 use keys::Keys;
+use lane::Lane;
 use liveness::Liveness;
-use memory_share::MemoryShare;
-use reordered::Reordered;
-use stripe::Stripes;
+use pass_timer::PassTimer;
+use recovery::Recovery;
 
 use smt_carrier::Path;
 use smt_record::Side;
 use smt_wire::{MessageId, SessionIndex};
 
-use crate::collections::id_map::IdMap;
-use crate::collections::token_bucket::TokenBucket;
 use crate::error::SessionEnd;
 use crate::establish::agreement::Agreement;
 use crate::establish::established::Established;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
-use crate::limits;
 use crate::memory::cipher_cache::CipherSlot;
-use crate::message::server_rpc::{ServerRpc, ServerRpcState};
-use crate::recovery::jitter::Jitter;
-use crate::recovery::pmtud::Pmtud;
-use crate::recovery::retransmit_budget::RetransmitBudget;
-use crate::recovery::retry_timer::RetryTimer;
-use crate::recovery::rto::RtoEstimator;
+use crate::message::server_rpc::ServerRpcState;
 use crate::send::control_queue::ControlQueue;
-use crate::send::message_queue::MessageQueue;
 use crate::send::ready_queue::Place;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -77,38 +70,12 @@ pub(crate) struct Session {
     confirm_due: bool,
     pub(crate) keys: Keys,
     agreement: Agreement,
-    stripes: Stripes,
-    calls: ClientMessages,
-    served: IdMap<ServerRpc>,
-    memory_share: MemoryShare,
-    reordered: Reordered,
-    /// Questions of this session that wait for the pacer.
-    trimmed_waiting: usize,
-    /// Longest payload of the peer's packets, of those from which a record has opened.
-    payload_max: u32,
-    control: ControlQueue,
-    /// Messages that may send, fewest bytes left first.
-    sendable: MessageQueue,
-    /// Whether the next batch is of messages although control packets wait, which ask for the bytes
-    /// that messages are to bring.
-    messages_first: bool,
-    pmtud: Pmtud,
-    /// Earliest moment at which the timers may have something to do.
-    due: Option<Time>,
-    /// The timers do not run before this moment: see [`Self::handle_timeout`].
-    earliest: Time,
-    /// The jitter of its waits, so that sessions do not retry in lockstep.
-    jitter: Jitter,
-    rto: RtoEstimator,
-    /// Bounds answers to questions about ids that are not live.
-    answers: TokenBucket,
-    /// Bounds the bytes that are sent again.
-    retransmit_budget: RetransmitBudget,
+    lane: Lane,
+    recovery: Recovery,
+    pass_timer: PassTimer,
     liveness: Liveness,
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
-    /// WINDOW_REQUEST, since a command was refused for lack of ids.
-    blocked: Option<RetryTimer>,
     ended: Option<SessionEnd>,
     /// Its place among those with something to send.
     pub(crate) ready: Option<Place>,
@@ -119,16 +86,11 @@ pub(crate) struct Session {
 impl Session {
     /// A session that has just been established.
     pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
-        let Established {
-            agreed_at: now,
-            indices,
-            agreement,
-            ..
-        } = established;
-        let (sent, received) = (established.controls, established.confirmed_by);
-        let stripes = Stripes::after_handshake(&agreement, sent, received);
-        let jitter = indices.jitter();
-        let pmtud = Pmtud::new(now, agreement.datagram_limit);
+        let (now, indices) = (established.agreed_at, established.indices);
+        let lane = Lane::new(&established, factory.setup.table_salt);
+        let interval = factory.config.resend_interval;
+        let agreement = established.agreement;
+        let datagram_limit = agreement.datagram_limit;
         Self {
             path: established.path,
             index: indices.own,
@@ -138,26 +100,11 @@ impl Session {
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
-            stripes,
-            calls: ClientMessages::new(factory.setup.table_salt),
-            served: IdMap::new(factory.setup.table_salt),
-            memory_share: MemoryShare::default(),
-            reordered: Reordered::default(),
-            trimmed_waiting: 0,
-            payload_max: 0,
-            control: ControlQueue::default(),
-            sendable: MessageQueue::default(),
-            messages_first: false,
-            due: Some(now),
-            earliest: now,
-            pmtud,
+            lane,
+            recovery: Recovery::new(now, indices.jitter(), interval, datagram_limit),
+            pass_timer: PassTimer::new(now),
             liveness: Liveness::new(now),
-            jitter,
-            rto: RtoEstimator::new(jitter.lengthen(factory.config.resend_interval)),
-            answers: TokenBucket::new(limits::ANSWERS_PER_SECOND),
-            retransmit_budget: RetransmitBudget::new(now),
             cipher_slot: CipherSlot::Empty,
-            blocked: None,
             ended: None,
             ready: None,
             timer: None,
@@ -171,7 +118,7 @@ impl Session {
             return;
         }
         self.end_messages(&end, shared);
-        self.control = ControlQueue::default();
+        self.lane.control = ControlQueue::default();
         self.confirm_due = false;
         shared.events.push_back(Event::SessionEnded {
             session: self.index,
@@ -196,23 +143,21 @@ impl Session {
         }
     }
 
-    fn set_due(&mut self, due: Time) {
-        let due = due.max(self.earliest);
-        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
-    }
-
-    fn set_due_if(&mut self, due: Option<Time>) {
-        if let Some(due) = due {
-            self.set_due(due);
-        }
-    }
-
     pub(crate) fn due(&self) -> Option<Time> {
-        if self.ended.is_some() { None } else { self.due }
+        if self.ended.is_some() {
+            None
+        } else {
+            self.pass_timer.due()
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Whether this side initiated the id.
+    pub(crate) fn is_own(&self, id: MessageId) -> bool {
+        self.lane.stripes.is_own(id)
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -221,23 +166,23 @@ impl Session {
 
     /// Whether the application's answer to a request is still wanted.
     pub(crate) fn is_wanted(&self, id: MessageId) -> bool {
-        let served = self.served.get(id.0);
+        let served = self.lane.server.get(id.0);
         served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. }))
     }
 
     /// Requests that the application works on, and replies that are not acknowledged.
     pub(crate) fn served_len(&self) -> usize {
-        self.served.len()
+        self.lane.server.len()
     }
 
     /// Calls and one-way messages in progress.
     pub(crate) fn calls_len(&self) -> usize {
-        self.calls.len()
+        self.lane.client.len()
     }
 
     /// UDP payload bytes of a datagram, as discovered so far.
     pub(crate) fn datagram_size(&self) -> usize {
-        self.pmtud.size()
+        self.recovery.pmtud.size()
     }
 
     /// The largest message that the peer accepts, in bytes before padding.

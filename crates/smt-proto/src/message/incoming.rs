@@ -54,11 +54,16 @@ pub(crate) struct Incoming {
     arrived: u32,
 }
 
-/// The state that opening needs beside the bytes.
-pub(crate) struct Opener<'a> {
-    pub(crate) keys: &'a mut OpenKeys,
+/// The keys of the peer, and the sequence numbers of one message.
+pub(crate) struct MessageKeys<'a> {
+    pub(crate) open: &'a mut OpenKeys,
     pub(crate) index_bits: IndexBits,
     pub(crate) id: MessageId,
+}
+
+/// The state that opening needs beside the bytes.
+pub(crate) struct Opener<'a> {
+    pub(crate) keys: MessageKeys<'a>,
     pub(crate) scratch: &'a mut Vec<u8>,
     /// Memory of the last record that came in parts.
     pub(crate) record_buffer: &'a mut Vec<u8>,
@@ -74,7 +79,7 @@ impl Opener<'_> {
             self.statistics.crypto_unavailable += 1;
             return;
         }
-        self.keys.failed();
+        self.keys.open.failed();
         self.statistics.records_failed += 1;
     }
 }
@@ -259,7 +264,7 @@ impl Incoming {
             return;
         }
         // A claimed epoch that no key can have is worth no memory.
-        if let Err(NoKey::NoSuchEpoch) = opener.keys.data(epoch) {
+        if let Err(NoKey::NoSuchEpoch) = opener.keys.open.data(epoch) {
             opener.statistics.packets_contradicting += 1;
             return;
         }
@@ -279,10 +284,10 @@ impl Incoming {
 
     /// Opens a whole record into its place in the body, if it does open.
     fn open(&mut self, place: &Record, epoch: u8, record: &[u8], opener: &mut Opener<'_>) {
-        let Ok(sequence) = opener.index_bits.sequence(opener.id, place.index) else {
+        let Ok(sequence) = opener.keys.index_bits.sequence(opener.keys.id, place.index) else {
             return;
         };
-        let (epoch, aead) = match opener.keys.data(epoch) {
+        let (epoch, aead) = match opener.keys.open.data(epoch) {
             Ok(key) => key,
             Err(NoKey::NoSuchEpoch) => return,
             Err(NoKey::Unavailable(_)) => {
@@ -309,7 +314,7 @@ impl Incoming {
             opener.not_opened(&error);
             return;
         }
-        opener.keys.opened(epoch);
+        opener.keys.open.opened(epoch);
         self.reassembly.remove(place.index);
         self.arrived += place.stream_len() as u32;
         self.opened.insert(place.index);

@@ -125,6 +125,17 @@ impl ControlQueue {
         push_bounded(&mut self.ids.get_or_insert_default()[kind], id);
     }
 
+    /// Queues again what was taken and has not left.
+    pub(crate) fn put_back(&mut self, taken: Taken) {
+        match taken {
+            Taken::Single(stripe, body) => self.push_front(stripe, body),
+            Taken::Grants(grants) => grants.into_iter().for_each(|grant| self.grant(grant)),
+            Taken::Resends(resends) => resends.into_iter().for_each(|resend| self.resend(resend)),
+            Taken::Acks(acks) => acks.into_iter().for_each(|ack| self.ack(ack)),
+            Taken::Ids(packet_type, ids) => ids.into_iter().for_each(|id| self.id(packet_type, id)),
+        }
+    }
+
     /// Takes the entries that key epochs depend on; they leave even when the control key is nearly
     /// used up.
     pub(crate) fn take_epoch(&mut self) -> Option<Taken> {

@@ -24,7 +24,7 @@ impl Session {
             return;
         };
         let rpc = self.rpc(id);
-        if let Some(served) = self.served.remove(id.0) {
+        if let Some(served) = self.lane.server.remove(id.0) {
             self.liveness.used(now);
             let answer = match served.state {
                 ServerRpcState::Receiving { incoming, .. } => {
@@ -32,7 +32,7 @@ impl Session {
                     self.liveness.answered(now);
                     self.forget_incoming(id, &incoming, shared);
                     // The id of an incomplete bundle is not marked yet.
-                    let window = &mut self.stripes.at(parts.stripe).window;
+                    let window = &mut self.lane.stripes.at(parts.stripe).window;
                     window.mark_seen(parts.counter);
                     self.tell_window(parts.stripe);
                     PacketType::Voided
@@ -42,21 +42,22 @@ impl Session {
                     PacketType::Seen
                 }
                 ServerRpcState::Replying(outgoing) => {
-                    self.memory_share
+                    self.lane
+                        .memory_share
                         .leave_replies(outgoing.length(), &mut shared.memory);
                     PacketType::Seen
                 }
                 ServerRpcState::Bundled(_) | ServerRpcState::Aborted(_) => PacketType::Seen,
             };
-            self.control.id(answer, id);
+            self.lane.control.id(answer, id);
             return;
         }
         let stripe = parts.stripe;
-        let window = &mut self.stripes.at(stripe).window;
+        let window = &mut self.lane.stripes.at(stripe).window;
         if window.is_seen(parts.counter) {
-            self.control.id(PacketType::Seen, id);
+            self.lane.control.id(PacketType::Seen, id);
         } else if window.mark_seen(parts.counter).is_some() {
-            self.control.id(PacketType::Voided, id);
+            self.lane.control.id(PacketType::Voided, id);
             self.tell_window(stripe);
         } else {
             shared.statistics.violations += 1;
@@ -64,7 +65,7 @@ impl Session {
     }
 
     pub(super) fn never_seen(&mut self, now: Time, id: MessageId) {
-        let Some(live) = self.calls.live_mut(id) else {
+        let Some(live) = self.lane.client.live_mut(id) else {
             return;
         };
         if let Some(bundle) = live.bundle {
@@ -76,15 +77,15 @@ impl Session {
             // The question is no sign of a black hole: the peer may lack memory. Record 0 goes out
             // in a small datagram, so that the peer sees the message through one, and asks.
             outgoing.ask_all_again();
-            self.queue_sendable(id);
+            self.lane.queue_sendable(id);
         }
     }
 
     /// Takes a question of the peer about a member that it has not seen, so it has not seen the
     /// bundle. Returns whether the bundle leaves again.
     pub(super) fn send_bundle_again(&mut self, now: Time, bundle: MessageId) -> bool {
-        let interval = self.rto.interval();
-        let Some(live) = self.calls.live_mut(bundle) else {
+        let interval = self.recovery.rto.interval();
+        let Some(live) = self.lane.client.live_mut(bundle) else {
             return false;
         };
         if let Content::Bundle(members) = &mut live.content
@@ -98,7 +99,7 @@ impl Session {
         live.retry.heard(now);
         outgoing.repeat();
         let is_resending = outgoing.is_resending();
-        self.queue_sendable(bundle);
+        self.lane.queue_sendable(bundle);
         is_resending
     }
 
@@ -111,7 +112,7 @@ impl Session {
     }
 
     pub(super) fn aborted(&mut self, now: Time, abort: Abort, shared: &mut Shared) {
-        let live = self.calls.live(abort.id);
+        let live = self.lane.client.live(abort.id);
         if live.is_some_and(|live| !live.is_request()) {
             // A one-way message expects no reply. Members of a bundle may expect one, and each of
             // those has a call of its own.
@@ -128,15 +129,15 @@ impl Session {
             .checked(abort.id, shared)
             .is_some_and(|parts| parts.initiator == self.agreement.side)
         {
-            self.control.ack(self.stripes.ack_of(abort.id));
+            self.lane.control.ack(self.lane.stripes.ack_of(abort.id));
         }
         self.end_call(now, abort.id, CallError { reason, execution }, shared);
     }
 
     /// Ends a call, live or cancelling, that is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
-        self.calls.end_cancelling(id);
-        let Some(live) = self.calls.remove_live(id) else {
+        self.lane.client.end_cancelling(id);
+        let Some(live) = self.lane.client.remove_live(id) else {
             return;
         };
         if let Content::Bundle(members) = live.content {

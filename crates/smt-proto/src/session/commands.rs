@@ -40,10 +40,12 @@ impl Session {
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
         let remaining = outgoing.remaining();
         let deadline = kind.deadline.map(|after| now + after);
-        let interval = self.rto.interval();
+        let interval = self.recovery.rto.interval();
         let retry = match kind.is_one_way {
             true => RetryTimer::new(now, interval),
-            false => RetryTimer::with_first_probe(now, self.rto.reply_interval(), interval),
+            false => {
+                RetryTimer::with_first_probe(now, self.recovery.rto.reply_interval(), interval)
+            }
         };
         let content = match kind.is_one_way {
             true => Content::OneWay,
@@ -56,9 +58,9 @@ impl Session {
             deadline,
             ..LiveMessage::new(content, outgoing.queued(), retry)
         };
-        self.set_due(live.due());
-        self.calls.insert(id, live);
-        self.sendable.push((remaining, id));
+        self.pass_timer.set(live.due());
+        self.lane.client.insert(id, live);
+        self.lane.sendable.push((remaining, id));
         self.liveness.used(now);
         Ok(id)
     }
@@ -74,7 +76,7 @@ impl Session {
         let padded = self.padded_length(&body, shared);
         let geometry = self.agreement.geometry;
         let is_hurried = self.is_hurried(shared);
-        let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
+        let served = self.lane.server.get_mut(id.0).ok_or(Refused::NoRpc)?;
         if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
@@ -90,28 +92,30 @@ impl Session {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
-        let interval = outgoing.need_ack_interval(is_hurried, self.jitter);
+        let interval = outgoing.need_ack_interval(is_hurried, self.recovery.jitter);
         served.retry = RetryTimer::new(now, interval);
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
         served.state = ServerRpcState::Replying(outgoing.queued());
-        self.memory_share.enter_reply(length, &mut shared.memory);
-        self.set_due(due);
-        self.sendable.push((remaining, id));
+        self.lane
+            .memory_share
+            .enter_reply(length, &mut shared.memory);
+        self.pass_timer.set(due);
+        self.lane.sendable.push((remaining, id));
         self.liveness.used(now);
         Ok(())
     }
 
     /// Whether it matters when replies are acknowledged.
     pub(super) fn is_hurried(&self, shared: &Shared) -> bool {
-        shared.is_draining || self.served.len() > limits::KEPT_FEW
+        shared.is_draining || self.lane.server.len() > limits::KEPT_FEW
     }
 
     /// Asks whether each reply that has left has arrived, as often as for long replies.
     pub(crate) fn ask_for_acks(&mut self) {
-        let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
+        let interval = self.recovery.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let mut earliest = None;
-        for (_, served) in self.served.iter_mut() {
+        for (_, served) in self.lane.server.iter_mut() {
             if matches!(&served.state, ServerRpcState::Replying(outgoing) if outgoing.is_sent()) {
                 let since = served.retry.since;
                 served.retry = RetryTimer::new(since, interval);
@@ -120,7 +124,7 @@ impl Session {
             }
         }
         if let Some(due) = earliest {
-            self.set_due(due);
+            self.pass_timer.set(due);
         }
     }
 
@@ -131,7 +135,7 @@ impl Session {
         id: MessageId,
         code: AbortCode,
     ) -> Result<(), Refused> {
-        let served = self.served.get_mut(id.0).ok_or(Refused::NoRpc)?;
+        let served = self.lane.server.get_mut(id.0).ok_or(Refused::NoRpc)?;
         if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
@@ -141,27 +145,28 @@ impl Session {
 
     /// Ends a reply that cannot be transmitted any further.
     pub(super) fn abort_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let Some(served) = self.served.get_mut(id.0) else {
+        let Some(served) = self.lane.server.get_mut(id.0) else {
             return;
         };
         let ServerRpcState::Replying(outgoing) = served.take_state() else {
             return;
         };
-        self.memory_share
+        self.lane
+            .memory_share
             .leave_replies(outgoing.length(), &mut shared.memory);
         self.end_served(now, id, AbortCode::Dropped);
     }
 
     /// Ends a request that gets no reply; the peer is told until it acknowledges.
     fn end_served(&mut self, now: Time, id: MessageId, code: AbortCode) {
-        let interval = self.jitter.lengthen(limits::NEED_ACK_INTERVAL);
-        let Some(served) = self.served.get_mut(id.0) else {
+        let interval = self.recovery.jitter.lengthen(limits::NEED_ACK_INTERVAL);
+        let Some(served) = self.lane.server.get_mut(id.0) else {
             return;
         };
         served.state = ServerRpcState::Aborted(code);
         served.retry = RetryTimer::new(now, interval);
         let due = served.retry.due;
-        self.set_due(due);
+        self.pass_timer.set(due);
         self.send_abort(id, code);
     }
 
@@ -173,17 +178,17 @@ impl Session {
         reason: CallFailure,
         shared: &mut Shared,
     ) -> bool {
-        if self.calls.live(id).is_none_or(LiveMessage::is_bundle) {
+        if self.lane.client.live(id).is_none_or(LiveMessage::is_bundle) {
             return false;
         }
-        let mut retry = RetryTimer::new(now, self.rto.interval());
+        let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
         retry.ask(now, limits::RESEND_INTERVAL_MAX);
         let due = retry.due;
-        let Some(live) = self.calls.cancel(id, retry) else {
+        let Some(live) = self.lane.client.cancel(id, retry) else {
             return false;
         };
-        self.control.id(PacketType::Cancel, id);
-        self.set_due(due);
+        self.lane.control.id(PacketType::Cancel, id);
+        self.pass_timer.set(due);
         self.release(id, &live, shared);
         // A member leaves with its bundle all the same, if that still waits.
         let execution = if live.has_left() {
@@ -202,19 +207,19 @@ impl Session {
         }
         self.end(SessionEnd::ClosedHere, shared);
         let code = code.code();
-        self.control.push(0, Body::Close { code });
+        self.lane.control.push(0, Body::Close { code });
     }
 
     /// Ends all messages because the session ends.
     pub(super) fn end_messages(&mut self, end: &SessionEnd, shared: &mut Shared) {
         // The original of a copy may still use the ids of calls that have not left.
         let is_sure = *end != SessionEnd::Copied;
-        let calls = self.calls.iter_live().filter(|_| is_sure);
-        let calls = calls.filter(|(_, live)| !self.calls.has_left(live));
+        let calls = self.lane.client.iter_live().filter(|_| is_sure);
+        let calls = calls.filter(|(_, live)| !self.lane.client.has_left(live));
         // Collecting would sort, with 4 KB of stack.
         let mut waiting = BTreeSet::new();
         waiting.extend(calls.map(|(id, _)| id));
-        for (id, live) in self.calls.drain_live() {
+        for (id, live) in self.lane.client.drain_live() {
             // Its members are told.
             if live.is_bundle() {
                 continue;
@@ -231,7 +236,7 @@ impl Session {
             };
             self.report_failure(id, &live, error, shared);
         }
-        for (number, served) in self.served.drain() {
+        for (number, served) in self.lane.server.drain() {
             let rpc = self.rpc(MessageId(number));
             match served.state {
                 ServerRpcState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
@@ -241,9 +246,9 @@ impl Session {
                 | ServerRpcState::Aborted(_) => {}
             }
         }
-        self.memory_share.leave_all_replies(&mut shared.memory);
-        self.reordered.clear(&mut shared.reordered_memory);
-        self.sendable.clear();
+        self.lane.memory_share.leave_all_replies(&mut shared.memory);
+        self.lane.reordered.clear(&mut shared.reordered_memory);
+        self.lane.sendable.clear();
     }
 
     /// Gives back what the endpoint holds for a call that is over.
@@ -274,37 +279,11 @@ impl Session {
     }
 
     pub(super) fn send_abort(&mut self, id: MessageId, code: AbortCode) {
-        let stripe = self.stripes.number_of(id);
+        let stripe = self.lane.stripes.number_of(id);
         let code = code.code();
-        self.control.push(stripe, Body::Abort(Abort { id, code }));
-    }
-
-    /// Queues a message for sending if it has something to send and is not queued.
-    pub(super) fn queue_sendable(&mut self, id: MessageId) {
-        let Some(outgoing) = self.outgoing_mut(id) else {
-            return;
-        };
-        if outgoing.is_sendable() && !outgoing.is_queued {
-            outgoing.is_queued = true;
-            let remaining = outgoing.remaining();
-            self.sendable.push((remaining, id));
-        }
-    }
-
-    /// A message on its way out.
-    pub(super) fn outgoing_mut(&mut self, id: MessageId) -> Option<&mut Outgoing> {
-        if self.is_own(id) {
-            return self.calls.outgoing_mut(id);
-        }
-        match &mut self.served.get_mut(id.0)?.state {
-            ServerRpcState::Replying(outgoing) => Some(outgoing),
-            _ => None,
-        }
-    }
-
-    /// Whether this side initiated the id: then it is among `calls`, else among `served`.
-    pub(crate) fn is_own(&self, id: MessageId) -> bool {
-        self.stripes.is_own(id)
+        self.lane
+            .control
+            .push(stripe, Body::Abort(Abort { id, code }));
     }
 
     fn padded_length(&self, body: &Bytes, shared: &Shared) -> Result<u32, Refused> {
@@ -320,15 +299,15 @@ impl Session {
     }
 
     fn next_id(&mut self, now: Time) -> Result<OutgoingId, Refused> {
-        match self.stripes.next_id() {
+        match self.lane.stripes.next_id() {
             Ok(right) => return Ok(right),
             Err(AllocationError::Blocked { .. }) => {}
             Err(AllocationError::Exhausted { .. }) => return Err(Refused::UsedUp),
         }
-        if self.blocked.is_none() {
-            let retry = RetryTimer::new(now, self.rto.interval());
-            self.set_due(retry.due);
-            self.blocked = Some(retry);
+        if self.lane.blocked.is_none() {
+            let retry = RetryTimer::new(now, self.recovery.rto.interval());
+            self.pass_timer.set(retry.due);
+            self.lane.blocked = Some(retry);
             self.ask_for_window();
         }
         Err(Refused::Blocked)
@@ -338,7 +317,7 @@ impl Session {
     fn reply_unscheduled(&self, shared: &Shared) -> u32 {
         let first = self.agreement.geometry.record(u32::MAX, 0).extent;
         let least = u32::from(first) + RECORD_OVERHEAD as u32;
-        if self.calls.len() >= shared.config.incast_calls {
+        if self.lane.client.len() >= shared.config.incast_calls {
             least
         } else {
             shared.config.unscheduled.max(least)

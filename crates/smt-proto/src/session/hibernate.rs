@@ -7,7 +7,6 @@ use super::Session;
 use super::liveness::Hibernation;
 use crate::limits::HIBERNATE_AFTER;
 use crate::memory::cipher_cache::CipherSlot;
-use crate::send::control_queue::ControlQueue;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -37,25 +36,24 @@ impl Session {
     /// Notes that a packet has come from any sender: keys may have been made again for it.
     pub(super) fn wake(&mut self, now: Time) {
         if self.liveness.wake() {
-            self.set_due(now + HIBERNATE_AFTER);
+            self.pass_timer.set(now + HIBERNATE_AFTER);
         }
     }
 
     /// Hibernates if nothing has moved for [`HIBERNATE_AFTER`]; else its timer comes when that may
     /// be so.
     pub(super) fn hibernate_if_unused(&mut self, now: Time, shared: &mut Shared) {
-        let is_unused = self.calls.is_empty() && self.served.is_empty();
-        if !is_unused || self.liveness.is_hibernating() {
+        if !self.lane.is_idle() || self.liveness.is_hibernating() {
             return;
         }
-        if !self.control.is_empty() {
-            self.set_due(now + HIBERNATE_AFTER);
+        if !self.lane.control.is_empty() {
+            self.pass_timer.set(now + HIBERNATE_AFTER);
             return;
         }
         match self.liveness.hibernate(now) {
             Hibernation::Already => return,
             Hibernation::At(at) => {
-                self.set_due(at);
+                self.pass_timer.set(at);
                 return;
             }
             Hibernation::Now => {}
@@ -65,12 +63,6 @@ impl Session {
             .leave(core::mem::take(&mut self.cipher_slot));
         self.keys.seal.hibernate();
         self.keys.open.hibernate();
-        self.calls.shrink_to_fit();
-        self.served.shrink_to_fit();
-        self.sendable.shrink_to_fit();
-        self.control = ControlQueue::default();
-        for stripe in self.stripes.iter_mut() {
-            stripe.window.shrink_to_fit();
-        }
+        self.lane.shrink_to_fit();
     }
 }

@@ -19,18 +19,18 @@ use crate::time::Time;
 impl Session {
     /// Moves the sending keys on if it is time.
     pub(super) fn update_keys(&mut self, now: Time, shared: &mut Shared) {
-        if !self.keys.update(now, self.rto.interval()) {
+        if !self.keys.update(now, self.recovery.rto.interval()) {
             return;
         }
         shared.statistics.key_updates += 1;
         self.resume_waiting_for_keys();
-        self.set_due_if(self.keys.epoch_done_due());
+        self.pass_timer.set_if(self.keys.epoch_done_due());
     }
 
     /// Lets messages that waited for keys go on.
     fn resume_waiting_for_keys(&mut self) {
         for id in self.keys.take_waiting() {
-            self.queue_sendable(id);
+            self.lane.queue_sendable(id);
         }
     }
 
@@ -40,19 +40,22 @@ impl Session {
         if self.keys.has_room_for(RECORDS_MAX) {
             return true;
         }
-        let begins = self.outgoing_mut(id).and_then(|outgoing| outgoing.begins());
+        let begins = self
+            .lane
+            .outgoing_mut(id)
+            .and_then(|outgoing| outgoing.begins());
         let Some(records) = begins else {
             return true;
         };
         let most = shared.config.key_limits.records();
-        let transmitting = transmitting(&self.calls, &self.served);
+        let transmitting = transmitting(&self.lane.client, &self.lane.server);
         self.keys
             .suffice(records, most, || records_unsealed(transmitting, most))
     }
 
     /// Lets a message wait for the next key.
     pub(super) fn wait_for_keys(&mut self, id: MessageId) {
-        if let Some(outgoing) = self.outgoing_mut(id) {
+        if let Some(outgoing) = self.lane.outgoing_mut(id) {
             outgoing.is_queued = false;
         }
         self.keys.wait(id);
@@ -60,18 +63,20 @@ impl Session {
 
     /// Tells the peer that the previous epoch is finished, once it is, until the peer acknowledges.
     pub(super) fn finish_epoch(&mut self, now: Time) {
-        let (calls, served) = (&self.calls, &self.served);
+        let (calls, served) = (&self.lane.client, &self.lane.server);
         let holders = |epoch| holders(transmitting(calls, served), epoch);
-        let due = self.keys.finish_previous(now, self.rto.interval(), holders);
+        let due = self
+            .keys
+            .finish_previous(now, self.recovery.rto.interval(), holders);
         match due {
             PreviousEpoch::NothingDue => {}
             PreviousEpoch::HeldBy(holders) => self.ask_about_holders(&holders),
             PreviousEpoch::Finished { epoch } => {
                 self.liveness.asked(now);
-                self.control.push(0, Body::EpochDone { epoch });
+                self.lane.control.push(0, Body::EpochDone { epoch });
             }
         }
-        self.set_due_if(self.keys.epoch_done_due());
+        self.pass_timer.set_if(self.keys.epoch_done_due());
     }
 
     /// Asks at once about the messages that hold up the next epoch, whatever their own questions
@@ -79,11 +84,11 @@ impl Session {
     /// back-off of its own.
     fn ask_about_holders(&mut self, holders: &[MessageId]) {
         for id in holders.iter().copied() {
-            match self.calls.live(id) {
+            match self.lane.client.live(id) {
                 Some(live) if live.is_request() => {
-                    self.control.reply_progress(id, live.incoming(), true);
+                    self.lane.control.reply_progress(id, live.incoming(), true);
                 }
-                _ => self.control.id(PacketType::NeedAck, id),
+                _ => self.lane.control.id(PacketType::NeedAck, id),
             }
         }
     }
@@ -93,7 +98,7 @@ impl Session {
         // A repetition is answered too, since our answer was lost. The current epoch or a future
         // one is never acknowledged.
         if self.keys.open.finish(epoch) {
-            self.control.push(0, Body::EpochAck { epoch });
+            self.lane.control.push(0, Body::EpochAck { epoch });
         }
     }
 
@@ -108,14 +113,14 @@ impl Session {
 
     /// Asks for new keys of the peer when too much has failed to open, until they come.
     pub(super) fn watch_opening_keys(&mut self, now: Time) {
-        if let Some(ask) = self.keys.watch_peer(now, self.rto.interval()) {
+        if let Some(ask) = self.keys.watch_peer(now, self.recovery.rto.interval()) {
             if ask.is_again {
                 self.liveness.asked(now);
             }
             let epoch = ask.epoch;
-            self.control.push(0, Body::KeyUpdateRequest { epoch });
+            self.lane.control.push(0, Body::KeyUpdateRequest { epoch });
         }
-        self.set_due_if(self.keys.update_request_due());
+        self.pass_timer.set_if(self.keys.update_request_due());
     }
 }
 

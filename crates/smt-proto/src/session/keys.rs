@@ -19,9 +19,10 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use smt_record::{OpenKeys, SealKeys};
+use smt_record::{IndexBits, OpenKeys, SealKeys};
 use smt_wire::MessageId;
 
+use crate::message::incoming::MessageKeys;
 use crate::time::Time;
 
 use begun_records::BegunRecords;
@@ -49,6 +50,15 @@ impl Keys {
             begun: BegunRecords::default(),
             peer_epochs: PeerEpochs::default(),
             waiting: BTreeSet::new(),
+        }
+    }
+
+    /// The keys by which records of a message of the peer open.
+    pub(super) fn of_message(&mut self, id: MessageId, index_bits: IndexBits) -> MessageKeys<'_> {
+        MessageKeys {
+            open: &mut self.open,
+            index_bits,
+            id,
         }
     }
 

@@ -22,15 +22,15 @@ impl Session {
     /// is missing.
     pub(super) fn ask_about_call(&mut self, now: Time, id: MessageId, shared: &mut Shared) -> bool {
         let rpc = self.rpc(id);
-        let live = self.calls.live(id);
-        let has_left = live.is_some_and(|live| self.calls.has_left(live));
-        let Some(live) = self.calls.live_mut(id) else {
+        let live = self.lane.client.live(id);
+        let has_left = live.is_some_and(|live| self.lane.client.has_left(live));
+        let Some(live) = self.lane.client.live_mut(id) else {
             return false;
         };
         if !has_left {
             // It waits here: for keys, or behind others.
             live.retry.waits_here(now);
-            self.queue_sendable(id);
+            self.lane.queue_sendable(id);
             return false;
         }
         // This question counts already.
@@ -47,14 +47,14 @@ impl Session {
                 live.retry.waits_here(now);
                 return false;
             }
-            Content::OneWay | Content::Bundle(_) => self.control.id(PacketType::NeedAck, id),
+            Content::OneWay | Content::Bundle(_) => self.lane.control.id(PacketType::NeedAck, id),
             Content::Request(reply) => {
                 let incoming = reply.incoming.as_deref();
                 if incoming.is_some_and(Incoming::waits_for_this_side) {
                     live.retry.waits_here(now);
                     return false;
                 }
-                self.control.reply_progress(id, incoming, true);
+                self.lane.control.reply_progress(id, incoming, true);
             }
         }
         let waits_for_all = live.waits_for_reply();
@@ -69,8 +69,8 @@ impl Session {
     /// Sends a short request once more ahead of the question, since the request may be lost and not
     /// the reply. The question then asks for the reply to it, not whether it is there (SPEC §9.3).
     pub(super) fn send_request_again(&mut self, id: MessageId) {
-        let id = self.calls.carrier_of(id);
-        let Some(live) = self.calls.live_mut(id) else {
+        let id = self.lane.client.carrier_of(id);
+        let Some(live) = self.lane.client.live_mut(id) else {
             return;
         };
         let Some(outgoing) = live.outgoing.as_mut() else {
@@ -84,15 +84,15 @@ impl Session {
         }
         live.is_repeated = true;
         outgoing.ask_all_again();
-        self.messages_first = true;
-        self.queue_sendable(id);
+        self.lane.messages_first = true;
+        self.lane.queue_sendable(id);
     }
 
     /// Asks about an RPC of the peer for which nothing came: for the rest of the request, or
     /// whether the reply has arrived.
     pub(super) fn ask_about_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        let Some(ServerRpc { state, retry, .. }) = self.served.get_mut(id.0) else {
+        let Some(ServerRpc { state, retry, .. }) = self.lane.server.get_mut(id.0) else {
             return;
         };
         let is_over = match state {
@@ -111,7 +111,7 @@ impl Session {
                 } else {
                     self.liveness.asked(now);
                     shared.statistics.resends_asked += 1;
-                    self.control.progress(id, incoming, true);
+                    self.lane.control.progress(id, incoming, true);
                     if retry.asked_in_vain >= QUESTIONS_UNTIL_UNGRANTED {
                         shared.grants.pass_over(rpc);
                     }
@@ -125,16 +125,16 @@ impl Session {
             _ => {
                 retry.ask(now, NEED_ACK_INTERVAL_MAX);
                 self.liveness.asked(now);
-                self.control.id(PacketType::NeedAck, id);
+                self.lane.control.id(PacketType::NeedAck, id);
             }
         }
         let due = retry.due;
-        self.set_due(due);
+        self.pass_timer.set(due);
     }
 
     /// Forgets an RPC on which the peer does not follow up: its id stays marked as seen.
     fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
-        let Some(served) = self.served.remove(id.0) else {
+        let Some(served) = self.lane.server.remove(id.0) else {
             return;
         };
         match served.state {
@@ -142,6 +142,7 @@ impl Session {
                 self.forget_incoming(id, &incoming, shared)
             }
             ServerRpcState::Replying(outgoing) => self
+                .lane
                 .memory_share
                 .leave_replies(outgoing.length(), &mut shared.memory),
             _ => {}

@@ -31,31 +31,32 @@ pub(in crate::session) fn caller_quiet_max(shared: &Shared) -> Duration {
 impl Session {
     /// Does what is due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time, shared: &mut Shared) {
-        if self.ended.is_some() || self.due.is_none_or(|due| now < due) {
+        if self.ended.is_some() || !self.pass_timer.begin_pass(now) {
             return;
         }
-        self.due = None;
         self.time_calls(now, shared);
         self.time_served(now, shared);
         self.finish_epoch(now);
         self.watch_opening_keys(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
-        let reordered_due = self.reordered.expire(now, &mut shared.reordered_memory);
-        self.set_due_if(reordered_due);
+        let reordered_due = self
+            .lane
+            .reordered
+            .expire(now, &mut shared.reordered_memory);
+        self.pass_timer.set_if(reordered_due);
         if let Some(silent) = self.watch_silence(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
             return;
         }
-        self.set_due_if(self.pmtud.due());
+        self.pass_timer.set_if(self.recovery.pmtud.due());
         self.hibernate_if_unused(now, shared);
         self.close_if_idle(now, shared);
-        self.earliest = now + self.timer_grain();
-        self.due = self.due.map(|due| due.max(self.earliest));
+        self.pass_timer.end_pass(now, self.timer_grain());
     }
 
     fn timer_grain(&self) -> Duration {
-        let live = self.calls.len() + self.served.len();
+        let live = self.lane.len();
         let grain = TIMER_GRAIN_EACH.saturating_mul(u32::try_from(live).unwrap_or(u32::MAX));
         grain.clamp(TIMER_GRAIN_MIN, TIMER_GRAIN_MAX)
     }
@@ -65,10 +66,10 @@ impl Session {
     fn watch_silence(&mut self, now: Time, shared: &Shared) -> Option<Duration> {
         match self.liveness.silence(now, shared.config.silence_max) {
             Silence::None => {}
-            Silence::Asked { ping_at } => self.set_due(ping_at),
+            Silence::Asked { ping_at } => self.pass_timer.set(ping_at),
             Silence::Suspect { dead_at } => {
                 self.ping(now);
-                self.set_due_if(dead_at);
+                self.pass_timer.set_if(dead_at);
             }
             Silence::Dead(silent) => return Some(silent),
         }
@@ -78,37 +79,37 @@ impl Session {
     /// Takes an unreachable hint: finds out whether the peer still answers, if anything waits for
     /// it.
     pub(crate) fn suspect(&mut self, now: Time) {
-        if !(self.calls.is_empty() && self.served.is_empty()) {
+        if !self.lane.is_idle() {
             self.ping(now);
         }
     }
 
     fn ping(&mut self, now: Time) {
-        if self.ended.is_none() && self.liveness.begin_ping(now, self.rto.interval()) {
-            self.control.push(0, Body::Ping(now.as_nanos()));
-            self.set_due(now + TIMER_GRAIN_MAX);
+        if self.ended.is_none() && self.liveness.begin_ping(now, self.recovery.rto.interval()) {
+            self.lane.control.push(0, Body::Ping(now.as_nanos()));
+            self.pass_timer.set(now + TIMER_GRAIN_MAX);
         }
     }
 
     /// Asks for room in the id window, and hurries the oldest id of each stripe that the peer may
     /// not have seen, before all newer ones (SPEC §4.2).
     pub(super) fn ask_for_window(&mut self) {
-        let mut oldest: Vec<Option<MessageId>> = vec![None; self.stripes.len()];
-        for (id, live) in self.calls.iter_live() {
-            let place = &mut oldest[usize::from(self.stripes.number_of(id))];
+        let mut oldest: Vec<Option<MessageId>> = vec![None; self.lane.stripes.len()];
+        for (id, live) in self.lane.client.iter_live() {
+            let place = &mut oldest[usize::from(self.lane.stripes.number_of(id))];
             if !live.is_seen && place.is_none_or(|other| id < other) {
                 *place = Some(id);
             }
         }
         for (stripe, oldest) in oldest.into_iter().enumerate() {
-            self.control.push(stripe as u16, Body::WindowRequest);
-            let oldest = oldest.map(|id| self.calls.carrier_of(id));
+            self.lane.control.push(stripe as u16, Body::WindowRequest);
+            let oldest = oldest.map(|id| self.lane.client.carrier_of(id));
             if let Some(id) = oldest
-                && let Some(outgoing) = self.calls.outgoing_mut(id)
+                && let Some(outgoing) = self.lane.client.outgoing_mut(id)
             {
                 outgoing.ask_again(0, 1);
                 outgoing.is_queued = true;
-                self.sendable.push((0, id));
+                self.lane.sendable.push((0, id));
             }
         }
     }
@@ -116,17 +117,17 @@ impl Session {
     /// Questions that are about the session: is the peer there, may new ids be used?
     fn repeat_session_questions(&mut self, now: Time) {
         if self.liveness.repeat_ping(now) {
-            self.control.push(0, Body::Ping(now.as_nanos()));
+            self.lane.control.push(0, Body::Ping(now.as_nanos()));
         }
-        self.set_due_if(self.liveness.ping_due());
-        if let Some(mut retry) = self.blocked {
+        self.pass_timer.set_if(self.liveness.ping_due());
+        if let Some(mut retry) = self.lane.blocked {
             if retry.due <= now {
                 retry.ask(now, RESEND_INTERVAL_MAX);
                 self.liveness.asked(now);
                 self.ask_for_window();
             }
-            self.set_due(retry.due);
-            self.blocked = Some(retry);
+            self.pass_timer.set(retry.due);
+            self.lane.blocked = Some(retry);
         }
     }
 
@@ -134,7 +135,7 @@ impl Session {
         let mut expired = Vec::new();
         let mut silent = Vec::new();
         let mut earliest = None;
-        for (id, message) in self.calls.iter_mut() {
+        for (id, message) in self.lane.client.iter_mut() {
             let due = match message {
                 ClientMessage::Live(live) => {
                     if live.deadline.is_some_and(|deadline| deadline <= now) {
@@ -150,7 +151,7 @@ impl Session {
                 ClientMessage::Cancelling { retry, .. } => {
                     if retry.due <= now {
                         retry.ask(now, RESEND_INTERVAL_MAX);
-                        self.control.id(PacketType::Cancel, id);
+                        self.lane.control.id(PacketType::Cancel, id);
                         self.liveness.asked(now);
                     }
                     retry.due
@@ -159,7 +160,7 @@ impl Session {
             earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
         }
         if let Some(due) = earliest {
-            self.set_due(due);
+            self.pass_timer.set(due);
         }
         for id in expired {
             self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
@@ -176,7 +177,7 @@ impl Session {
         let mut due = Vec::new();
         let mut earliest: Option<Time> = None;
         let mut is_working = false;
-        for (number, served) in self.served.iter() {
+        for (number, served) in self.lane.server.iter() {
             // The application's turn; or the bundle asks.
             if matches!(
                 served.state,
@@ -192,7 +193,7 @@ impl Session {
             }
         }
         if let Some(earliest) = earliest {
-            self.set_due(earliest);
+            self.pass_timer.set(earliest);
         }
         for id in due {
             self.ask_about_served(now, id, shared);
@@ -207,29 +208,28 @@ impl Session {
     fn watch_callers(&mut self, now: Time, shared: &Shared) {
         let quiet_until = self.liveness.received_at() + caller_quiet_max(shared);
         match now < quiet_until {
-            true => self.set_due(quiet_until),
+            true => self.pass_timer.set(quiet_until),
             false => self.ping(now),
         }
     }
 
     fn probe_sizes(&mut self, now: Time) {
-        for size in self.pmtud.probe(now) {
+        for size in self.recovery.pmtud.probe(now) {
             let padding = size - smt_wire::ControlHeader::LEN - smt_wire::TAG_LEN;
-            self.control.push(0, Body::Probe { padding });
+            self.lane.control.push(0, Body::Probe { padding });
         }
     }
 
     /// Closes idle sessions of a server (SPEC §10).
     fn close_if_idle(&mut self, now: Time, shared: &mut Shared) {
-        let is_idle = self.calls.is_empty() && self.served.is_empty();
-        if !is_idle || self.agreement.side == smt_record::Side::Client {
+        if !self.lane.is_idle() || self.agreement.side == smt_record::Side::Client {
             return;
         }
         let end = self.liveness.used_at() + shared.config.idle_life;
         if now >= end {
             self.close(CloseCode::Idle, shared);
         } else {
-            self.set_due(end);
+            self.pass_timer.set(end);
         }
     }
 }

@@ -39,8 +39,8 @@ impl First {
         let record = piece
             .payload
             .get(..place.extent as usize + RECORD_OVERHEAD)?;
-        let sequence = opener.index_bits.sequence(opener.id, 0).ok()?;
-        let (epoch, aead) = match opener.keys.data(piece.epoch) {
+        let sequence = opener.keys.index_bits.sequence(opener.keys.id, 0).ok()?;
+        let (epoch, aead) = match opener.keys.open.data(piece.epoch) {
             Ok(key) => key,
             Err(NoKey::NoSuchEpoch) => return None,
             Err(NoKey::Unavailable(_)) => {
@@ -65,7 +65,7 @@ impl First {
                 return None;
             }
         };
-        opener.keys.opened(epoch);
+        opener.keys.open.opened(epoch);
         let arrived = record.len() as u32;
         let message = match geometry.records(piece.message_length) {
             1 => Message::Whole(opener.bodies.of(plaintext)),

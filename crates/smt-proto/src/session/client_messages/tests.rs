@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::message::client_message::{Content, ExpectedReply, Members};
+use crate::message::client_message::{Content, ExpectedReply};
 use crate::time::Time;
 use bytes::Bytes;
 use core::time::Duration;
@@ -48,7 +48,7 @@ impl Client {
     }
 
     fn bundle(&mut self) -> MessageId {
-        self.insert(Content::Bundle(Box::new(Members::default())))
+        self.insert(Content::Bundle(Box::default()))
     }
 }
 

@@ -11,6 +11,7 @@ use smt_record::IdParts;
 use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Members, MessageId};
 
 use super::data::{accept, piece};
+use super::delivery::NewRequest;
 use crate::event::Event;
 use crate::message::incoming::{First, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
@@ -24,7 +25,7 @@ impl Session {
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
-        (first, counter): (First, u64),
+        first: First,
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
@@ -35,9 +36,14 @@ impl Session {
         }
         let mut incoming = match first.message {
             Message::Whole(body) => {
-                self.reordered.forget(id, &mut shared.reordered_memory);
-                let whole = (&first.header, body, data.header.retransmit);
-                self.open_bundle(now, (id, counter), whole, shared);
+                self.lane.reordered.forget(id, &mut shared.reordered_memory);
+                let bundle = WholeBundle {
+                    id,
+                    header: first.header,
+                    body,
+                    is_again: data.header.retransmit,
+                };
+                self.open_bundle(now, &bundle, shared);
                 return;
             }
             Message::Part(incoming) => incoming,
@@ -51,27 +57,31 @@ impl Session {
         shared.memory.enter(&incoming);
         accept(
             &mut incoming,
-            &mut self.keys.open,
-            bits,
-            (id, piece(data)),
+            self.keys.of_message(id, bits),
+            piece(data),
             shared,
         );
         shared.memory.leave(&incoming);
         if incoming.is_complete() {
-            self.reordered.forget(id, &mut shared.reordered_memory);
-            let whole = (&first.header, incoming.into_body(), data.header.retransmit);
-            self.open_bundle(now, (id, counter), whole, shared);
+            self.lane.reordered.forget(id, &mut shared.reordered_memory);
+            let bundle = WholeBundle {
+                id,
+                header: first.header,
+                body: incoming.into_body(),
+                is_again: data.header.retransmit,
+            };
+            self.open_bundle(now, &bundle, shared);
             return;
         }
         self.liveness.answered(now);
-        let is_live = |held: MessageId| self.served.contains(held.0);
-        if self.memory_share.may_begin(self.memory(shared))
-            || self.memory_share.take_reserve(id, is_live)
+        let is_live = |held: MessageId| self.lane.server.contains(held.0);
+        if self.lane.memory_share.may_begin(self.lane.memory(shared))
+            || self.lane.memory_share.take_reserve(id, is_live)
         {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes
             // again.
             shared.memory.enter(&incoming);
-            self.insert_served(now, id, (incoming, None));
+            self.insert_served(now, id, incoming, None);
             self.receive_reordered(now, id, shared);
         } else {
             shared.statistics.memory_refusals += 1;
@@ -86,11 +96,13 @@ impl Session {
         incoming: Incoming,
         shared: &mut Shared,
     ) {
-        if let Some(parts) = self.agreement.layout.split(id) {
-            let header = *incoming.header();
-            let whole = (&header, incoming.into_body(), true);
-            self.open_bundle(now, (id, parts.counter), whole, shared);
-        }
+        let bundle = WholeBundle {
+            id,
+            header: *incoming.header(),
+            body: incoming.into_body(),
+            is_again: true,
+        };
+        self.open_bundle(now, &bundle, shared);
     }
 
     /// Takes a bundle of the peer that has opened: all of it or nothing. Where there is no room for
@@ -99,37 +111,42 @@ impl Session {
     pub(in crate::session) fn open_bundle(
         &mut self,
         now: Time,
-        (id, counter): (MessageId, u64),
-        (header, body, is_again): (&InnerHeader, Bytes, bool),
+        bundle: &WholeBundle,
         shared: &mut Shared,
     ) {
-        let Ok(members) = Members::parse(&body) else {
+        let id = bundle.id;
+        let Some(IdParts {
+            counter, stripe, ..
+        }) = self.lane.stripes.split(id)
+        else {
+            return;
+        };
+        let Ok(members) = Members::parse(&bundle.body) else {
             shared.statistics.violations += 1;
             return;
         };
         let newcomers = members.newcomers();
-        let memory = self.memory(shared);
-        let has_room = !self.memory_share.serves_too_much(memory)
-            && self.memory_share.has_room_for_whole(newcomers, memory);
+        let memory = self.lane.memory(shared);
+        let has_room = !self.lane.memory_share.serves_too_much(memory)
+            && self.lane.memory_share.has_room_for_whole(newcomers, memory);
         if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
             self.liveness.answered(now);
             let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
-            self.take_members(now, (id, replies, &body), is_again, shared);
+            self.take_members(now, bundle, replies, shared);
             return;
         }
-        let stripe = self.stripes.number_of(id);
-        let window = &mut self.stripes.at(stripe).window;
+        let window = &mut self.lane.stripes.at(stripe).window;
         if window.mark_seen(counter).is_none() {
             return;
         }
         window.mark_delivered(counter);
-        self.stripes.ack_later(id);
+        self.lane.stripes.ack_later(id);
         self.liveness.answered(now);
-        self.take_ride(now, id, header, shared);
-        let calls = self.calls.len();
-        self.take_members(now, (id, members, &body), is_again, shared);
-        if newcomers > 0 || self.calls.len() < calls {
+        self.take_ride(now, id, &bundle.header, shared);
+        let calls = self.lane.client.len();
+        self.take_members(now, bundle, members, shared);
+        if newcomers > 0 || self.lane.client.len() < calls {
             self.liveness.used(now);
         }
         self.first_opened(now, id, shared);
@@ -141,60 +158,61 @@ impl Session {
     fn take_members(
         &mut self,
         now: Time,
-        (bundle, members, body): (
-            MessageId,
-            impl Iterator<Item = (MemberHeader, Range<usize>)>,
-            &Bytes,
-        ),
-        is_again: bool,
+        bundle: &WholeBundle,
+        members: impl Iterator<Item = (MemberHeader, Range<usize>)>,
         shared: &mut Shared,
     ) {
-        let stripe = self.stripes.number_of(bundle);
+        let stripe = self.lane.stripes.number_of(bundle.id);
+        let is_again = bundle.is_again;
         let mut is_telling = false;
         let mut answered = Answered {
             is_again,
             ..Answered::default()
         };
-        for (member, place) in members {
-            let text = body.slice(place);
-            let parts = self.agreement.layout.split(member.id);
+        for (header, place) in members {
+            let parts = self.agreement.layout.split(header.id);
             let Some(parts) = parts.filter(|parts| parts.stripe == stripe) else {
                 shared.statistics.violations += 1;
                 continue;
             };
-            if member.kind == Kind::Reply {
-                is_telling |= self.take_member_reply(now, (member.id, text), &mut answered, shared);
+            let body = bundle.body.slice(place);
+            let member = Member {
+                header,
+                parts,
+                body,
+            };
+            if member.header.kind == Kind::Reply {
+                is_telling |= self.take_member_reply(now, member, &mut answered, shared);
             } else {
-                self.take_member_message(now, (&member, parts), text, shared);
+                self.take_member_message(now, member, shared);
             }
         }
         self.note_answered(&mut answered, shared);
         if is_telling {
-            self.rto.answered(now, is_again);
+            self.recovery.rto.answered(now, is_again);
         }
     }
 
     /// Takes a request or one-way message of the peer.
-    fn take_member_message(
-        &mut self,
-        now: Time,
-        (member, parts): (&MemberHeader, IdParts),
-        body: Bytes,
-        shared: &mut Shared,
-    ) {
-        let id = member.id;
+    fn take_member_message(&mut self, now: Time, member: Member, shared: &mut Shared) {
+        let Member {
+            header,
+            parts,
+            body,
+        } = member;
+        let id = header.id;
         if parts.initiator == self.agreement.side {
             shared.statistics.violations += 1;
             return;
         }
-        let window = &mut self.stripes.at(parts.stripe).window;
+        let window = &mut self.lane.stripes.at(parts.stripe).window;
         if window.is_seen(parts.counter) {
             // The request was given up, and VOIDED answered that.
             shared.statistics.packets_duplicate += 1;
             return;
         }
         // The id of a bundle that is incomplete is unseen, and no message's.
-        if self.served.contains(id.0) {
+        if self.lane.server.contains(id.0) {
             shared.statistics.violations += 1;
             return;
         }
@@ -202,19 +220,23 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         };
-        self.rto.on_whole_message();
+        self.recovery.rto.on_whole_message();
         let rpc = self.rpc(id);
-        if member.kind == Kind::OneWay {
-            let window = &mut self.stripes.at(parts.stripe).window;
+        if header.kind == Kind::OneWay {
+            let window = &mut self.lane.stripes.at(parts.stripe).window;
             window.mark_delivered(parts.counter);
             shared.statistics.messages_delivered += 1;
             let body = shared.body_to_wait(body);
             shared.events.push_back(Event::OneWay { rpc, body });
             return;
         }
-        let deadline = ServerRpc::deadline_of(now, member.deadline_us);
-        let terms = (member.reply_unscheduled, deadline);
-        self.begin_work(now, (sight, body), terms, shared);
+        let request = NewRequest {
+            sight,
+            body,
+            reply_unscheduled: header.reply_unscheduled,
+            deadline: ServerRpc::deadline_of(now, header.deadline_us),
+        };
+        self.begin_work(now, request, shared);
     }
 
     /// Takes a reply to a call of ours. It counts only if the call is live and its reply has not
@@ -222,11 +244,12 @@ impl Session {
     fn take_member_reply(
         &mut self,
         now: Time,
-        (id, body): (MessageId, Bytes),
+        member: Member,
         answered: &mut Answered,
         shared: &mut Shared,
     ) -> bool {
-        let ended = self.calls.take_request(id, |live| {
+        let (id, body) = (member.header.id, member.body);
+        let ended = self.lane.client.take_request(id, |live| {
             let waits = live.waits_for_reply();
             waits.then(|| (live.outgoing.take(), live.bundle, live.retry))
         });
@@ -234,13 +257,13 @@ impl Session {
             shared.statistics.packets_duplicate += 1;
             return false;
         };
-        self.rto.on_whole_message();
+        self.recovery.rto.on_whole_message();
         if !answered.is_again {
-            retry.reply_sample(now, &mut self.rto);
+            retry.reply_sample(now, &mut self.recovery.rto);
         }
         if let Some(outgoing) = outgoing {
             if outgoing.is_large() {
-                self.pmtud.progressed();
+                self.recovery.pmtud.progressed();
             }
             shared.give_back(Some(outgoing));
         }
@@ -252,15 +275,31 @@ impl Session {
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         shared.events.push_back(Event::Reply { rpc, body });
-        retry.is_telling(now, &self.rto, answered.is_again)
+        retry.is_telling(now, &self.recovery.rto, answered.is_again)
     }
 
     fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
         if let Some(bundle) = answered.bundle.take() {
-            self.members_answered((bundle, answered.count), shared);
+            self.members_answered(bundle, answered.count, shared);
         }
         answered.count = 0;
     }
+}
+
+/// A bundle of the peer that is whole.
+pub(in crate::session) struct WholeBundle {
+    id: MessageId,
+    header: InnerHeader,
+    body: Bytes,
+    /// Whether the packet that made it whole was a repetition.
+    is_again: bool,
+}
+
+/// A message in a bundle of the peer.
+struct Member {
+    header: MemberHeader,
+    parts: IdParts,
+    body: Bytes,
 }
 
 /// Answered requests of one bundle, counted: requests that have left together are mostly answered

@@ -32,7 +32,7 @@ impl Session {
         }
         self.wake(now);
         let number = control.header.number;
-        let Some(stripe) = self.stripes.get_mut(number.stripe) else {
+        let Some(stripe) = self.lane.stripes.get_mut(number.stripe) else {
             shared.statistics.packets_contradicting += 1;
             return false;
         };
@@ -44,7 +44,7 @@ impl Session {
             self.watch_opening_keys(now);
             return false;
         }
-        let stripe = self.stripes.at(number.stripe);
+        let stripe = self.lane.stripes.at(number.stripe);
         stripe.control_window.accept(number.counter);
         match answers_nothing(&control.body) {
             true => self.liveness.received(now),
@@ -80,8 +80,12 @@ impl Session {
             Body::Cancel(list) => list
                 .iter()
                 .for_each(|id| self.cancelled_by_peer(now, id, shared)),
-            Body::Voided(list) => list.iter().for_each(|id| self.calls.end_cancelling(id)),
-            Body::Seen(list) => list.iter().for_each(|id| self.calls.end_cancelling(id)),
+            Body::Voided(list) => list
+                .iter()
+                .for_each(|id| self.lane.client.end_cancelling(id)),
+            Body::Seen(list) => list
+                .iter()
+                .for_each(|id| self.lane.client.end_cancelling(id)),
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
             Body::SeenAndGone(list) => list
                 .iter()
@@ -89,19 +93,19 @@ impl Session {
             Body::Abort(abort) => self.aborted(now, abort, shared),
             Body::Window { limit } => self.raise_peer_limit(stripe, limit, shared),
             Body::WindowRequest => {
-                let limit = self.stripes.at(stripe).window.limit();
-                self.control.push(stripe, Body::Window { limit });
+                let limit = self.lane.stripes.at(stripe).window.limit();
+                self.lane.control.push(stripe, Body::Window { limit });
             }
             Body::KeyUpdateRequest { epoch } => self.keys.seal.request_update(epoch),
             Body::EpochDone { epoch } => self.epoch_done(epoch),
             Body::EpochAck { epoch } => self.epoch_acked(now, epoch, shared),
-            Body::Ping(value) => self.control.push(0, Body::Pong(value)),
+            Body::Ping(value) => self.lane.control.push(0, Body::Pong(value)),
             Body::Pong(_) => {}
             Body::Probe { .. } => {
                 let size = (control.aad.len() + control.sealed.len()) as u32;
-                self.control.push(0, Body::ProbeAck { size });
+                self.lane.control.push(0, Body::ProbeAck { size });
             }
-            Body::ProbeAck { size } => self.pmtud.answered(size as usize),
+            Body::ProbeAck { size } => self.recovery.pmtud.answered(size as usize),
             Body::Close { code } => {
                 self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
             }
@@ -111,7 +115,7 @@ impl Session {
     /// Takes GRANT: how far the peer has got with a message of ours, and how far this side may
     /// send.
     fn granted(&mut self, now: Time, grant: &Grant) {
-        let (outgoing, retry, interval) = match self.calls.live_mut(grant.id) {
+        let (outgoing, retry, interval) = match self.lane.client.live_mut(grant.id) {
             Some(live) if live.is_bundle() => {
                 // All of it may leave. How far an incomplete one has got counts for nothing: it may
                 // be forgotten.
@@ -120,17 +124,17 @@ impl Session {
             }
             Some(live) => {
                 live.is_seen = true;
-                let interval = self.rto.interval();
+                let interval = self.recovery.rto.interval();
                 (live.outgoing.as_mut(), &mut live.retry, interval)
             }
-            None => match self.served.get_mut(grant.id.0) {
+            None => match self.lane.server.get_mut(grant.id.0) {
                 Some(ServerRpc {
                     state: ServerRpcState::Replying(outgoing),
                     retry,
                     ..
                 }) => {
                     // A message that gets grants is long.
-                    let interval = outgoing.need_ack_interval(true, self.jitter);
+                    let interval = outgoing.need_ack_interval(true, self.recovery.jitter);
                     (Some(outgoing), retry, interval)
                 }
                 _ => return,
@@ -140,17 +144,17 @@ impl Session {
         if outgoing.grant(grant) {
             retry.progressed(now, interval);
             let due = retry.due;
-            self.set_due(due);
-            self.pmtud.progressed();
+            self.pass_timer.set(due);
+            self.recovery.pmtud.progressed();
         } else {
             retry.heard(now);
         }
-        self.queue_sendable(grant.id);
+        self.lane.queue_sendable(grant.id);
     }
 
     /// Takes RESEND: the peer misses bytes of a message of ours (SPEC §9.3).
     fn asked_again(&mut self, now: Time, resend: Resend, shared: &mut Shared) {
-        if self.stripes.is_unissued(resend.id) && resend.offset == 0 {
+        if self.lane.stripes.is_unissued(resend.id) && resend.offset == 0 {
             // The peer has seen a forged header (SPEC §9.10).
             shared.statistics.packets_contradicting += 1;
             return;
@@ -159,10 +163,10 @@ impl Session {
             return;
         };
         if parts.initiator != self.agreement.side {
-            self.asked_for_reply(now, (resend, parts), shared);
+            self.asked_for_reply(now, resend, parts, shared);
             return;
         }
-        match self.calls.get_mut(resend.id) {
+        match self.lane.client.get_mut(resend.id) {
             Some(ClientMessage::Live(live)) => {
                 // A peer that asks for record 0 has not opened it.
                 live.is_seen |= resend.offset > 0 && !live.is_bundle();
@@ -171,25 +175,20 @@ impl Session {
                     return;
                 };
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
-                    self.pmtud.stalled(now);
+                    self.recovery.pmtud.stalled(now);
                 }
-                self.queue_sendable(resend.id);
+                self.lane.queue_sendable(resend.id);
             }
             // The peer is told by CANCEL.
             Some(ClientMessage::Cancelling { .. }) => {}
-            None => self.control.ack(self.stripes.ack_of(resend.id)),
+            None => self.lane.control.ack(self.lane.stripes.ack_of(resend.id)),
         }
     }
 
     /// Answers a RESEND of an initiator that wants its reply.
-    fn asked_for_reply(
-        &mut self,
-        now: Time,
-        (resend, parts): (Resend, IdParts),
-        shared: &mut Shared,
-    ) {
+    fn asked_for_reply(&mut self, now: Time, resend: Resend, parts: IdParts, shared: &mut Shared) {
         let id = resend.id;
-        let Some(served) = self.served.get_mut(id.0) else {
+        let Some(served) = self.lane.server.get_mut(id.0) else {
             self.answer_unknown(now, id, parts);
             return;
         };
@@ -198,33 +197,33 @@ impl Session {
                 let is_asked = !incoming.has_trimmed_waiting()
                     && served.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
                 shared.statistics.resends_asked += u64::from(is_asked);
-                self.control.progress(id, incoming, is_asked);
+                self.lane.control.progress(id, incoming, is_asked);
                 served.retry.peer_asked(now);
             }
-            ServerRpcState::Working { .. } => self.control.id(PacketType::Busy, id),
+            ServerRpcState::Working { .. } => self.lane.control.id(PacketType::Busy, id),
             ServerRpcState::Replying(outgoing)
                 if resend.offset == 0
                     && resend.length == u32::MAX
                     && outgoing.is_likely_late(now.since(served.retry.since)) =>
             {
-                self.control.id(PacketType::Busy, id);
+                self.lane.control.id(PacketType::Busy, id);
             }
             ServerRpcState::Replying(outgoing) => {
                 if outgoing.ask_again(resend.offset, resend.length) && outgoing.is_large() {
-                    self.pmtud.stalled(now);
+                    self.recovery.pmtud.stalled(now);
                 }
                 // Nothing to send again: what has not left yet waits for grants, keys or its turn.
                 if !outgoing.is_resending() {
-                    self.control.id(PacketType::Busy, id);
+                    self.lane.control.id(PacketType::Busy, id);
                 }
                 served.retry.heard(now);
-                self.queue_sendable(id);
+                self.lane.queue_sendable(id);
             }
             ServerRpcState::Bundled(bundle) => {
                 let bundle = *bundle;
                 served.retry.heard(now);
                 if !self.send_bundle_again(now, bundle) {
-                    self.control.id(PacketType::Busy, id);
+                    self.lane.control.id(PacketType::Busy, id);
                 }
             }
             ServerRpcState::Aborted(code) => {
@@ -236,29 +235,29 @@ impl Session {
 
     /// Answers an authenticated question about an id of the peer without live state.
     fn answer_unknown(&mut self, now: Time, id: MessageId, parts: IdParts) {
-        if !self.answers.take(now) {
+        if !self.recovery.answers.take(now) {
             return;
         }
-        let window = &self.stripes.of(id).window;
+        let window = &self.lane.stripes.of(id).window;
         let answer = if window.is_seen(parts.counter) {
             PacketType::SeenAndGone
         } else {
             PacketType::NeverSeen
         };
-        self.control.id(answer, id);
+        self.lane.control.id(answer, id);
     }
 
     /// Takes BUSY: the application has the request, or the reply cannot leave now. Either way the
     /// whole request has arrived, and need not be kept.
     fn peer_is_busy(&mut self, id: MessageId) {
-        if let Some(live) = self.calls.live_mut(id)
+        if let Some(live) = self.lane.client.live_mut(id)
             && live.is_request()
         {
             live.is_seen = true;
             live.retry.busy();
             live.outgoing = None;
             let bundle = live.bundle;
-            if let Some(bundle) = bundle.and_then(|id| self.calls.live_mut(id)) {
+            if let Some(bundle) = bundle.and_then(|id| self.lane.client.live_mut(id)) {
                 bundle.is_seen = true;
             }
         }
@@ -277,12 +276,12 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        if !self.is_own(id) {
+        if !self.lane.stripes.is_own(id) {
             let answer = |served: &mut ServerRpc| match served.state {
                 ServerRpcState::Working { .. } => None,
                 _ => Some(served.take_state()),
             };
-            let Some(state) = self.served.take(id.0, answer) else {
+            let Some(state) = self.lane.server.take(id.0, answer) else {
                 return;
             };
             match state {
@@ -291,9 +290,10 @@ impl Session {
                 }
                 ServerRpcState::Replying(outgoing) => {
                     if outgoing.is_large() {
-                        self.pmtud.progressed();
+                        self.recovery.pmtud.progressed();
                     }
-                    self.memory_share
+                    self.lane
+                        .memory_share
                         .leave_replies(outgoing.length(), &mut shared.memory);
                     shared.give_back(Some(outgoing));
                 }
@@ -303,14 +303,19 @@ impl Session {
             return;
         }
         // A request is acknowledged by its reply.
-        if self.calls.live(id).is_none_or(LiveMessage::is_request) {
+        if self
+            .lane
+            .client
+            .live(id)
+            .is_none_or(LiveMessage::is_request)
+        {
             return;
         }
-        let Some(live) = self.calls.remove_live(id) else {
+        let Some(live) = self.lane.client.remove_live(id) else {
             return;
         };
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.pmtud.progressed();
+            self.recovery.pmtud.progressed();
         }
         shared.give_back(live.outgoing);
         self.liveness.used(now);
@@ -332,33 +337,33 @@ impl Session {
             return;
         };
         if parts.initiator == self.agreement.side {
-            match self.calls.live(id) {
+            match self.lane.client.live(id) {
                 Some(live) if live.is_request() => self.answer_for_reply(now, id, shared),
                 // The peer has no message under the id of a one-way message of ours.
                 Some(_) => shared.statistics.violations += 1,
-                None => self.control.ack(self.stripes.ack_of(id)),
+                None => self.lane.control.ack(self.lane.stripes.ack_of(id)),
             }
             return;
         }
-        if let Some(served) = self.served.get_mut(id.0) {
+        if let Some(served) = self.lane.server.get_mut(id.0) {
             served.retry.peer_asked(now);
             if let ServerRpcState::Receiving { incoming, .. } = &served.state {
                 let is_asked = !incoming.has_trimmed_waiting()
                     && served.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
                 shared.statistics.resends_asked += u64::from(is_asked);
-                self.control.progress(id, incoming, is_asked);
+                self.lane.control.progress(id, incoming, is_asked);
             }
             return;
         }
-        match self.stripes.of(id).window.is_delivered(parts.counter) {
-            Delivered::Yes => self.control.ack(self.stripes.ack_of(id)),
+        match self.lane.stripes.of(id).window.is_delivered(parts.counter) {
+            Delivered::Yes => self.lane.control.ack(self.lane.stripes.ack_of(id)),
             Delivered::No | Delivered::Unknown => self.answer_unknown(now, id, parts),
         }
     }
 
     /// Answers NEED_ACK for a reply that is not whole: how far it is, and what is missing.
     fn answer_for_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let Some(live) = self.calls.live_mut(id) else {
+        let Some(live) = self.lane.client.live_mut(id) else {
             return;
         };
         let Content::Request(reply) = &live.content else {
@@ -373,7 +378,7 @@ impl Session {
         let is_asked = !incoming.is_some_and(Incoming::has_trimmed_waiting)
             && live.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
         shared.statistics.resends_asked += u64::from(is_asked);
-        self.control.reply_progress(id, incoming, is_asked);
+        self.lane.control.reply_progress(id, incoming, is_asked);
     }
 
     pub(in crate::session) fn raise_peer_limit(
@@ -382,8 +387,8 @@ impl Session {
         limit: u64,
         shared: &mut Shared,
     ) {
-        let is_more = self.stripes.at(stripe).raise_peer_limit(limit);
-        if is_more && self.blocked.take().is_some() {
+        let is_more = self.lane.stripes.at(stripe).raise_peer_limit(limit);
+        if is_more && self.lane.blocked.take().is_some() {
             shared.events.push_back(Event::Unblocked(self.index));
         }
     }
@@ -394,7 +399,7 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) -> Option<IdParts> {
-        let parts = self.stripes.issued(id);
+        let parts = self.lane.stripes.issued(id);
         if parts.is_none() {
             shared.statistics.violations += 1;
         }

@@ -8,16 +8,16 @@
 //!    counts.
 
 use alloc::boxed::Box;
-use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
+use smt_record::{IdParts, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use crate::limits;
-use crate::message::incoming::{First, Incoming, Message, Opener, Piece, record_end};
+use crate::message::incoming::{First, Incoming, Message, MessageKeys, Opener, Piece, record_end};
 use crate::message::reordered::ReorderedPacket;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
-use crate::session::memory_share::Memory;
+use crate::session::receive::delivery::NewRequest;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -39,7 +39,7 @@ impl Session {
         }
         if parts.initiator == self.agreement.side {
             self.handle_reply_data(now, id, data, shared);
-        } else if self.served.contains(id.0) {
+        } else if self.lane.server.contains(id.0) {
             self.handle_more_data(now, id, piece(data), shared);
         } else {
             self.handle_new_data(now, parts, data, shared);
@@ -69,7 +69,7 @@ impl Session {
         piece: Piece<'_>,
         shared: &mut Shared,
     ) -> bool {
-        let Some(served) = self.served.get_mut(id.0) else {
+        let Some(served) = self.lane.server.get_mut(id.0) else {
             return false;
         };
         let ServerRpcState::Receiving { incoming, .. } = &mut served.state else {
@@ -77,14 +77,14 @@ impl Session {
             return false;
         };
         let bits = self.agreement.receive_bits;
-        let has_opened = accept(incoming, &mut self.keys.open, bits, (id, piece), shared);
+        let has_opened = accept(incoming, self.keys.of_message(id, bits), piece, shared);
         if has_opened {
             let length = piece.payload.len();
             let retransmit = piece.retransmit;
-            served.retry.came(now, &mut self.rto, retransmit);
+            served.retry.came(now, &mut self.recovery.rto, retransmit);
             self.liveness.answered(now);
             self.liveness.used(now);
-            self.payload_opened(length);
+            self.recovery.payload_opened(length);
         }
         has_opened
     }
@@ -100,7 +100,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         let id = data.header.id;
-        let window = &self.stripes.at(stripe).window;
+        let window = &self.lane.stripes.at(stripe).window;
         if window.is_seen(counter) {
             shared.statistics.packets_duplicate += 1;
             return;
@@ -110,8 +110,9 @@ impl Session {
             return;
         }
         let admission = self
+            .lane
             .memory_share
-            .admission(self.memory(shared), self.agreement.takes_bundles);
+            .admission(self.lane.memory(shared), self.agreement.takes_bundles);
         // The packet may be all of a message, or of a bundle with replies, which make room.
         if !admission.takes_packet(data.header.offset) {
             shared.statistics.memory_refusals += 1;
@@ -123,7 +124,7 @@ impl Session {
         match first.header.kind {
             Kind::Bundle => {
                 self.first_came(&first, data, shared);
-                self.handle_new_bundle(now, (first, counter), data, shared);
+                self.handle_new_bundle(now, first, data, shared);
                 return;
             }
             Kind::Request | Kind::OneWay
@@ -139,7 +140,19 @@ impl Session {
                 return;
             }
         }
-        let Some(sight) = self.stripes.at(stripe).window.mark_seen(counter) else {
+        self.begin_message(now, first, data, shared);
+    }
+
+    /// Begins a message of the peer, whose record 0 has opened and for which there is room.
+    fn begin_message(&mut self, now: Time, first: First, data: &Data<'_>, shared: &mut Shared) {
+        let id = data.header.id;
+        let Some(IdParts {
+            counter, stripe, ..
+        }) = self.lane.stripes.split(id)
+        else {
+            return;
+        };
+        let Some(sight) = self.lane.stripes.at(stripe).window.mark_seen(counter) else {
             return;
         };
         self.liveness.answered(now);
@@ -149,30 +162,32 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // Other packets that came of the id belong to no message.
-                self.reordered.forget(id, &mut shared.reordered_memory);
-                self.rto.on_whole_message();
-                self.deliver(now, (sight, &first.header, body), shared);
+                self.lane.reordered.forget(id, &mut shared.reordered_memory);
+                self.recovery.rto.on_whole_message();
+                match first.header.kind {
+                    Kind::Request => {
+                        let request = NewRequest {
+                            sight,
+                            body,
+                            reply_unscheduled: first.header.reply_unscheduled,
+                            deadline: ServerRpc::deadline_of(now, first.header.deadline_us),
+                        };
+                        self.begin_work(now, request, shared);
+                    }
+                    _ => self.deliver_one_way(id, body, shared),
+                }
             }
-            Message::Part(incoming) => self.receive_rest(now, incoming, (sight, data), shared),
+            Message::Part(mut incoming) => {
+                let is_request = first.header.kind == Kind::Request;
+                let right = is_request.then(|| sight.reply_right());
+                incoming.allow(shared.config.unscheduled, 0);
+                shared.memory.enter(&incoming);
+                self.insert_served(now, id, incoming, right);
+                self.take_data(now, id, piece(data), shared);
+                self.receive_reordered(now, id, shared);
+            }
         }
         self.tell_window(stripe);
-    }
-
-    /// Takes the other packets of a longer message of the peer, whose record 0 has opened.
-    fn receive_rest(
-        &mut self,
-        now: Time,
-        mut incoming: Box<Incoming>,
-        (sight, data): (FirstSight, &Data<'_>),
-        shared: &mut Shared,
-    ) {
-        let id = sight.id();
-        incoming.allow(shared.config.unscheduled, 0);
-        shared.memory.enter(&incoming);
-        let right = (incoming.header().kind == Kind::Request).then(|| sight.reply_right());
-        self.insert_served(now, id, (incoming, right));
-        self.take_data(now, id, piece(data), shared);
-        self.receive_reordered(now, id, shared);
     }
 
     /// Takes the packets that came before record 0 of a message, after the one that opened it.
@@ -182,7 +197,7 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        for packet in self.reordered.take(id, &mut shared.reordered_memory) {
+        for packet in self.lane.reordered.take(id, &mut shared.reordered_memory) {
             match packet.payload.is_empty() {
                 true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
@@ -194,24 +209,18 @@ impl Session {
         self.finish_receiving(now, id, shared);
     }
 
-    /// The memory that decisions about new messages of the peer depend on.
-    pub(in crate::session) fn memory<'a>(&self, shared: &'a Shared) -> Memory<'a> {
-        Memory {
-            account: &shared.memory,
-            max: shared.config.memory_max,
-            served: self.served.len(),
-        }
-    }
-
     /// Whether the peer has so many replies unacknowledged that it gets no more.
     pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
-        self.memory_share.keeps_too_much(self.memory(shared))
+        self.lane
+            .memory_share
+            .keeps_too_much(self.lane.memory(shared))
     }
 
     /// Tells the memory account how many requests are served.
     pub(crate) fn account_served(&mut self, shared: &mut Shared) {
-        self.memory_share
-            .account_served(self.served.len(), &mut shared.memory);
+        self.lane
+            .memory_share
+            .account_served(self.lane.server.len(), &mut shared.memory);
     }
 
     /// Whether there is room for all of a message until the application takes it.
@@ -220,7 +229,9 @@ impl Session {
             Message::Whole(body) => body.len(),
             Message::Part(incoming) => incoming.length() as usize,
         };
-        self.memory_share.may_wait(length, self.memory(shared))
+        self.lane
+            .memory_share
+            .may_wait(length, self.lane.memory(shared))
     }
 
     /// Begins an incomplete message of the peer. Without a right to reply it is a one-way message,
@@ -229,19 +240,20 @@ impl Session {
         &mut self,
         now: Time,
         id: MessageId,
-        (incoming, right): (Box<Incoming>, Option<OutgoingId>),
+        incoming: Box<Incoming>,
+        right: Option<OutgoingId>,
     ) {
         let header = *incoming.header();
-        let retry = RetryTimer::new(now, self.rto.interval());
-        self.set_due(retry.due);
-        self.memory_share.promise(incoming.promised());
+        let retry = RetryTimer::new(now, self.recovery.rto.interval());
+        self.pass_timer.set(retry.due);
+        self.lane.memory_share.promise(incoming.promised());
         let served = ServerRpc {
             state: ServerRpcState::Receiving { incoming, right },
             retry,
             reply_unscheduled: header.reply_unscheduled,
             deadline: ServerRpc::deadline_of(now, header.deadline_us),
         };
-        self.served.insert(id.0, served);
+        self.lane.server.insert(id.0, served);
     }
 
     /// Drops a message of the peer that is over before it was whole.
@@ -251,7 +263,7 @@ impl Session {
         incoming: &Incoming,
         shared: &mut Shared,
     ) {
-        self.memory_share.end_promise(incoming.promised());
+        self.lane.memory_share.end_promise(incoming.promised());
         shared.forget(self.rpc(id), incoming);
     }
 
@@ -268,9 +280,7 @@ impl Session {
             return None;
         }
         let mut opener = Opener {
-            keys: &mut self.keys.open,
-            index_bits: self.agreement.receive_bits,
-            id,
+            keys: self.keys.of_message(id, self.agreement.receive_bits),
             scratch: &mut shared.open_scratch,
             record_buffer: &mut shared.record_buffer,
             bodies: &mut shared.bodies,
@@ -300,8 +310,10 @@ impl Session {
             header: *header,
             payload: payload.to_vec(),
         };
-        self.reordered.keep(packet, &mut shared.reordered_memory);
-        self.set_due(now + limits::REORDERED_LIFE);
+        self.lane
+            .reordered
+            .keep(packet, &mut shared.reordered_memory);
+        self.pass_timer.set(now + limits::REORDERED_LIFE);
     }
 
     /// Takes the fields that ride in an inner header: the peer's window and acknowledgements (SPEC
@@ -313,9 +325,9 @@ impl Session {
         header: &InnerHeader,
         shared: &mut Shared,
     ) {
-        let stripe = self.stripes.of(id);
+        let stripe = self.lane.stripes.of(id);
         if let Some(limit) = header.extend_window(stripe.peer_limit()) {
-            self.raise_peer_limit(self.stripes.number_of(id), limit, shared);
+            self.raise_peer_limit(self.lane.stripes.number_of(id), limit, shared);
         }
         if let Some(ack) = header.ack {
             self.acked(now, ack, shared);
@@ -332,8 +344,10 @@ impl Session {
     /// Tells the peer about ids that it may use, before it would have to ask.
     pub(in crate::session) fn tell_window(&mut self, stripe: u16) {
         let width = self.agreement.own_window;
-        if let Some(limit) = self.stripes.at(stripe).limit_to_tell(width) {
-            self.control.push(stripe, smt_wire::Body::Window { limit });
+        if let Some(limit) = self.lane.stripes.at(stripe).limit_to_tell(width) {
+            self.lane
+                .control
+                .push(stripe, smt_wire::Body::Window { limit });
         }
     }
 }
@@ -342,16 +356,13 @@ impl Session {
 /// alone are no progress, anybody may have sent them.
 pub(in crate::session) fn accept(
     incoming: &mut Incoming,
-    keys: &mut OpenKeys,
-    index_bits: IndexBits,
-    (id, piece): (MessageId, Piece<'_>),
+    keys: MessageKeys<'_>,
+    piece: Piece<'_>,
     shared: &mut Shared,
 ) -> bool {
     let before = incoming.arrived();
     let mut opener = Opener {
         keys,
-        index_bits,
-        id,
         scratch: &mut shared.open_scratch,
         record_buffer: &mut shared.record_buffer,
         bodies: &mut shared.bodies,

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use smt_record::FirstSight;
-use smt_wire::{InnerHeader, Kind, MessageId};
+use smt_wire::{Kind, MessageId};
 
 use crate::event::Event;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
@@ -16,44 +16,49 @@ use crate::session::timers::caller_quiet_max;
 use crate::shared::Shared;
 use crate::time::Time;
 
-impl Session {
-    /// Delivers a message of the peer that came whole with its first packet.
-    pub(in crate::session) fn deliver(
-        &mut self,
-        now: Time,
-        (sight, header, body): (FirstSight, &InnerHeader, Bytes),
-        shared: &mut Shared,
-    ) {
-        if header.kind != Kind::Request {
-            self.deliver_one_way(sight.id(), body, shared);
-            return;
-        }
-        let deadline = ServerRpc::deadline_of(now, header.deadline_us);
-        let terms = (header.reply_unscheduled, deadline);
-        self.begin_work(now, (sight, body), terms, shared);
-    }
+/// A request of the peer that came whole.
+pub(in crate::session) struct NewRequest {
+    pub(in crate::session) sight: FirstSight,
+    pub(in crate::session) body: Bytes,
+    /// Bytes of the reply that the caller takes without a grant.
+    pub(in crate::session) reply_unscheduled: u32,
+    /// When the caller gives up.
+    pub(in crate::session) deadline: Option<Time>,
+}
 
-    /// Delivers a request that came whole, alone or in a bundle, with the unscheduled bytes of its
-    /// reply and its caller's deadline.
+/// A request that is whole, and waits for its reply.
+struct WholeRequest {
+    id: MessageId,
+    body: Bytes,
+    deadline: Option<Time>,
+}
+
+impl Session {
+    /// Delivers a request that came whole, alone or in a bundle.
     pub(in crate::session) fn begin_work(
         &mut self,
         now: Time,
-        (sight, body): (FirstSight, Bytes),
-        (reply_unscheduled, deadline): (u32, Option<Time>),
+        request: NewRequest,
         shared: &mut Shared,
     ) {
+        let NewRequest {
+            sight,
+            body,
+            reply_unscheduled,
+            deadline,
+        } = request;
         let id = sight.id();
         let served = ServerRpc {
             state: ServerRpcState::Working {
                 right: sight.reply_right(),
             },
-            retry: RetryTimer::new(now, self.rto.interval()),
+            retry: RetryTimer::new(now, self.recovery.rto.interval()),
             reply_unscheduled,
             deadline,
         };
-        self.served.insert(id.0, served);
-        self.set_due(now + caller_quiet_max(shared));
-        self.deliver_request(now, (id, body), deadline, shared);
+        self.lane.server.insert(id.0, served);
+        self.pass_timer.set(now + caller_quiet_max(shared));
+        self.deliver_request(now, WholeRequest { id, body, deadline }, shared);
     }
 
     /// Delivers a message of the peer that is whole.
@@ -64,7 +69,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         let rpc = self.rpc(id);
-        let Some(served) = self.served.get_mut(id.0) else {
+        let Some(served) = self.lane.server.get_mut(id.0) else {
             return;
         };
         let ServerRpcState::Receiving { incoming, .. } = &served.state else {
@@ -74,16 +79,16 @@ impl Session {
             shared.seek_grants(now, rpc, incoming);
             return;
         }
-        self.memory_share.end_promise(incoming.promised());
+        self.lane.memory_share.end_promise(incoming.promised());
         shared.forget(rpc, incoming);
-        self.rto.on_whole_message();
+        self.recovery.rto.on_whole_message();
         let deadline = served.deadline;
         let ServerRpcState::Receiving { incoming, right } = served.take_state() else {
             return;
         };
         match right {
             None => {
-                self.served.remove(id.0);
+                self.lane.server.remove(id.0);
                 match incoming.header().kind {
                     Kind::Bundle => self.finish_bundle(now, id, *incoming, shared),
                     _ => self.deliver_one_way(id, incoming.into_body(), shared),
@@ -91,21 +96,16 @@ impl Session {
             }
             Some(right) => {
                 served.state = ServerRpcState::Working { right };
-                self.set_due(now + caller_quiet_max(shared));
+                self.pass_timer.set(now + caller_quiet_max(shared));
                 let body = incoming.into_body();
-                self.deliver_request(now, (id, body), deadline, shared);
+                self.deliver_request(now, WholeRequest { id, body, deadline }, shared);
             }
         }
     }
 
     /// Delivers a request that is whole and waits for its reply.
-    fn deliver_request(
-        &mut self,
-        now: Time,
-        (id, body): (MessageId, Bytes),
-        deadline: Option<Time>,
-        shared: &mut Shared,
-    ) {
+    fn deliver_request(&mut self, now: Time, request: WholeRequest, shared: &mut Shared) {
+        let WholeRequest { id, body, deadline } = request;
         if shared.is_draining {
             // It waits for its reply, so this cannot be refused.
             let _ = self.abort(now, id, smt_wire::AbortCode::Refused);
@@ -119,13 +119,19 @@ impl Session {
         });
     }
 
-    fn deliver_one_way(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
+    /// Delivers a one-way message that is whole.
+    pub(in crate::session) fn deliver_one_way(
+        &mut self,
+        id: MessageId,
+        body: Bytes,
+        shared: &mut Shared,
+    ) {
         let Some(parts) = self.agreement.layout.split(id) else {
             return;
         };
-        let window = &mut self.stripes.of_mut(id).window;
+        let window = &mut self.lane.stripes.of_mut(id).window;
         window.mark_delivered(parts.counter);
-        self.control.ack(self.stripes.ack_of(id));
+        self.lane.control.ack(self.lane.stripes.ack_of(id));
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
         let body = shared.body_to_wait(body);

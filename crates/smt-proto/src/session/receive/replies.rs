@@ -26,7 +26,7 @@ impl Session {
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
-        let Some(live) = self.calls.live(id) else {
+        let Some(live) = self.lane.client.live(id) else {
             shared.statistics.packets_duplicate += 1;
             return;
         };
@@ -43,7 +43,7 @@ impl Session {
         let Some(first) = self.begin(now, id, data, shared) else {
             return;
         };
-        let Some(live) = self.calls.live_mut(id) else {
+        let Some(live) = self.lane.client.live_mut(id) else {
             return;
         };
         if first.header.kind != Kind::Reply || !live.is_request() {
@@ -51,15 +51,15 @@ impl Session {
             return;
         }
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-            self.pmtud.progressed();
+            self.recovery.pmtud.progressed();
         }
         shared.give_back(live.outgoing.take());
         live.is_seen = true;
         let retransmit = data.header.retransmit;
         if !retransmit {
-            live.retry.reply_sample(now, &mut self.rto);
+            live.retry.reply_sample(now, &mut self.recovery.rto);
         }
-        live.retry.came(now, &mut self.rto, retransmit);
+        live.retry.came(now, &mut self.recovery.rto, retransmit);
         self.first_came(&first, data, shared);
         self.liveness.answered(now);
         self.liveness.used(now);
@@ -67,11 +67,11 @@ impl Session {
         match first.message {
             Message::Whole(body) => {
                 // Other packets that came of the id belong to no message.
-                self.reordered.forget(id, &mut shared.reordered_memory);
+                self.lane.reordered.forget(id, &mut shared.reordered_memory);
                 self.end_with_reply(id, body, shared);
             }
             Message::Part(incoming) => {
-                self.receive_rest_of_reply(now, incoming, (id, data), shared);
+                self.receive_rest_of_reply(now, incoming, data, shared);
             }
         }
     }
@@ -81,10 +81,11 @@ impl Session {
         &mut self,
         now: Time,
         mut incoming: Box<Incoming>,
-        (id, data): (MessageId, &Data<'_>),
+        data: &Data<'_>,
         shared: &mut Shared,
     ) {
-        let live = self.calls.live_mut(id);
+        let id = data.header.id;
+        let live = self.lane.client.live_mut(id);
         let Some(Content::Request(reply)) = live.map(|live| &mut live.content) else {
             return;
         };
@@ -92,7 +93,7 @@ impl Session {
         shared.memory.enter(&incoming);
         reply.incoming = Some(incoming);
         self.take_reply_data(now, id, piece(data), shared);
-        for packet in self.reordered.take(id, &mut shared.reordered_memory) {
+        for packet in self.lane.reordered.take(id, &mut shared.reordered_memory) {
             match packet.payload.is_empty() {
                 true => self.note_trimmed(now, self.trimmed(&packet.header), shared),
                 false => {
@@ -112,20 +113,20 @@ impl Session {
         piece: Piece<'_>,
         shared: &mut Shared,
     ) -> bool {
-        let Some(live) = self.calls.live_mut(id) else {
+        let Some(live) = self.lane.client.live_mut(id) else {
             return false;
         };
         let Some(incoming) = live.incoming_mut() else {
             return false;
         };
         let bits = self.agreement.receive_bits;
-        let has_opened = accept(incoming, &mut self.keys.open, bits, (id, piece), shared);
+        let has_opened = accept(incoming, self.keys.of_message(id, bits), piece, shared);
         if has_opened {
             let (retransmit, length) = (piece.retransmit, piece.payload.len());
-            live.retry.came(now, &mut self.rto, retransmit);
+            live.retry.came(now, &mut self.recovery.rto, retransmit);
             self.liveness.answered(now);
             self.liveness.used(now);
-            self.payload_opened(length);
+            self.recovery.payload_opened(length);
         }
         has_opened
     }
@@ -133,7 +134,7 @@ impl Session {
     /// Delivers a reply that is whole.
     fn finish_reply(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        let live = self.calls.live_mut(id);
+        let live = self.lane.client.live_mut(id);
         let Some(Content::Request(reply)) = live.map(|live| &mut live.content) else {
             return;
         };
@@ -152,13 +153,13 @@ impl Session {
 
     /// Ends a call that has its whole reply.
     fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
-        let Some(bundle) = self.calls.take_request(id, |live| Some(live.bundle)) else {
+        let Some(bundle) = self.lane.client.take_request(id, |live| Some(live.bundle)) else {
             return;
         };
-        self.rto.on_whole_message();
-        self.stripes.ack_later(id);
+        self.recovery.rto.on_whole_message();
+        self.lane.stripes.ack_later(id);
         if let Some(bundle) = bundle {
-            self.members_answered((bundle, 1), shared);
+            self.members_answered(bundle, 1, shared);
         }
         shared.statistics.messages_delivered += 1;
         shared.events.push_back(Event::Reply {

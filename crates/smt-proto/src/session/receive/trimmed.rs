@@ -18,8 +18,7 @@ use crate::grant::ndp::pull::PullOrder;
 use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
 use crate::message::client_message::LiveMessage;
-use crate::message::incoming::{First, Incoming};
-use crate::message::server_rpc::ServerRpcState;
+use crate::message::incoming::First;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -43,7 +42,7 @@ impl Session {
         shared.unscheduled_arrived = shared
             .unscheduled_arrived
             .saturating_add(limits::TRIMMED_COST);
-        if self.incoming_mut(header.id).is_some() {
+        if self.lane.incoming_mut(header.id).is_some() {
             let trimmed = self.trimmed(header);
             self.note_trimmed(now, trimmed, shared);
         } else if self.may_begin(header.id, parts, shared) {
@@ -51,28 +50,17 @@ impl Session {
         }
     }
 
-    /// The incoming message of an id whose record 0 has opened.
-    pub(in crate::session) fn incoming_mut(&mut self, id: MessageId) -> Option<&mut Incoming> {
-        if self.is_own(id) {
-            return self.calls.live_mut(id)?.incoming_mut();
-        }
-        match &mut self.served.get_mut(id.0)?.state {
-            ServerRpcState::Receiving { incoming, .. } => Some(incoming),
-            _ => None,
-        }
-    }
-
     /// Whether record 0 of this id would be taken if it came.
     fn may_begin(&self, id: MessageId, parts: IdParts, shared: &mut Shared) -> bool {
-        let has_room = self.memory_share.may_begin(self.memory(shared));
+        let has_room = self.lane.memory_share.may_begin(self.lane.memory(shared));
         let statistics = &mut shared.statistics;
         if parts.initiator == self.agreement.side {
             let waits = |live: &LiveMessage| live.is_request() && live.has_left();
-            let is_wanted = self.calls.live(id).is_some_and(waits);
+            let is_wanted = self.lane.client.live(id).is_some_and(waits);
             statistics.packets_duplicate += u64::from(!is_wanted);
             return is_wanted;
         }
-        let window = &self.stripes.of(id).window;
+        let window = &self.lane.stripes.of(id).window;
         if window.is_seen(parts.counter) {
             statistics.packets_duplicate += 1;
             return false;
@@ -92,13 +80,13 @@ impl Session {
             return;
         }
         let id = header.id;
-        let has_room =
-            self.trimmed_waiting < limits::TRIMMED_PER_SESSION && !shared.trimmed_queue.is_full();
-        let interval = self.rto.interval();
-        if !has_room || !self.reordered.first_trimmed(now, interval, header) {
+        let has_room = self.lane.trimmed_waiting < limits::TRIMMED_PER_SESSION
+            && !shared.trimmed_queue.is_full();
+        let interval = self.recovery.rto.interval();
+        if !has_room || !self.lane.reordered.first_trimmed(now, interval, header) {
             return;
         }
-        self.set_due(now + limits::REORDERED_LIFE);
+        self.pass_timer.set(now + limits::REORDERED_LIFE);
         let rank = rank(header.message_length, shared);
         self.push_trimmed(rank, id, Missing::First, shared);
     }
@@ -110,8 +98,8 @@ impl Session {
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
-        self.payload_opened(data.payload.len());
-        if !self.reordered.is_first_trimmed(data.header.id) {
+        self.recovery.payload_opened(data.payload.len());
+        if !self.lane.reordered.is_first_trimmed(data.header.id) {
             shared.came_unscheduled(first.arrived);
         }
     }
@@ -124,11 +112,11 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        if !self.reordered.first_opened(id) {
+        if !self.lane.reordered.first_opened(id) {
             return;
         }
-        let end = self.payload_most();
-        let Some(incoming) = self.incoming_mut(id) else {
+        let end = self.recovery.payload_most();
+        let Some(incoming) = self.lane.incoming_mut(id) else {
             return;
         };
         let trimmed = Trimmed {
@@ -152,11 +140,11 @@ impl Session {
         trimmed: Trimmed,
         shared: &mut Shared,
     ) {
-        let interval = self.rto.interval();
-        let has_room =
-            self.trimmed_waiting < limits::TRIMMED_PER_SESSION && !shared.trimmed_queue.is_full();
+        let interval = self.recovery.rto.interval();
+        let has_room = self.lane.trimmed_waiting < limits::TRIMMED_PER_SESSION
+            && !shared.trimmed_queue.is_full();
         let id = trimmed.id;
-        let Some(incoming) = self.incoming_mut(id).filter(|_| has_room) else {
+        let Some(incoming) = self.lane.incoming_mut(id).filter(|_| has_room) else {
             return;
         };
         if trimmed.message_length != incoming.header().padded_length
@@ -180,7 +168,7 @@ impl Session {
 
     fn push_trimmed(&mut self, rank: u32, id: MessageId, missing: Missing, shared: &mut Shared) {
         let rpc = self.rpc(id);
-        self.trimmed_waiting += 1;
+        self.lane.trimmed_waiting += 1;
         shared
             .trimmed_queue
             .push(rank, TrimmedPart { rpc, missing });
@@ -190,13 +178,13 @@ impl Session {
     pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
         let id = part.rpc.id;
         match part.missing {
-            Missing::First => self.reordered.is_first_trimmed(id).then_some(Resend {
+            Missing::First => self.lane.reordered.is_first_trimmed(id).then_some(Resend {
                 id,
                 offset: 0,
                 length: 1,
             }),
             Missing::Range(range) => {
-                let range = self.incoming_mut(id)?.gap_in(range)?;
+                let range = self.lane.incoming_mut(id)?.gap_in(range)?;
                 Some(Resend {
                     id,
                     offset: range.start,
@@ -214,13 +202,14 @@ impl Session {
         retry: Option<Resend>,
         shared: &mut Shared,
     ) -> u32 {
-        self.trimmed_waiting = self.trimmed_waiting.saturating_sub(1);
+        self.lane.trimmed_waiting = self.lane.trimmed_waiting.saturating_sub(1);
         let first = self.first_length();
         let bytes = retry.map_or(0, |retry| match part.missing {
             Missing::First => first,
             Missing::Range(_) => retry.length,
         });
-        if let (Missing::Range(_), Some(incoming)) = (part.missing, self.incoming_mut(part.rpc.id))
+        if let (Missing::Range(_), Some(incoming)) =
+            (part.missing, self.lane.incoming_mut(part.rpc.id))
         {
             let trimmed_queue = incoming.trimmed_mut();
             trimmed_queue.waiting = trimmed_queue.waiting.saturating_sub(1);
@@ -228,25 +217,14 @@ impl Session {
         }
         if let Some(retry) = retry {
             shared.statistics.trimmed_asked += 1;
-            self.control.resend(retry);
+            self.lane.control.resend(retry);
         }
         bytes
     }
 
     /// The range of the record stream that the packet of this header had.
     pub(in crate::session) fn trimmed(&self, header: &DataHeader) -> Trimmed {
-        Trimmed::new(header, self.payload_most())
-    }
-
-    /// The payload that a packet may have had, if the path carries the same in both directions.
-    fn payload_most(&self) -> u32 {
-        let own = (self.pmtud.size() - DataHeader::LEN) as u32;
-        self.payload_max.max(own)
-    }
-
-    /// Notes how long the peer's packets are, as far as their records open.
-    pub(in crate::session) fn payload_opened(&mut self, length: usize) {
-        self.payload_max = self.payload_max.max(length as u32);
+        Trimmed::new(header, self.recovery.payload_most())
     }
 
     /// Bytes of record 0 of a message that has more than one.

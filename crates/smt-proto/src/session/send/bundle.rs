@@ -39,6 +39,25 @@ struct Filling {
     members: Members,
 }
 
+impl Filling {
+    /// Writes a member behind the others.
+    fn append(&mut self, id: MessageId, terms: Terms, text: &[u8]) {
+        let header = MemberHeader {
+            id,
+            kind: terms.kind,
+            // Record 0 would hold it, which has at most 1,142 bytes.
+            length: text.len() as u16,
+            deadline_us: terms.deadline_us,
+            reply_unscheduled: terms.reply_unscheduled,
+        };
+        let mut place = [0; MemberHeader::LEN];
+        header.emit(&mut place);
+        self.body.extend_from_slice(&place);
+        self.body.extend_from_slice(text);
+        self.members.ids.push(id);
+    }
+}
+
 impl Session {
     /// Bundles `first`, which is about to leave, with other small messages that wait. Returns the
     /// bundle's id, or `first` if it leaves alone.
@@ -48,11 +67,13 @@ impl Session {
         first: MessageId,
         shared: &mut Shared,
     ) -> MessageId {
-        if self.calls.bundles() >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
+        if self.lane.client.bundles() >= limits::BUNDLES_MAX || !self.agreement.sends_bundles {
             return first;
         }
         let padding = &shared.config.padding;
-        let most = self.agreement.bundle_max(padding, self.pmtud.size());
+        let most = self
+            .agreement
+            .bundle_max(padding, self.recovery.pmtud.size());
         let Some(mut filling) = self.fill(now, first, most) else {
             return first;
         };
@@ -67,11 +88,11 @@ impl Session {
         }
         let body = Bytes::from(filling.body);
         let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
-        let retry = RetryTimer::new(now, self.rto.interval());
+        let retry = RetryTimer::new(now, self.recovery.rto.interval());
         let content = Content::Bundle(Box::new(filling.members));
         let live = LiveMessage::new(content, outgoing, retry);
-        self.set_due(live.due());
-        self.calls.insert(id, live);
+        self.pass_timer.set(live.due());
+        self.lane.client.insert(id, live);
         id
     }
 
@@ -80,24 +101,24 @@ impl Session {
     /// no id for a bundle.
     fn fill(&mut self, now: Time, first: MessageId, most: usize) -> Option<Filling> {
         let first_length = self.member_len(first)?;
-        let stripe = self.stripes.number_of(first);
+        let stripe = self.lane.stripes.number_of(first);
         let mut filling: Option<Filling> = None;
         // Nothing is allocated for a message that leaves alone.
         let mut others = Vec::new();
-        while let Some((_, id)) = self.sendable.first() {
+        while let Some((_, id)) = self.lane.sendable.first() {
             let found = filling
                 .as_ref()
                 .map_or(1, |filling| filling.members.ids.len());
             // It waits twice if a full window has put it before all others.
             if id == first {
-                self.sendable.pop();
+                self.lane.sendable.pop();
                 continue;
             }
-            if self.stripes.number_of(id) != stripe {
+            if self.lane.stripes.number_of(id) != stripe {
                 if others.len() >= OTHERS_PER_MEMBER * found {
                     break;
                 }
-                others.extend(self.sendable.pop());
+                others.extend(self.lane.sendable.pop());
                 continue;
             }
             if filling.is_none() {
@@ -106,7 +127,7 @@ impl Session {
                     break;
                 }
                 // Those that wait are at least as long.
-                let room = most.min(first_length * (self.sendable.len() + 1));
+                let room = most.min(first_length * (self.lane.sendable.len() + 1));
                 filling = self.first_member(now, first, room);
             }
             let Some(filling) = filling.as_mut() else {
@@ -115,32 +136,32 @@ impl Session {
             if !self.put_member(now, id, filling, most) {
                 break;
             }
-            self.sendable.pop();
+            self.lane.sendable.pop();
         }
         others
             .into_iter()
-            .for_each(|other| self.sendable.push(other));
+            .for_each(|other| self.lane.sendable.push(other));
         filling
     }
 
     /// A bundle of one member; `None` if the window has no id for it.
     fn first_member(&mut self, now: Time, first: MessageId, room: usize) -> Option<Filling> {
         let mut filling = Filling {
-            right: self.stripes.of_mut(first).next_id().ok()?,
+            right: self.lane.stripes.of_mut(first).next_id().ok()?,
             body: Vec::with_capacity(room),
             members: Members::default(),
         };
-        self.put_member(now, first, &mut filling, usize::MAX);
+        self.put_member(now, first, &mut filling, room);
         Some(filling)
     }
 
     /// Bytes that a waiting message takes in a bundle; `None` if it has left, or cannot be bundled.
     fn member_len(&self, id: MessageId) -> Option<usize> {
-        let outgoing = if self.is_own(id) {
-            let live = self.calls.live(id).filter(|live| !live.is_bundle());
+        let outgoing = if self.lane.stripes.is_own(id) {
+            let live = self.lane.client.live(id).filter(|live| !live.is_bundle());
             live?.outgoing.as_ref()?
         } else {
-            match &self.served.get(id.0)?.state {
+            match &self.lane.server.get(id.0)?.state {
                 ServerRpcState::Replying(outgoing) => outgoing,
                 _ => return None,
             }
@@ -149,47 +170,57 @@ impl Session {
         (length <= self.agreement.member_max()).then_some(MemberHeader::LEN + length)
     }
 
-    /// Makes a waiting message a member, if it fits: it cannot be sealed under its own id any more.
+    /// Makes a waiting message a member, if the bundle then has at most `most` bytes: the message
+    /// cannot be sealed under its own id any more.
     fn put_member(&mut self, now: Time, id: MessageId, filling: &mut Filling, most: usize) -> bool {
         // An empty message has a header too.
         let Some(room) = most.checked_sub(filling.body.len() + MemberHeader::LEN) else {
             return false;
         };
-        let most = room.min(self.agreement.member_max());
-        let bundle = filling.right.id();
-        let mut append = |terms, outgoing: &Outgoing| {
-            let text = outgoing.waiting().filter(|text| text.len() <= most);
-            if let Some(text) = text {
-                append_member(id, terms, text, &mut filling.body);
-                filling.members.ids.push(id);
-            }
-            text.is_some()
-        };
-        if self.is_own(id) {
-            let Some(live) = self.calls.live_mut(id) else {
-                return false;
-            };
-            let terms = live.terms(now);
-            let waiting = live.outgoing.as_ref().filter(|_| !live.is_bundle());
-            if waiting.is_none_or(|outgoing| !append(terms, outgoing)) {
-                return false;
-            }
-            live.bundle = Some(bundle);
-            live.outgoing = None;
-            filling.members.has_others = true;
-        } else {
-            let Some(served) = self.served.get_mut(id.0) else {
-                return false;
-            };
-            let ServerRpcState::Replying(outgoing) = &served.state else {
-                return false;
-            };
-            if !append(Terms::of(Kind::Reply), outgoing) {
-                return false;
-            }
-            filling.members.replies += outgoing.length();
-            served.state = ServerRpcState::Bundled(bundle);
+        let text_max = room.min(self.agreement.member_max());
+        match self.lane.stripes.is_own(id) {
+            true => self.put_own_message(now, id, filling, text_max),
+            false => self.put_reply(id, filling, text_max),
         }
+    }
+
+    fn put_own_message(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        filling: &mut Filling,
+        text_max: usize,
+    ) -> bool {
+        let live = self.lane.client.live_mut(id);
+        let Some(live) = live.filter(|live| !live.is_bundle()) else {
+            return false;
+        };
+        let terms = live.terms(now);
+        let waiting = live.outgoing.as_ref().and_then(Outgoing::waiting);
+        let Some(text) = waiting.filter(|text| text.len() <= text_max) else {
+            return false;
+        };
+        filling.append(id, terms, text);
+        filling.members.has_others = true;
+        live.bundle = Some(filling.right.id());
+        live.outgoing = None;
+        true
+    }
+
+    fn put_reply(&mut self, id: MessageId, filling: &mut Filling, text_max: usize) -> bool {
+        let Some(served) = self.lane.server.get_mut(id.0) else {
+            return false;
+        };
+        let ServerRpcState::Replying(outgoing) = &served.state else {
+            return false;
+        };
+        let waiting = outgoing.waiting();
+        let Some(text) = waiting.filter(|text| text.len() <= text_max) else {
+            return false;
+        };
+        filling.append(id, Terms::of(Kind::Reply), text);
+        filling.members.replies += outgoing.length();
+        served.state = ServerRpcState::Bundled(filling.right.id());
         true
     }
 
@@ -197,10 +228,11 @@ impl Session {
     /// no question is needed.
     pub(in crate::session) fn members_answered(
         &mut self,
-        (bundle, count): (MessageId, usize),
+        bundle: MessageId,
+        count: usize,
         shared: &mut Shared,
     ) {
-        let Some(live) = self.calls.live_mut(bundle) else {
+        let Some(live) = self.lane.client.live_mut(bundle) else {
             return;
         };
         let Content::Bundle(members) = &mut live.content else {
@@ -210,10 +242,10 @@ impl Session {
         if members.answered == members.ids.len() {
             // All of them were requests: no reply is kept for it.
             if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
-                self.pmtud.progressed();
+                self.recovery.pmtud.progressed();
             }
             shared.give_back(live.outgoing.take());
-            self.calls.remove_live(bundle);
+            self.lane.client.remove_live(bundle);
         }
     }
 
@@ -226,24 +258,25 @@ impl Session {
         id: MessageId,
         shared: &mut Shared,
     ) {
-        let mut retry = RetryTimer::new(now, self.rto.interval());
+        let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
         retry.ask(now, limits::RESEND_INTERVAL_MAX);
-        let Some(live) = self.calls.cancel(id, retry) else {
+        let Some(live) = self.lane.client.cancel(id, retry) else {
             return;
         };
-        self.control.id(PacketType::Cancel, id);
-        self.set_due(retry.due);
+        self.lane.control.id(PacketType::Cancel, id);
+        self.pass_timer.set(retry.due);
         shared.give_back(live.outgoing);
         let Content::Bundle(members) = live.content else {
             return;
         };
-        self.memory_share
+        self.lane
+            .memory_share
             .leave_replies(members.replies, &mut shared.memory);
         for member in members.ids {
             let bundled = |served: &mut ServerRpc| {
                 matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
             };
-            self.served.take(member.0, bundled);
+            self.lane.server.take(member.0, bundled);
         }
     }
 
@@ -256,26 +289,27 @@ impl Session {
         error: Option<CallError>,
         shared: &mut Shared,
     ) {
-        self.memory_share
+        self.lane
+            .memory_share
             .leave_replies(members.replies, &mut shared.memory);
         for id in members.ids {
-            if !self.is_own(id) {
+            if !self.lane.stripes.is_own(id) {
                 let bundled = |served: &mut ServerRpc| {
                     matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
                 };
-                if self.served.take(id.0, bundled).is_some() {
+                if self.lane.server.take(id.0, bundled).is_some() {
                     self.liveness.used(now);
                 }
                 continue;
             }
             // Most were answered meanwhile.
-            match self.calls.live_mut(id) {
+            match self.lane.client.live_mut(id) {
                 Some(live) if live.is_request() => {
                     live.is_seen = true;
                     live.bundle = None;
                 }
                 Some(_) => {
-                    let Some(live) = self.calls.remove_live(id) else {
+                    let Some(live) = self.lane.client.remove_live(id) else {
                         continue;
                     };
                     match &error {
@@ -332,22 +366,6 @@ impl Agreement {
     fn member_max(&self) -> usize {
         usize::from(self.geometry.first) - InnerHeader::LEN
     }
-}
-
-/// Writes a member behind the others.
-fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
-    let header = MemberHeader {
-        id,
-        kind: terms.kind,
-        // Record 0 would hold it, which has at most 1,142 bytes.
-        length: text.len() as u16,
-        deadline_us: terms.deadline_us,
-        reply_unscheduled: terms.reply_unscheduled,
-    };
-    let mut place = [0; MemberHeader::LEN];
-    header.emit(&mut place);
-    body.extend_from_slice(&place);
-    body.extend_from_slice(text);
 }
 
 /// Messages of other stripes that are passed over for each one that is found for a bundle: two heap
