@@ -40,7 +40,7 @@ use reordered::Reordered;
 use stripe::Stripes;
 
 use smt_carrier::Path;
-use smt_record::Side;
+use smt_record::{Exporter, Side};
 use smt_wire::{MessageId, SessionIndex};
 
 use crate::collections::id_map::IdMap;
@@ -76,6 +76,7 @@ pub(crate) struct Session {
     /// The client waits for our CONFIRM.
     confirm_due: bool,
     pub(crate) keys: Keys,
+    pub(crate) exporter: Exporter,
     agreement: Agreement,
     stripes: Stripes,
     calls: ClientMessages,
@@ -138,6 +139,7 @@ impl Session {
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
+            exporter: established.exporter,
             stripes,
             calls: ClientMessages::new(factory.setup.table_salt),
             served: IdMap::new(factory.setup.table_salt),
