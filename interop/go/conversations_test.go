@@ -61,7 +61,7 @@ type wire struct {
 	secrets [2][]byte // data, control
 	token   Hex
 	// The bytes of each message's record stream, which of them have come, and the epoch of the
-	// the packet at each offset.
+	// packet at each offset.
 	streams map[uint64][]byte
 	have    map[uint64]*ranges
 	lengths map[uint64]uint64
