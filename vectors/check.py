@@ -103,17 +103,33 @@ def check_parameter_hash(vector):
     equal(vector["hash"], hash_of("sha256", data).hex(), "parameter hash")
 
 
+def check_exported(name, exporter_secret, vectors):
+    """SPEC 7.4."""
+    require(vectors, "exported secrets")
+    for vector in vectors:
+        derived = expand_label(name, exporter_secret, vector["label"], b"", len(exporter_secret))
+        context = hash_of("sha256", unhex(vector["context"]))
+        secret = unhex(vector["secret"])
+        equal(secret, expand_label(name, derived, "exporter", context, len(secret)), "exported secret")
+
+
 def check_exporter(vector):
     suite = vector["suite"]
     name = SUITES[suite][2]
     length = hashlib.new(name).digest_size
     master = unhex(vector["exporter_master_secret"], length)
     context = hash_of(name, unhex(vector["parameter_hash"], 32))
+
+    def export(label):
+        derived = expand_label(name, master, label, hash_of(name, b""), length)
+        return expand_label(name, derived, "exporter", context, length)
+
+    exporter_secret = export("EXPORTER-smt-1 exporter")
+    equal(vector["exporter_secret"], exporter_secret.hex(), "exporter secret")
+    check_exported(name, exporter_secret, vector["exported"])
     equal(len(vector["secrets"]), 4, "secrets")
     for side, purpose in SECRETS:
-        label = f"EXPORTER-smt-1 {side} {purpose}"
-        derived = expand_label(name, master, label, hash_of(name, b""), length)
-        first = expand_label(name, derived, "exporter", context, length)
+        first = export(f"EXPORTER-smt-1 {side} {purpose}")
         epochs = vector["secrets"][f"{side} {purpose}"]
         equal(len(epochs), 3, "epochs")
         check_epochs(suite, epochs, first)
@@ -138,6 +154,7 @@ def check_registered(vector):
     ipskx = expand_label("sha256", epskx, "derived psk", digest, length)
     context = unhex(vector["parameter_hash"], 32)
     prk = extract(name, context, ipskx)
+    check_exported(name, expand_label(name, prk, "smt exporter", context, len(prk)), vector["exported"])
     equal(len(vector["secrets"]), 4, "secrets")
     for side, purpose in SECRETS:
         first = expand_label(name, prk, f"smt {side} {purpose}", context, len(prk))

@@ -347,7 +347,7 @@ func (a *attempt) registered(flight byte, exchange []byte) error {
 		return errors.New("the suites of registered keys differ")
 	}
 	suite := suites[a.Peer.Suites[0]]
-	secrets, err := registeredSecrets(suite, parameterHash(a.clientRaw, a.serverRaw), a.config.Registered)
+	secrets, _, err := registeredSecrets(suite, parameterHash(a.clientRaw, a.serverRaw), a.config.Registered)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,13 @@ func exporterSecrets(s *Suite, hash []byte, export func(label string, context []
 	return out, nil
 }
 
+// exported is a secret for the application's own use, from a session's exporter secret (SPEC §7.4).
+func exported(s *Suite, exporterSecret []byte, label string, context []byte, n int) []byte {
+	derived := expandLabel(s.Hash, exporterSecret, label, nil, s.Hash().Size())
+	digest := sha256.Sum256(context)
+	return expandLabel(s.Hash, derived, "exporter", digest[:], n)
+}
+
 // exporter is RFC 8446 §7.5 from the exporter master secret.
 func exporter(s *Suite, master []byte, label string, context []byte, n int) []byte {
 	size := s.Hash().Size()
@@ -106,21 +113,21 @@ func (k *RegisteredKey) imported(s *Suite) ([]byte, error) {
 	return expandLabel(sha256.New, extracted, "derived psk", digest[:], s.Hash().Size()), nil
 }
 
-// registeredSecrets (SPEC §7.2).
-func registeredSecrets(s *Suite, hash []byte, key *RegisteredKey) ([4][]byte, error) {
+// registeredSecrets also returns the exporter secret (SPEC §7.2, §7.4).
+func registeredSecrets(s *Suite, hash []byte, key *RegisteredKey) ([4][]byte, []byte, error) {
 	var out [4][]byte
 	imported, err := key.imported(s)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	prk, err := hkdf.Extract(s.Hash, imported, hash)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	for i, name := range names {
 		out[i] = expandLabel(s.Hash, prk, "smt "+name, hash, s.Hash().Size())
 	}
-	return out, nil
+	return out, expandLabel(s.Hash, prk, "smt exporter", hash, s.Hash().Size()), nil
 }
 
 // Key is a key and IV of one epoch.

@@ -361,6 +361,24 @@ func checkEpochs(t *testing.T, name string, s *Suite, first []byte, epochs []epo
 	return keys
 }
 
+type exportedVector struct {
+	Label   string `json:"label"`
+	Context Hex    `json:"context"`
+	Secret  Hex    `json:"secret"`
+}
+
+func checkExported(t *testing.T, name string, s *Suite, own []byte, vectors []exportedVector) {
+	t.Helper()
+	if len(vectors) == 0 {
+		t.Errorf("%s: nothing is exported", name)
+	}
+	for _, v := range vectors {
+		if got := exported(s, own, v.Label, v.Context, len(v.Secret)); !bytes.Equal(got, v.Secret) {
+			t.Errorf("%s: %s is %x", name, v.Label, got)
+		}
+	}
+}
+
 func TestKeySchedule(t *testing.T) {
 	var f struct {
 		Hash []struct{ Client, Server, Hash Hex } `json:"parameter_hash"`
@@ -369,6 +387,8 @@ func TestKeySchedule(t *testing.T) {
 			Master  Hex                      `json:"exporter_master_secret"`
 			Hash    Hex                      `json:"parameter_hash"`
 			Secrets map[string][]epochVector `json:"secrets"`
+			Own     Hex                      `json:"exporter_secret"`
+			Out     []exportedVector         `json:"exported"`
 		} `json:"exporter"`
 		Reg []struct {
 			Name    string                   `json:"name"`
@@ -379,6 +399,7 @@ func TestKeySchedule(t *testing.T) {
 			Server  Hex                      `json:"server"`
 			Hash    Hex                      `json:"parameter_hash"`
 			Secrets map[string][]epochVector `json:"secrets"`
+			Out     []exportedVector         `json:"exported"`
 		} `json:"registered"`
 		Control []struct {
 			Name      string `json:"name"`
@@ -410,16 +431,22 @@ func TestKeySchedule(t *testing.T) {
 		for i, name := range names {
 			checkEpochs(t, v.Suite+" "+name, s, secrets[i], v.Secrets[name])
 		}
+		own := exporter(s, v.Master, "EXPORTER-smt-1 exporter", v.Hash, s.Hash().Size())
+		if !bytes.Equal(own, v.Own) {
+			t.Errorf("%s: exporter secret %x", v.Suite, own)
+		}
+		checkExported(t, v.Suite, s, own, v.Out)
 	}
 	for _, v := range f.Reg {
 		s := suiteOf(t, v.Suite)
-		secrets, err := registeredSecrets(s, v.Hash, &RegisteredKey{v.IKM, v.KeyName, v.Client, v.Server})
+		secrets, own, err := registeredSecrets(s, v.Hash, &RegisteredKey{v.IKM, v.KeyName, v.Client, v.Server})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, name := range names {
 			checkEpochs(t, v.Name+" "+name, s, secrets[i], v.Secrets[name])
 		}
+		checkExported(t, v.Name, s, own, v.Out)
 	}
 	for _, v := range f.Control {
 		s := suiteOf(t, v.Suite)

@@ -7,16 +7,19 @@
 //! followed by a full handshake.
 
 pub(crate) mod algorithms;
-mod chain_signatures;
 pub(crate) mod entropy;
 mod exchange;
 mod failure;
-mod pinned;
+mod verify;
+mod verify_chain;
+mod verify_pinned;
 
 use std::sync::Arc;
 
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
@@ -28,10 +31,11 @@ use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
 use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
-use self::chain_signatures::{ClientChains, ServerChains};
 use self::entropy::EntropySources;
 use self::exchange::TlsExchange;
-use self::pinned::PinnedVerifier;
+use self::verify::Verifier;
+use self::verify_chain::{ClientChains, ServerChains};
+use self::verify_pinned::Pinned;
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
 use crate::told_time::ToldTime;
@@ -73,25 +77,26 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
-        let builder = match self.trust.anchors {
+        let algorithms = provider.signature_verification_algorithms;
+        let verifier: Arc<dyn ServerCertVerifier> = match self.trust.anchors {
             Anchors::Roots(roots) => {
                 let chains =
                     WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
                         .build()
                         .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(ServerChains(chains)))
+                Arc::new(Verifier::new(ServerChains(chains), algorithms))
             }
-            Anchors::Pinned(pinned) => {
-                let algorithms = provider.signature_verification_algorithms;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(PinnedVerifier::new(
-                        pinned, algorithms, true,
-                    )))
+            Anchors::Pinned(certificates) => {
+                let pinned = Pinned {
+                    certificates,
+                    is_mandatory: true,
+                };
+                Arc::new(Verifier::new(pinned, algorithms))
             }
         };
+        let builder = builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
         let mut config = match self.identity {
             Some(identity) => builder
                 .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified()))),
@@ -337,17 +342,21 @@ pub const ALPN: &[u8] = b"smt/1";
 fn client_verifier(
     trust: Trust,
     provider: &Arc<CryptoProvider>,
-    mandatory: bool,
-) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsConfigError> {
+    is_mandatory: bool,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsConfigError> {
+    let algorithms = provider.signature_verification_algorithms;
     let roots = match trust.anchors {
         Anchors::Roots(roots) => roots,
-        Anchors::Pinned(pinned) => {
-            let algorithms = provider.signature_verification_algorithms;
-            return Ok(Arc::new(PinnedVerifier::new(pinned, algorithms, mandatory)));
+        Anchors::Pinned(certificates) => {
+            let pinned = Pinned {
+                certificates,
+                is_mandatory,
+            };
+            return Ok(Arc::new(Verifier::new(pinned, algorithms)));
         }
     };
     let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
-    let builder = if mandatory {
+    let builder = if is_mandatory {
         builder
     } else {
         builder.allow_unauthenticated()
@@ -355,7 +364,7 @@ fn client_verifier(
     let chains = builder
         .build()
         .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-    Ok(Arc::new(ClientChains(chains)))
+    Ok(Arc::new(Verifier::new(ClientChains(chains), algorithms)))
 }
 
 /// The configuration was checked when it was built, so what is left is the system's randomness.

@@ -3,7 +3,7 @@
 //!
 //! Flow: 1. read certificates (PEM text, PEM files or DER)  2. as *roots* they vouch for every
 //! chain that ends in them; as *pinned* each is accepted itself and nothing else is.
-//! Not here: the checks themselves (webpki for roots, `tls/pinned.rs` for pinned certificates).
+//! Not here: the checks themselves (`tls/verify_chain.rs`, `tls/verify_pinned.rs`).
 
 use std::fmt;
 use std::path::Path;

@@ -69,7 +69,7 @@ fn secrets(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider) -
     at_client.secrets
 }
 
-/// Not one of the four secrets of a session is any of another's.
+/// Not one of the five secrets of a session is any of another's.
 #[track_caller]
 fn assert_nothing_in_common(sessions: &[SessionSecrets]) {
     let all: Vec<_> = sessions
@@ -80,6 +80,14 @@ fn assert_nothing_in_common(sessions: &[SessionSecrets]) {
     assert_eq!(all.len(), 4 * sessions.len());
     for (place, secret) in all.iter().enumerate() {
         assert!(!all[..place].contains(secret), "secret {place}");
+    }
+    for (place, session) in sessions.iter().enumerate() {
+        let before = &sessions[..place];
+        assert!(
+            before
+                .iter()
+                .all(|other| other.exporter != session.exporter)
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use smt_record::ExportError;
 use thiserror::Error;
 
 use crate::key_exchange::{FailureKind, Fault, HandshakeFailure};
@@ -341,6 +342,9 @@ pub enum Refused {
         /// Bytes that may be sent.
         limit: u32,
     },
+    /// No such secret can be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// The session's ids are used up: connect again.
     #[error("limit: the session's message ids are used up; connect again")]
     UsedUp,

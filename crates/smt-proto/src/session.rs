@@ -42,7 +42,7 @@ use pass_timer::PassTimer;
 use recovery::Recovery;
 
 use smt_carrier::Path;
-use smt_record::Side;
+use smt_record::{Exporter, Side};
 use smt_wire::{MessageId, SessionIndex};
 
 use crate::error::SessionEnd;
@@ -69,6 +69,7 @@ pub(crate) struct Session {
     /// The client waits for our CONFIRM.
     confirm_due: bool,
     pub(crate) keys: Keys,
+    pub(crate) exporter: Exporter,
     agreement: Agreement,
     lane: Lane,
     recovery: Recovery,
@@ -100,6 +101,7 @@ impl Session {
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
+            exporter: established.exporter,
             lane,
             recovery: Recovery::new(now, indices.jitter(), interval, datagram_limit),
             pass_timer: PassTimer::new(now),

@@ -129,11 +129,12 @@ fn target_kdf(suite: Suite) -> u16 {
 /// SMT version 1. TLS 1.3 is 0x0304, DTLS 1.3 is 0xFEFC: a key imported for those is another key.
 const TARGET_PROTOCOL: u16 = 0x5301;
 
-const LABELS: [&str; 4] = [
+const LABELS: [&str; 5] = [
     "smt client data",
     "smt client control",
     "smt server data",
     "smt server control",
+    "smt exporter",
 ];
 
 #[cfg(test)]

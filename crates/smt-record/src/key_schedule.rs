@@ -2,9 +2,10 @@
 //! From what the two sides agreed on to traffic secrets, and from those to keys (SPEC §7).
 //!
 //! 1. [`parameter_hash`] binds every clear parameter, byte for byte as sent and received.
-//! 2. Four secrets come from the TLS exporter ([`SessionSecrets::from_exporter`]) or from a
-//!    registered key ([`ImportedKey`](crate::ImportedKey)): data and control of each direction.
-//! 3. Each secret gives a key and an IV, and at a key update the next secret.
+//! 2. Five secrets come from the TLS exporter ([`SessionSecrets::from_exporter`]) or from a
+//!    registered key ([`ImportedKey`](crate::ImportedKey)): data and control of each direction, and
+//!    that of the session's own [`Exporter`].
+//! 3. Each of the first four gives a key and an IV, and at a key update the next secret.
 //!
 //! TLS's own traffic keys never get here, and a registered key is only input: it seals nothing.
 
@@ -12,6 +13,7 @@ use core::fmt;
 
 use zeroize::Zeroizing;
 
+use crate::exporter::Exporter;
 use crate::hash::{HashProvider, Prk};
 use crate::secret::Secret;
 use crate::suite::Suite;
@@ -80,18 +82,22 @@ pub struct SessionSecrets {
     pub client: DirectionSecrets,
     /// The secrets by which the server sends.
     pub server: DirectionSecrets,
+    /// The exporter, for uses of the application's own (SPEC §7.4).
+    pub exporter: Exporter,
 }
 
 impl SessionSecrets {
-    /// The exporter labels of client data, client control, server data and server control.
-    pub const EXPORTER_LABELS: [&'static str; 4] = [
+    /// The TLS exporter's labels of client data, client control, server data, server control and
+    /// the exporter secret.
+    pub const EXPORTER_LABELS: [&'static str; 5] = [
         "EXPORTER-smt-1 client data",
         "EXPORTER-smt-1 client control",
         "EXPORTER-smt-1 server data",
         "EXPORTER-smt-1 server control",
+        "EXPORTER-smt-1 exporter",
     ];
 
-    /// Secrets from the TLS exporter (SPEC §7.1). `export` fills its buffer for a label and a
+    /// Secrets from the TLS exporter (SPEC §7.1, §7.4). `export` fills its buffer for a label and a
     /// context, as RFC 8446 §7.5 says; `suite` is the one that TLS negotiated.
     ///
     /// # Errors
@@ -117,6 +123,7 @@ impl SessionSecrets {
             suite: Suite::Aes128Gcm,
             client: direction(),
             server: direction(),
+            exporter: Exporter::new(Suite::Aes128Gcm, Secret::plaintext()),
         }
     }
 
@@ -129,11 +136,17 @@ impl SessionSecrets {
 
     pub(crate) fn from_labels<E>(
         suite: Suite,
-        labels: [&str; 4],
+        labels: [&str; 5],
         mut fill: impl FnMut(&mut [u8], &str) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut secret = |label| Secret::fill(suite, |out| fill(out, label));
-        let [client_data, client_control, server_data, server_control] = labels;
+        let [
+            client_data,
+            client_control,
+            server_data,
+            server_control,
+            exporter,
+        ] = labels;
         Ok(Self {
             suite,
             client: DirectionSecrets {
@@ -144,6 +157,7 @@ impl SessionSecrets {
                 data: secret(server_data)?,
                 control: secret(server_control)?,
             },
+            exporter: Exporter::new(suite, secret(exporter)?),
         })
     }
 }

@@ -27,6 +27,7 @@ mod aws_lc;
 mod cipher;
 mod crypto_provider;
 mod epoch;
+mod exporter;
 mod hash;
 mod imported_key;
 mod key_limits;
@@ -51,6 +52,7 @@ pub use aead::{Aead, AeadProvider, NoKey, OpenFailed, Unavailable, nonce};
 #[cfg(feature = "aws-lc")]
 pub use aws_lc::AwsLc;
 pub use crypto_provider::CryptoProvider;
+pub use exporter::{ExportError, Exporter};
 pub use hash::{HashAlgorithm, HashProvider, Prk};
 pub use imported_key::{ImportedIdentity, ImportedKey};
 pub use key_limits::{KeyLimits, KeyLimitsError, KeyUsedUp};

@@ -19,3 +19,11 @@ pub const FAILED_OPENS_MIN: u64 = 16;
 
 /// Control numbers that a [`ControlWindow`](crate::ControlWindow) tells apart (SPEC §4.3).
 pub const CONTROL_WINDOW: u64 = 1024;
+
+/// Longest label of an exported secret, in bytes: HKDF-Expand-Label gives it 255 with TLS's prefix
+/// (SPEC §7.4).
+pub const EXPORT_LABEL_MAX: usize = 249;
+
+/// Longest exported secret, in bytes: HKDF-Expand gives 255 outputs of the hash, of which SHA-256
+/// has the shorter (SPEC §7.4).
+pub const EXPORT_LEN_MAX: usize = 255 * 32;

@@ -62,7 +62,7 @@ impl fmt::Debug for Secret {
 }
 
 /// The longest hash is SHA-384's.
-const SECRET_LEN_MAX: usize = 48;
+pub(crate) const SECRET_LEN_MAX: usize = 48;
 
 #[cfg(test)]
 mod tests {

@@ -113,11 +113,87 @@ pub(crate) fn sealed(message: &mut FrozenMessage, index: u32, keys: &mut SealKey
     out
 }
 
+/// Sees the uses of ciphers, and may refuse them; the ciphers themselves are those of aws-lc.
+/// `smt-testkit` has the same for other crates, but depends on this one.
+trait Watch: Clone + Send + Sync + 'static {
+    /// A cipher is about to be made, or to be used.
+    fn attempt(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    /// These bytes, one after the other, are about to be sealed under this key.
+    fn sealing(&self, _key: &[u8], _number: u64, _aad: &[u8], _plaintext: &[&[u8]]) {}
+
+    /// A cipher that is watched.
+    fn watched(
+        &self,
+        suite: Suite,
+        key: &[u8],
+        iv: [u8; 12],
+    ) -> Result<Box<dyn Aead>, Unavailable> {
+        self.attempt()?;
+        Ok(Box::new(Watched {
+            inner: AwsLc.aead(suite, key, iv)?,
+            key: key.to_vec(),
+            watch: self.clone(),
+        }))
+    }
+}
+
+struct Watched<W> {
+    inner: Box<dyn Aead>,
+    key: Vec<u8>,
+    watch: W,
+}
+
+impl<W: Watch> Aead for Watched<W> {
+    fn seal(
+        &self,
+        number: u64,
+        aad: &[u8],
+        plaintext: &mut [u8],
+    ) -> Result<[u8; TAG_LEN], Unavailable> {
+        self.watch.attempt()?;
+        self.watch.sealing(&self.key, number, aad, &[plaintext]);
+        self.inner.seal(number, aad, plaintext)
+    }
+
+    fn seal_scatter(
+        &self,
+        number: u64,
+        aad: &[u8],
+        body: &[u8],
+        tail: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unavailable> {
+        self.watch.attempt()?;
+        self.watch.sealing(&self.key, number, aad, &[body, tail]);
+        self.inner.seal_scatter(number, aad, body, tail, out)
+    }
+
+    fn open(
+        &self,
+        number: u64,
+        aad: &[u8],
+        ciphertext: &[u8],
+        tag: &[u8; TAG_LEN],
+        out: &mut [u8],
+    ) -> Result<(), OpenFailed> {
+        self.watch.attempt()?;
+        self.inner.open(number, aad, ciphertext, tag, out)
+    }
+
+    fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
+        self.watch.attempt()?;
+        self.inner.open_in_place(number, aad, sealed)
+    }
+}
+
 /// Sealed inputs, AAD and plaintext, by key and number.
 type Seen = HashMap<(Vec<u8>, u64), Vec<u8>>;
 
 /// Remembers (key, number, plaintext): the same key and number with other bytes is a reused nonce.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct NonceWatch {
     seen: Arc<Mutex<Seen>>,
 }
@@ -136,29 +212,12 @@ impl NonceWatch {
     }
 }
 
-impl AeadProvider for NonceWatch {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
-        let inner = AwsLc.aead(suite, key, iv)?;
-        Ok(Box::new(Watched {
-            inner,
-            key: key.to_vec(),
-            seen: Arc::clone(&self.seen),
-        }))
-    }
-}
-
-struct Watched {
-    inner: Box<dyn Aead>,
-    key: Vec<u8>,
-    seen: Arc<Mutex<Seen>>,
-}
-
-impl Watched {
-    fn note(&self, number: u64, aad: &[u8], plaintext: &[u8]) {
-        let sealed = [aad, plaintext].concat();
+impl Watch for NonceWatch {
+    fn sealing(&self, key: &[u8], number: u64, aad: &[u8], plaintext: &[&[u8]]) {
+        let sealed = [aad, &plaintext.concat()].concat();
         let mut seen = self.seen.lock().unwrap();
         let before = seen
-            .entry((self.key.clone(), number))
+            .entry((key.to_vec(), number))
             .or_insert_with(|| sealed.clone());
         assert_eq!(
             *before, sealed,
@@ -167,52 +226,19 @@ impl Watched {
     }
 }
 
-impl Aead for Watched {
-    fn seal(
-        &self,
-        number: u64,
-        aad: &[u8],
-        plaintext: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Unavailable> {
-        self.note(number, aad, plaintext);
-        self.inner.seal(number, aad, plaintext)
-    }
-
-    fn seal_scatter(
-        &self,
-        number: u64,
-        aad: &[u8],
-        body: &[u8],
-        tail: &[u8],
-        out: &mut [u8],
-    ) -> Result<(), Unavailable> {
-        self.note(number, aad, &[body, tail].concat());
-        self.inner.seal_scatter(number, aad, body, tail, out)
-    }
-
-    fn open(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext: &[u8],
-        tag: &[u8; TAG_LEN],
-        out: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.inner.open(number, aad, ciphertext, tag, out)
-    }
-
-    fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
-        self.inner.open_in_place(number, aad, sealed)
+impl AeadProvider for NonceWatch {
+    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
+        self.watched(suite, key, iv)
     }
 }
 
-/// Ciphers of aws-lc that can be tried while `can_try` says so.
-#[derive(Default)]
+/// Ciphers that can be tried while `can_try` says so.
+#[derive(Clone, Default)]
 pub(crate) struct Unsteady {
     pub(crate) can_try: Arc<AtomicBool>,
 }
 
-impl Unsteady {
+impl Watch for Unsteady {
     fn attempt(&self) -> Result<(), Unavailable> {
         let can_try = self.can_try.load(Ordering::Relaxed);
         can_try.then_some(()).ok_or(Unavailable)
@@ -221,57 +247,6 @@ impl Unsteady {
 
 impl AeadProvider for Unsteady {
     fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
-        self.attempt()?;
-        let can_try = Arc::clone(&self.can_try);
-        Ok(Box::new(UnsteadyAead {
-            inner: AwsLc.aead(suite, key, iv)?,
-            library: Self { can_try },
-        }))
-    }
-}
-
-struct UnsteadyAead {
-    inner: Box<dyn Aead>,
-    library: Unsteady,
-}
-
-impl Aead for UnsteadyAead {
-    fn seal(
-        &self,
-        number: u64,
-        aad: &[u8],
-        plaintext: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Unavailable> {
-        self.library.attempt()?;
-        self.inner.seal(number, aad, plaintext)
-    }
-
-    fn seal_scatter(
-        &self,
-        number: u64,
-        aad: &[u8],
-        body: &[u8],
-        tail: &[u8],
-        out: &mut [u8],
-    ) -> Result<(), Unavailable> {
-        self.library.attempt()?;
-        self.inner.seal_scatter(number, aad, body, tail, out)
-    }
-
-    fn open(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext: &[u8],
-        tag: &[u8; TAG_LEN],
-        out: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.library.attempt()?;
-        self.inner.open(number, aad, ciphertext, tag, out)
-    }
-
-    fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {
-        self.library.attempt()?;
-        self.inner.open_in_place(number, aad, sealed)
+        self.watched(suite, key, iv)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use smt_record::{
-    CryptoProvider, DirectionSecrets, FrozenMessage, IdAllocator, IdLayout, IdWindow,
+    CryptoProvider, DirectionSecrets, Exporter, FrozenMessage, IdAllocator, IdLayout, IdWindow,
     ImportedIdentity, ImportedKey, IndexBits, KeyLimits, KeyLog, KeyLogContext, KeyLogEntry,
     OpenKeys, OutgoingId, Padding, SealKeys, SessionSecrets, Side, Suite, open_first, open_rest,
     parameter_hash,
@@ -253,6 +253,16 @@ mod key_schedule {
         }
     }
 
+    fn check_exported(library: &CryptoProvider, vector: &Value, exporter: &Exporter) {
+        for exported in vector.list("exported") {
+            let expected = exported.bytes("secret");
+            let (label, context) = (exported.text("label"), exported.bytes("context"));
+            let mut out = vec![0; expected.len()];
+            let result = exporter.export(library.hash(), label, &context, &mut out);
+            assert_eq!((result, out), (Ok(()), expected), "{label}");
+        }
+    }
+
     // SMT [6.3-21]
     #[test]
     fn parameter_hashes_agree() {
@@ -265,7 +275,7 @@ mod key_schedule {
         }
     }
 
-    // SMT [7.1-1]
+    // SMT [7.1-1], [7.4-1]
     #[test]
     fn exporter_secrets_and_keys_agree() {
         for vector in read("key_schedule").list("exporter") {
@@ -274,16 +284,21 @@ mod key_schedule {
                 let export = |out: &mut [u8], label: &str, _: &[u8]| {
                     // check.py computes the value that TLS's exporter gives for the master secret.
                     let name = label.strip_prefix("EXPORTER-smt-1 ").unwrap();
-                    out.copy_from_slice(&vector["secrets"].list(name)[0].bytes("secret"));
+                    out.copy_from_slice(&match name {
+                        "exporter" => vector.bytes("exporter_secret"),
+                        _ => vector["secrets"].list(name)[0].bytes("secret"),
+                    });
                     Ok::<(), ()>(())
                 };
                 let secrets = SessionSecrets::from_exporter(vector.suite(), &hash, export);
-                check(&library, vector, secrets.unwrap());
+                let secrets = secrets.unwrap();
+                check_exported(&library, vector, &secrets.exporter);
+                check(&library, vector, secrets);
             }
         }
     }
 
-    // SMT [7.2-1]
+    // SMT [7.2-1], [7.4-1]
     #[test]
     fn registered_secrets_and_keys_agree() {
         for vector in read("key_schedule").list("registered") {
@@ -298,7 +313,9 @@ mod key_schedule {
             let (suite, ikm) = (vector.suite(), vector.bytes("ikm"));
             for library in libraries() {
                 let key = ImportedKey::new(library.hash(), suite, &ikm, &identity);
-                check(&library, vector, key.session_secrets(library.hash(), &hash));
+                let secrets = key.session_secrets(library.hash(), &hash);
+                check_exported(&library, vector, &secrets.exporter);
+                check(&library, vector, secrets);
             }
         }
     }

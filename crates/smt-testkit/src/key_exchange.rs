@@ -329,8 +329,20 @@ mod tests {
     #[test]
     fn both_sides_agree_with_proofs_and_without() {
         for provider in [FakeKeyExchange::new(7), FakeKeyExchange::unproven()] {
-            run(&provider, |_| {}).unwrap();
+            let [client, server] = run(&provider, |_| {}).unwrap();
+            assert_eq!(client.secrets, server.secrets);
         }
+    }
+
+    #[test]
+    fn each_session_with_proofs_has_secrets_of_its_own() {
+        let provider = FakeKeyExchange::new(7);
+        let [one, other] = [0, 1].map(|_| {
+            let [client, _] = run(&provider, |_| {}).unwrap();
+            client.secrets
+        });
+        assert_ne!(one.client, other.client);
+        assert_ne!(one.exporter, other.exporter);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum Phase {
     Call,
     /// Establishing a session.
     Connect,
+    /// Exporting a secret of a session.
+    Export,
     /// Replying to a request.
     Reply,
     /// A one-way message.
@@ -40,6 +42,7 @@ impl std::fmt::Display for Phase {
         f.write_str(match self {
             Self::Call => "call to",
             Self::Connect => "connect to",
+            Self::Export => "export from the session with",
             Self::Reply => "reply to",
             Self::Send => "send to",
         })

@@ -72,6 +72,14 @@
 //! [`Builder::bind_shards_blocking`] and [`Builder::connect_shards_blocking`] (and their
 //! counterparts for tokio and [`polled`]) open several endpoints at once that share nothing but an
 //! address and credentials: see [`Shards`].
+//!
+//! # Secrets of a session
+//! [`Session::export`] gives both ends of a session equal secrets for uses of their own: to bind a
+//! token or an attestation to the session, or to let other processes go on. A live session itself
+//! does not move to another process, since its keys must not exist twice. Both ends export a secret
+//! of 32 bytes instead and give it away; the processes that get it make a [`RegisteredKey`] of it
+//! and connect by that, without certificates. Each session so made has fresh randoms of both ends:
+//! a secret that is used twice never gives the same keys.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -144,4 +152,4 @@ pub use smt_proto::{
     CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,
     SessionEnd, SessionFacts, Unavailability,
 };
-pub use smt_record::{KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};
+pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};

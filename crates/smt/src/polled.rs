@@ -319,6 +319,21 @@ impl Endpoint {
         was_live
     }
 
+    /// Fills `out` with a secret of the session for a use of the owner's own; see
+    /// [`crate::Session::export`].
+    ///
+    /// # Errors
+    /// See [`Refused`]; `out` is as it was.
+    pub fn export(
+        &self,
+        session: SessionIndex,
+        label: &str,
+        context: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Refused> {
+        self.endpoint.export(session, label, context, out)
+    }
+
     /// Closes a session.
     pub fn close(&mut self, session: SessionIndex) {
         let now = self.clock.now();

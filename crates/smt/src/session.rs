@@ -8,6 +8,7 @@ use smt_proto::{CloseCode, SessionFacts};
 use smt_wire::SessionIndex;
 
 use crate::driver::Guard;
+use crate::error::{Error, Phase};
 use crate::message::Peer;
 use crate::operation::Operation;
 
@@ -51,6 +52,29 @@ impl Session {
     /// The body's memory must not change until the message has ended.
     pub fn send_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Send {
         crate::blocking::Send::new(self.operation(body.into(), true))
+    }
+
+    /// Fills `out` with a secret of the session for a use of the application's own, such as
+    /// binding an attestation or a token to the session, or keys of another protocol (SPEC §7.4;
+    /// TLS's exporter in RFC 8446 §7.5 does the same). Both ends get the same bytes if they give
+    /// the same label, context and length. Nothing else gives them: no other session, label,
+    /// context or length, and neither do the session's keys. Key updates do not change them.
+    ///
+    /// The label, 1 to 249 bytes, says what the secret is for, and is the program's own:
+    /// `"EXPORTER-my-protocol token"`. The context may be any bytes, and `out` has 1 to 8,160.
+    ///
+    /// The bytes of a session of TLS depend on the whole handshake but the client's certificate,
+    /// which [`Self::peer`] tells; those of a registered key depend on the key, the identities of
+    /// both ends and their fresh randoms. A secret of 32 bytes may be registered in turn
+    /// ([`crate::RegisteredKey::from_secret`]): endpoints of other processes then connect by it.
+    ///
+    /// # Errors
+    /// The session has ended, label or length are out of bounds, or the session is of the plaintext
+    /// measurement version, which has no secrets. `out` is as it was.
+    pub fn export(&self, label: &str, context: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let driver = self.guard.driver();
+        let exported = driver.look(|state| state.endpoint.export(self.index, label, context, out));
+        exported.map_err(|why| Error::new(Phase::Export, self.peer.address, why))
     }
 
     /// Closes the session. Calls in progress fail, on both sides.

@@ -86,3 +86,22 @@ fn no_configuration_makes_an_encrypted_endpoint_speak_plaintext() {
         .server_name("localhost");
     assert!(encrypted.connect_blocking(server.local_address()).is_ok());
 }
+
+// SMT [7.4-6]
+#[test]
+fn a_plaintext_session_exports_nothing() {
+    let server = PlaintextServer::bind_blocking(Builder::new(), "127.0.0.1:0").unwrap();
+    let address = server.local_address();
+    let exporting = std::thread::spawn(move || {
+        let request = server.accept().unwrap();
+        let mut secret = [9; 32];
+        let exported = request.session().export("label", b"", &mut secret);
+        request.reply("").unwrap();
+        (exported.unwrap_err().kind, secret)
+    });
+    let client = PlaintextClient::connect_blocking(Builder::new(), address).unwrap();
+    client.call("").wait().unwrap();
+    let nothing = smt::Refused::Export(smt::ExportError::Plaintext);
+    let outcome = exporting.join().unwrap();
+    assert_eq!(outcome, (smt::ErrorKind::Refused(nothing), [9; 32]));
+}

@@ -11,7 +11,7 @@ use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 use smt_record::Side;
 
 use crate::failure::{environment, malformed, nothing_common};
-use crate::tls::chain_signatures::ChainSignature;
+use crate::tls::verify_chain::ChainSignature;
 
 /// Translates an error of TLS at `side`.
 pub(crate) fn from_tls(error: &Error, side: Side) -> HandshakeFailure {
@@ -126,7 +126,7 @@ fn certificate(error: &CertificateError, peer: Side) -> String {
             "{subject} comes from an unknown issuer; trust its authority here, or give the {peer} \
             a certificate of a trusted one, with all intermediates"
         ),
-        // Bad signatures of chains are told as others: see `chain_signatures.rs`.
+        // Bad signatures of chains are told as others: see `verify_chain.rs`.
         C::BadSignature => format!(
             "the {peer} does not hold the private key of the certificate that it shows: it is an \
             impostor, or has a wrong key file; find out which, and trust nothing that it says"

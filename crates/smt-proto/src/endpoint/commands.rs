@@ -143,6 +143,27 @@ impl Endpoint {
         self.remove_connect(id);
     }
 
+    /// Fills `out` with a secret of a live session, by SPEC §7.4: both ends get the same bytes for
+    /// a label of 1 to 249 bytes, a context and a length of 1 to 8,160 bytes. No other label,
+    /// context, length or session gives them, and they tell nothing of the session's keys.
+    ///
+    /// # Errors
+    /// [`Refused::NoSession`], or [`Refused::Export`] for what cannot be exported; `out` is as it
+    /// was.
+    pub fn export(
+        &self,
+        session: SessionIndex,
+        label: &str,
+        context: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Refused> {
+        let session = self.sessions.get(session.0);
+        let live = session.filter(|session| !session.has_ended());
+        let exporter = &live.ok_or(Refused::NoSession)?.exporter;
+        exporter.export(self.setup.crypto.hash(), label, context, out)?;
+        Ok(())
+    }
+
     /// Closes a session: calls in progress end, and the peer is told.
     pub fn close(&mut self, session: SessionIndex, code: CloseCode) {
         let Some(live) = self.sessions.get_mut(session.0) else {

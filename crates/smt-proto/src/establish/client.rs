@@ -447,7 +447,7 @@ impl Attempt {
             remote,
             token: self.token,
         };
-        let (seal, open) = factory
+        let (seal, open, exporter) = factory
             .keys(Side::Client, indices, finished.secrets)
             .map_err(|error| malformed(&error))?;
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
@@ -457,6 +457,7 @@ impl Attempt {
             agreement,
             seal,
             open,
+            exporter,
             peer: finished.peer,
             peer_token: None,
             controls: 0,

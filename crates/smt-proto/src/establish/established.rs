@@ -8,7 +8,7 @@
 //! where CONFIRM left off, and no second user of the same keys can begin at zero.
 
 use smt_carrier::Path;
-use smt_record::{OpenKeys, SealKeys};
+use smt_record::{Exporter, OpenKeys, SealKeys};
 use smt_wire::{Body, Control, ControlNumber};
 
 use crate::control_packet::{self, ControlRoute};
@@ -27,6 +27,7 @@ pub(crate) struct Established {
     pub(crate) agreement: Agreement,
     pub(crate) seal: SealKeys,
     pub(crate) open: OpenKeys,
+    pub(crate) exporter: Exporter,
     pub(crate) peer: PeerIdentity,
     /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
     /// opened.

@@ -297,7 +297,7 @@ impl Accept {
             token: self.token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
-        let (seal, open) = or_logged(self.path, keys)?;
+        let (seal, open, exporter) = or_logged(self.path, keys)?;
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,
             path: self.path,
@@ -305,6 +305,7 @@ impl Accept {
             agreement,
             seal,
             open,
+            exporter,
             peer: finished.peer,
             peer_token: None,
             controls: 0,

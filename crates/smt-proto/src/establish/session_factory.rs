@@ -4,7 +4,9 @@
 
 use alloc::sync::Arc;
 
-use smt_record::{CryptoProvider, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side};
+use smt_record::{
+    CryptoProvider, Exporter, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
+};
 
 use crate::collections::id_map::Salt;
 use crate::config::Config;
@@ -56,7 +58,7 @@ impl SessionFactory<'_> {
         self.setup.wall.map(|clock| clock.wall_at(now))
     }
 
-    /// The keys of a side from the session's secrets.
+    /// The keys of a side and the exporter, from the session's secrets.
     ///
     /// # Errors
     /// Secrets that protect nothing, in an endpoint that is not of the plaintext version (SPEC
@@ -67,7 +69,7 @@ impl SessionFactory<'_> {
         side: Side,
         indices: Indices,
         secrets: SessionSecrets,
-    ) -> Result<(SealKeys, OpenKeys), Disagreement> {
+    ) -> Result<(SealKeys, OpenKeys, Exporter), Disagreement> {
         let is_plaintext_version = self.config.version == smt_wire::PLAINTEXT_VERSION;
         if secrets.is_plaintext() != is_plaintext_version {
             return Err(Disagreement::Plaintext);
@@ -83,6 +85,7 @@ impl SessionFactory<'_> {
             suite,
             client,
             server,
+            exporter,
         } = secrets;
         let (own, peer) = if side == Side::Client {
             (client, server)
@@ -95,6 +98,7 @@ impl SessionFactory<'_> {
         Ok((
             SealKeys::with_provider(own, suite, limits, seal_log, crypto.clone()),
             OpenKeys::with_provider(peer, suite, limits, open_log, crypto.clone()),
+            exporter,
         ))
     }
 }

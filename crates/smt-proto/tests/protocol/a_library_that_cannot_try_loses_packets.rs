@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use smt_record::{Aead, AeadProvider, AwsLc, KeyLimits, OpenFailed, Suite, Unavailable};
+use smt_record::{Aead, AeadProvider, KeyLimits, Suite, Unavailable};
+use smt_testkit::{CipherWatch, KeyWatch, WatchedCipher};
 
 use super::support::configs::ethernet;
 use super::support::{World, body, ms};
@@ -26,48 +27,19 @@ impl Unsteady {
     }
 }
 
-impl AeadProvider for Unsteady {
-    fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
-        self.attempt()?;
-        Ok(Box::new(Cipher(AwsLc.aead(suite, key, iv)?, self.clone())))
+impl CipherWatch for Unsteady {
+    fn key(&self, _: &[u8], _: &[u8; 12]) -> Box<dyn KeyWatch> {
+        Box::new(self.clone())
+    }
+
+    fn attempt(&self) -> Result<(), Unavailable> {
+        self.attempt()
     }
 }
 
-struct Cipher(Box<dyn Aead>, Unsteady);
-
-impl Aead for Cipher {
-    fn seal(&self, number: u64, aad: &[u8], text: &mut [u8]) -> Result<[u8; 16], Unavailable> {
-        self.1.attempt()?;
-        self.0.seal(number, aad, text)
-    }
-
-    fn seal_scatter(
-        &self,
-        number: u64,
-        aad: &[u8],
-        body: &[u8],
-        tail: &[u8],
-        out: &mut [u8],
-    ) -> Result<(), Unavailable> {
-        self.1.attempt()?;
-        self.0.seal_scatter(number, aad, body, tail, out)
-    }
-
-    fn open(
-        &self,
-        number: u64,
-        aad: &[u8],
-        ciphertext: &[u8],
-        tag: &[u8; 16],
-        out: &mut [u8],
-    ) -> Result<(), OpenFailed> {
-        self.1.attempt()?;
-        self.0.open(number, aad, ciphertext, tag, out)
-    }
-
-    fn open_in_place(&self, number: u64, aad: &[u8], bytes: &mut [u8]) -> Result<(), OpenFailed> {
-        self.1.attempt()?;
-        self.0.open_in_place(number, aad, bytes)
+impl KeyWatch for Unsteady {
+    fn attempt(&self) -> Result<(), Unavailable> {
+        self.attempt()
     }
 }
 
@@ -88,7 +60,7 @@ fn world_of(unsteady: usize, ciphers: Arc<dyn AeadProvider>) -> World {
 #[test]
 fn every_call_is_answered_and_nothing_counts_as_forged() {
     for unsteady in [0, 1] {
-        let mut world = world_of(unsteady, Arc::new(Unsteady::default()));
+        let mut world = world_of(unsteady, Arc::new(WatchedCipher::new(Unsteady::default())));
         let session = world.connect(1, 0).unwrap().0;
         for round in 0..8 {
             for length in [0, 1, 1_000, 1_400, 20_000, 100_000] {

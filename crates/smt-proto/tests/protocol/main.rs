@@ -43,6 +43,7 @@ mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_are_shared_between_networks;
 mod sessions_do_not_mix;
 mod sessions_end_in_order;
+mod sessions_export_secrets;
 mod shards_answer_for_themselves_alone;
 mod slow_messages_of_one_peer_hold_up_no_other;
 mod small_calls_take_one_datagram_each_way;

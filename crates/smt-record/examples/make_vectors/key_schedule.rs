@@ -7,8 +7,8 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{self, digest};
 use serde_json::{Value, json};
 use smt_record::{
-    Aead, AeadProvider, AwsLc, DirectionSecrets, ImportedIdentity, ImportedKey, KeyLimits, Prk,
-    SealKeys, SessionSecrets, Side, Suite, parameter_hash,
+    Aead, AeadProvider, AwsLc, DirectionSecrets, Exporter, ImportedIdentity, ImportedKey,
+    KeyLimits, Prk, SealKeys, SessionSecrets, Side, Suite, parameter_hash,
 };
 use smt_wire::{
     Ack, Body, ControlHeader, ControlNumber, Grant, MessageId, Resend, SessionIndex, TO_THE_END,
@@ -51,7 +51,7 @@ fn exporter(suite: Suite) -> Value {
         Suite::Aes256Gcm => &digest::SHA384,
         Suite::Aes128Gcm | Suite::ChaCha20Poly1305 => &digest::SHA256,
     };
-    let secrets = SessionSecrets::from_exporter(suite, &hash, |out, label, context| {
+    let tls_export = |out: &mut [u8], label: &str, context: &[u8]| {
         let mut derived = vec![0; suite.hash_len()];
         let no_context = digest(algorithm, b"");
         let master = Prk::new(&AwsLc, suite, &master);
@@ -60,14 +60,39 @@ fn exporter(suite: Suite) -> Value {
         let derived = Prk::new(&AwsLc, suite, &derived);
         derived.expand_label("exporter", context.as_ref(), out);
         Ok::<(), std::convert::Infallible>(())
-    });
-    let Ok(secrets) = secrets;
+    };
+    let Ok(secrets) = SessionSecrets::from_exporter(suite, &hash, tls_export);
+    let mut exporter_secret = vec![0; suite.hash_len()];
+    let [.., label] = SessionSecrets::EXPORTER_LABELS;
+    let Ok(()) = tls_export(&mut exporter_secret, label, &hash);
     json!({
         "suite": code(suite),
         "exporter_master_secret": hex(&master),
         "parameter_hash": hex(&hash),
+        "exporter_secret": hex(&exporter_secret),
+        "exported": exported(&secrets.exporter),
         "secrets": epochs(secrets),
     })
+}
+
+/// Secrets that an application may ask for: labels, contexts and lengths of all sorts.
+fn exported(exporter: &Exporter) -> Vec<Value> {
+    let longest = "l".repeat(249);
+    [
+        ("EXPORTER-example", &b""[..], 32),
+        ("EXPORTER-example", b"a context", 32),
+        ("EXPORTER-example", b"a context", 1),
+        ("exporter", &[0; 300], 48),
+        (&longest, b"a context", 100),
+    ]
+    .into_iter()
+    .map(|(label, context, length)| {
+        let mut secret = vec![0; length];
+        let export = exporter.export(&AwsLc, label, context, &mut secret);
+        export.expect("labels and lengths are within bounds");
+        json!({ "label": label, "context": hex(context), "secret": hex(&secret) })
+    })
+    .collect()
 }
 
 fn registered() -> Vec<Value> {
@@ -94,6 +119,7 @@ fn registered() -> Vec<Value> {
                 server: server.as_bytes(),
             };
             let key = ImportedKey::new(&AwsLc, suite, &ikm, &identity);
+            let secrets = key.session_secrets(&AwsLc, &hash);
             vectors.push(json!({
                 "name": format!("{name}, session {session}, {client:.8} calls {server:.8}"),
                 "suite": code(suite),
@@ -102,7 +128,8 @@ fn registered() -> Vec<Value> {
                 "client": hex(client.as_bytes()),
                 "server": hex(server.as_bytes()),
                 "parameter_hash": hex(&hash),
-                "secrets": epochs(key.session_secrets(&AwsLc, &hash)),
+                "exported": exported(&secrets.exporter),
+                "secrets": epochs(secrets),
             }));
         }
     }

@@ -31,7 +31,7 @@ mod from_exporter {
     use super::*;
 
     #[test]
-    fn asks_for_the_four_labels_with_the_hash_as_context() {
+    fn asks_for_the_five_labels_with_the_hash_as_context() {
         let mut asked = Vec::new();
         let secrets = SessionSecrets::from_exporter(
             Suite::Aes256Gcm,

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The conversations: what happens in each, and whose it is.
+
+use serde_json::{Value, json};
+use smt_record::KeyLimits;
+
+use crate::network::{Fate, Network};
+use crate::setup::Setup;
+
+/// All of them, by the names of their files.
+pub(crate) fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("call_and_reply_at_client", call_and_reply().of_client(CALL)),
+        ("call_and_reply_at_server", call_and_reply().of_server(CALL)),
+        ("long_request_at_client", long_request().of_client(LONG)),
+        ("long_request_at_server", long_request().of_server(LONG)),
+        ("lost_packet_at_sender", lost_packet().of_client(LOST)),
+        ("lost_packet_at_receiver", lost_packet().of_server(LOST)),
+        ("reordered_packets", reordered_packets()),
+        ("bundle_at_client", bundle().of_client(BUNDLE)),
+        ("bundle_at_server", bundle().of_server(BUNDLE)),
+        ("cancel_at_client", cancel().of_client(CANCEL)),
+        ("cancel_at_server", cancel().of_server(CANCEL)),
+        ("key_update", key_update()),
+        ("one_way_at_client", one_way().of_client(ONE_WAY)),
+        ("one_way_at_server", one_way().of_server(ONE_WAY)),
+        ("reset_at_client", reset().of_client(RESET)),
+        ("reset_at_server", reset().of_server(RESET)),
+        ("close_at_client", close().of_client(CLOSE)),
+        ("close_at_server", close().of_server(CLOSE)),
+    ]
+}
+
+const CALL: &str = "A handshake, a call, its reply, and the question whether the reply is there";
+
+fn call_and_reply() -> Network {
+    let mut network = Network::connected();
+    network.call(1, 100);
+    network.run_for(1_000_000);
+    network
+}
+
+const LONG: &str = "A request of 100 KB: 60,000 bytes at once, the rest after grants";
+
+fn long_request() -> Network {
+    let mut network = Network::connected();
+    network.call(2, 100_000);
+    network.run_for(5_000);
+    network
+}
+
+const LOST: &str = "One packet of a request is lost, asked for, and sent again";
+
+fn lost_packet() -> Network {
+    let mut network = Network::connected();
+    let mut are_lost = 1;
+    network.rule = Box::new(move |is_client, datagram| {
+        if are_lost > 0 && is_client && is_data(datagram) && offset(datagram) > 2_000 {
+            are_lost -= 1;
+            return Fate::Lost;
+        }
+        Fate::Arrives
+    });
+    network.call(3, 5_000);
+    network.run_for(100_000);
+    network
+}
+
+fn reordered_packets() -> Value {
+    let mut network = Network::connected();
+    network.rule = Box::new(|is_client, datagram| match offset(datagram) {
+        0 if is_client && is_data(datagram) => Fate::Late(50),
+        1..=3_000 if is_client && is_data(datagram) => Fate::Late(20),
+        _ => Fate::Arrives,
+    });
+    network.call(4, 5_000);
+    network.run_for(5_000);
+    network.of_server("Packets of a request come in another order, and record 0 last")
+}
+
+const BUNDLE: &str = "Three small calls and a one-way message leave in one packet";
+
+fn bundle() -> Network {
+    let mut network = Network::connected();
+    let mut commands: Vec<_> = [(5, 100), (6, 50), (7, 0)]
+        .map(|(start, length)| json!({ "call": { "body": body(start, length) } }))
+        .into();
+    commands.push(json!({ "one_way": { "body": body(8, 20) } }));
+    network.commands(0, &commands);
+    network.run_for(5_000);
+    network
+}
+
+const CANCEL: &str = "A call is cancelled while the server works on it, another before it is there";
+
+fn cancel() -> Network {
+    let mut network = Network::connected();
+    network.reply_length = None;
+    let id = network.call(9, 100);
+    network.run_for(1_000);
+    network.commands(0, &[json!({ "cancel": { "id": id } })]);
+    network.run_for(1_000);
+    let mut are_lost = true;
+    network.rule = Box::new(move |is_client, datagram| {
+        match is_client && is_data(datagram) && std::mem::take(&mut are_lost) {
+            true => Fate::Lost,
+            false => Fate::Arrives,
+        }
+    });
+    let id = network.call(10, 100);
+    network.commands(0, &[json!({ "cancel": { "id": id } })]);
+    network.run_for(50_000);
+    network
+}
+
+fn key_update() -> Value {
+    let mut client = Setup::new(false);
+    client.config.key_limits = KeyLimits::new(64, 12, 1 << 20).expect("within bounds");
+    let mut network = Network::connected_with(client, Setup::new(true));
+    for number in 0..14 {
+        network.call(number, 100);
+        network.run_for(1_000);
+    }
+    network.run_for(100_000);
+    network.of_client("The client renews its keys after 12 records, and finishes the old epoch")
+}
+
+const ONE_WAY: &str = "A one-way message, and that it was accepted for delivery";
+
+fn one_way() -> Network {
+    let mut network = Network::connected();
+    network.one_way(11, 3_000);
+    network.run_for(100_000);
+    network
+}
+
+const RESET: &str = "The server restarts, and answers a packet of the session by RESET";
+
+fn reset() -> Network {
+    let mut server = Setup::new(true);
+    server.config.durable_boot = true;
+    let mut network = Network::connected_with(Setup::new(false), server);
+    network.restart_server();
+    network.call(12, 100);
+    network.run_for(1_000);
+    network
+}
+
+const CLOSE: &str = "The client closes the session while a call is in progress";
+
+fn close() -> Network {
+    let mut network = Network::connected();
+    network.reply_length = None;
+    network.call(13, 100);
+    network.run_for(1_000);
+    network.commands(0, &[json!({ "close": { "code": 0 } })]);
+    network.run_for(1_000);
+    network
+}
+
+fn body(start: u8, length: u64) -> Value {
+    json!({ "start": start, "length": length })
+}
+
+fn is_data(datagram: &[u8]) -> bool {
+    datagram[1] == 1
+}
+
+/// The offset of a DATA packet.
+fn offset(datagram: &[u8]) -> u32 {
+    let bytes = datagram.get(32..36).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_be_bytes)
+}
