@@ -29,6 +29,7 @@ use smt_wire::SessionIndex;
 use crate::collections::id_map::IdMap;
 use crate::config::Config;
 use crate::establish::address_shares::AddressShares;
+use crate::establish::agreement::OwnIndex;
 use crate::establish::client::Connect;
 use crate::establish::non_smt_packets::NonSmtPackets;
 use crate::establish::server::Accept;
@@ -138,7 +139,7 @@ impl Endpoint {
         crypto: CryptoProvider,
     ) -> Self {
         config.assert_valid();
-        let stateless = Stateless::new((config.version, config.boot), mac);
+        let stateless = Stateless::new(config.version, config.boot, mac);
         let salt = stateless.table_salt();
         let boot = config.boot;
         let next_serial = config.shard.first_serial(boot);
@@ -321,14 +322,17 @@ impl Endpoint {
 
     /// A new session index and its reset token; `None` if the serials of all boot numbers of this
     /// run are used up.
-    fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
+    fn issue_index(&mut self, path: Path) -> Option<OwnIndex> {
         let step = u32::from(self.shared.config.shard.count());
         if self.next_serial.checked_add(step).is_none() {
             self.begin_next_boot()?;
         }
         let index = SessionIndex::new(self.boot, self.next_serial);
         self.next_serial += step;
-        Some((index, self.stateless.reset_token(path, index)))
+        Some(OwnIndex {
+            index,
+            reset_token: self.stateless.reset_token(path, index),
+        })
     }
 
     /// Goes on to the next boot number, since the serials of this one are used up.

@@ -10,7 +10,7 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use super::{Endpoint, Sender};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
-use crate::establish::client::Connect;
+use crate::establish::client::{Connect, ConnectRequest};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
 use crate::send::ready_queue::ReadyQueue;
@@ -39,13 +39,19 @@ impl Endpoint {
         if self.sessions.len() + self.connects.len() >= most {
             return Err(ConnectError::TooManySessions(most));
         }
-        let first = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
+        let own = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
         let id = ConnectId(self.next_connect);
+        let request = ConnectRequest {
+            id,
+            path,
+            server_name,
+            deadline,
+        };
         let factory = SessionFactory {
             config: &self.shared.config,
             setup: &self.setup,
         };
-        let connect = Connect::new(now, (id, path), (server_name, deadline), first, &factory)?;
+        let connect = Connect::new(now, &request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
         self.foreign.begin(path.remote);

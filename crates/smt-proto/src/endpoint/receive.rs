@@ -354,13 +354,13 @@ impl Endpoint {
         if are_few && !self.evict_accept(path.remote.ip()) {
             return;
         }
-        let Some(first) = self.issue_index(path) else {
+        let Some(own) = self.issue_index(path) else {
             self.refuse(now, path, (packet, length), Unavailability::Full);
             return;
         };
         let cookie = if has_cookie { packet.cookie } else { &[] };
-        let accept = Accept::new(now, (path, packet.source), first, cookie);
-        let index = accept.index;
+        let accept = Accept::new(now, path, packet.source, own, cookie);
+        let index = accept.index();
         if !has_cookie {
             self.accepts_without_cookie += 1;
         }
@@ -379,7 +379,7 @@ impl Endpoint {
         };
         let accepts = self.accepts.iter().map(|(_, accept)| accept);
         let of_most = accepts.filter(|accept| excess.has(accept.path.remote.ip()));
-        let Some(oldest) = of_most.map(|accept| accept.index).min() else {
+        let Some(oldest) = of_most.map(|accept| accept.index()).min() else {
             return false;
         };
         self.remove_accept(oldest);
@@ -413,7 +413,7 @@ impl Endpoint {
     ) {
         let is_answered = flight.offset == 0
             && length >= DATAGRAM_FLOOR
-            && self.stateless.unavailable(now, path, (flight.source, why));
+            && self.stateless.unavailable(now, path, flight.source, why);
         self.shared.statistics.unavailable_sent += u64::from(is_answered);
     }
 
@@ -446,7 +446,7 @@ impl Endpoint {
         }
         // It has padded each of its datagrams: what it is told is a fraction of that.
         if let Some(why) = accept.take_refusal()
-            && self.stateless.unavailable(now, path, (client, why))
+            && self.stateless.unavailable(now, path, client, why)
         {
             self.shared.statistics.unavailable_sent += 1;
         }

@@ -197,7 +197,7 @@ impl Endpoint {
         let Some(path) = self.connects.get(id.0).map(|connect| connect.path) else {
             return;
         };
-        let Some(first) = self.issue_index(path) else {
+        let Some(own) = self.issue_index(path) else {
             self.progress(now, id, Progress::Failed(ConnectError::IndicesUsedUp));
             return;
         };
@@ -209,7 +209,7 @@ impl Endpoint {
             return;
         };
         self.connect_of.remove(&connect.index());
-        let progress = connect.restart(now, first, &factory);
+        let progress = connect.restart(now, own, &factory);
         self.connect_of.insert(connect.index(), id);
         self.progress(now, id, progress);
     }
@@ -297,7 +297,7 @@ mod tests {
         endpoint.next_serial = serial;
         let issued = (0..count).map(|_| endpoint.issue_index(path()));
         issued
-            .map(|issued| issued.map(|(index, _)| (index.boot(), index.serial())))
+            .map(|issued| issued.map(|own| (own.index.boot(), own.index.serial())))
             .collect()
     }
 

@@ -135,6 +135,14 @@ impl Agreement {
     }
 }
 
+/// The index of a session at this side.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnIndex {
+    pub(crate) index: SessionIndex,
+    /// The token that a RESET of the index carries (SPEC §12.1).
+    pub(crate) reset_token: [u8; 16],
+}
+
 /// The two indices of a session.
 #[derive(Clone, Copy)]
 pub(crate) struct Indices {

@@ -21,9 +21,11 @@ use smt_record::Side;
 use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::{ConnectError, Unavailability};
-use crate::establish::agreement::{Indices, agree, client_params};
+use crate::establish::agreement::{Indices, OwnIndex, agree, client_params};
 use crate::establish::established::{Established, Unconfirmed};
-use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX, flight_of};
+use crate::establish::flight::{
+    FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX, WholeFlight, flight_of,
+};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::ConnectId;
 use crate::key_exchange::{FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange};
@@ -55,11 +57,20 @@ pub(crate) struct Connect {
     pub(crate) timer: Option<Time>,
 }
 
+/// The session that the application wants.
+pub(crate) struct ConnectRequest<'a> {
+    pub(crate) id: ConnectId,
+    pub(crate) path: Path,
+    /// The name that the server must prove.
+    pub(crate) server_name: &'a str,
+    /// How long the application waits.
+    pub(crate) deadline: Duration,
+}
+
 /// One attempt: one session index, one key exchange.
 struct Attempt {
-    index: SessionIndex,
+    own: OwnIndex,
     remote: Option<SessionIndex>,
-    token: [u8; 16],
     key_exchange: Box<dyn KeyExchange>,
     params: Vec<u8>,
     server_params: Vec<u8>,
@@ -96,18 +107,17 @@ pub(crate) enum Progress {
 impl Connect {
     pub(crate) fn new(
         now: Time,
-        (id, path): (ConnectId, Path),
-        (server_name, deadline): (&str, Duration),
-        first: (SessionIndex, [u8; 16]),
+        request: &ConnectRequest<'_>,
+        own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
         Ok(Self {
-            id,
-            path,
-            server_name: server_name.to_owned(),
+            id: request.id,
+            path: request.path,
+            server_name: request.server_name.to_owned(),
             began: now,
-            deadline: now + deadline,
-            attempt: Attempt::new(now, server_name, first, factory)?,
+            deadline: now + request.deadline,
+            attempt: Attempt::new(now, request.server_name, own, factory)?,
             refusals: 0,
             last_failure: None,
             has_answered: false,
@@ -120,10 +130,10 @@ impl Connect {
     pub(crate) fn restart(
         &mut self,
         now: Time,
-        first: (SessionIndex, [u8; 16]),
+        own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Progress {
-        match Attempt::new(now, &self.server_name, first, factory) {
+        match Attempt::new(now, &self.server_name, own, factory) {
             Ok(attempt) => {
                 self.attempt = attempt;
                 Progress::Waiting
@@ -133,7 +143,7 @@ impl Connect {
     }
 
     pub(crate) fn index(&self) -> SessionIndex {
-        self.attempt.index
+        self.attempt.own.index
     }
 
     /// Takes a HANDSHAKE packet that names this attempt.
@@ -163,15 +173,19 @@ impl Connect {
         let Some(body) = attempt.assembly.add(packet) else {
             return Progress::Waiting;
         };
+        let flight = WholeFlight {
+            number: packet.flight,
+            body: &body,
+        };
         attempt.remote = Some(packet.source);
         if attempt.unconfirmed.is_some() {
             // Only CONFIRM is missing: a flight that is no alert is forged.
-            return match attempt.hear_alert(packet.flight, &body) {
+            return match attempt.hear_alert(flight) {
                 Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
                 Ok(()) | Err(_) => Progress::Waiting,
             };
         }
-        match attempt.advance(now, self.path, (packet.flight, &body), factory) {
+        match attempt.advance(now, self.path, flight, factory) {
             Ok(()) => {
                 if let Some(unconfirmed) = &attempt.unconfirmed {
                     self.unproven_key.clone_from(&unconfirmed.peer().key_name);
@@ -300,7 +314,7 @@ impl Connect {
         let route = FlightRoute {
             version,
             destination: attempt.remote.unwrap_or_default(),
-            source: attempt.index,
+            source: attempt.own.index,
             cookie: &attempt.cookie,
             is_padded: true,
         };
@@ -343,11 +357,11 @@ impl Attempt {
     fn new(
         now: Time,
         server_name: &str,
-        (index, token): (SessionIndex, [u8; 16]),
+        own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
         let mut attempt = factory.provider().client(server_name, factory.wall(now))?;
-        let params = client_params(factory.config, &attempt, index);
+        let params = client_params(factory.config, &attempt, own.index);
         let begin = Input::Begin {
             own_params: &params,
         };
@@ -360,9 +374,8 @@ impl Attempt {
         // again.
         let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
         Ok(Self {
-            index,
+            own,
             remote: None,
-            token,
             flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
             key_exchange: attempt.exchange,
             params,
@@ -384,12 +397,13 @@ impl Attempt {
         &mut self,
         now: Time,
         path: Path,
-        (number, body): (u8, &[u8]),
+        flight: WholeFlight<'_>,
         factory: &SessionFactory<'_>,
     ) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
         self.retry = RetryTimer::new(now, self.first_wait);
-        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
+        let number = flight.number;
+        let body = FlightBody::parse(flight.body).map_err(|error| malformed(&error))?;
         if number == 2 {
             let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
             if Some(params.index) != self.remote {
@@ -404,7 +418,7 @@ impl Attempt {
             Err(failed) => (failed.alert, None, Err(failed.failure)),
         };
         if let Some(finished) = finished {
-            self.begin_session(now, path, finished, factory)?;
+            self.expect_confirm(now, path, finished, factory)?;
         }
         if next.is_some() || self.unconfirmed.is_some() && number == 2 {
             let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
@@ -416,16 +430,17 @@ impl Attempt {
 
     /// Takes the alert that follows the end of TLS. The last flight with CONFIRM is still repeated,
     /// at the time that was set before.
-    fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
+    fn hear_alert(&mut self, flight: WholeFlight<'_>) -> Result<(), HandshakeFailure> {
         self.assembly = FlightAssembly::default();
-        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
-        let step = self.key_exchange.step(flight_of(number, &body));
+        let body = FlightBody::parse(flight.body).map_err(|error| malformed(&error))?;
+        let step = self.key_exchange.step(flight_of(flight.number, &body));
         step.map(|_| ()).map_err(|failed| failed.failure)
     }
 
+    /// Derives the keys: from now on nothing but the server's CONFIRM is missing.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    fn begin_session(
+    fn expect_confirm(
         &mut self,
         now: Time,
         path: Path,
@@ -443,9 +458,9 @@ impl Attempt {
             return Err(malformed(&"the server named no index"));
         };
         let indices = Indices {
-            own: self.index,
+            own: self.own.index,
             remote,
-            token: self.token,
+            token: self.own.reset_token,
         };
         let (seal, open) = factory
             .keys(Side::Client, indices, finished.secrets)

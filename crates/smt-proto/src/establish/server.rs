@@ -13,7 +13,9 @@ use smt_record::Side;
 use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::Unavailability;
-use crate::establish::agreement::{Disagreement, Indices, agree, check_offer, server_params};
+use crate::establish::agreement::{
+    Disagreement, Indices, OwnIndex, agree, check_offer, server_params,
+};
 use crate::establish::established::{Established, Unconfirmed};
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
 use crate::establish::session_factory::SessionFactory;
@@ -27,9 +29,8 @@ use crate::time::Time;
 /// A client's handshake in progress.
 pub(crate) struct Accept {
     pub(crate) path: Path,
-    pub(crate) index: SessionIndex,
+    own: OwnIndex,
     pub(crate) remote: SessionIndex,
-    token: [u8; 16],
     began: Time,
     /// Whether the address was validated: by a cookie, or by TLS.
     is_validated: bool,
@@ -57,17 +58,19 @@ pub(crate) struct Accept {
 }
 
 impl Accept {
+    /// The handshake of the client that chose the index `remote`; `cookie` is empty if it has shown
+    /// none.
     pub(crate) fn new(
         now: Time,
-        (path, remote): (Path, SessionIndex),
-        (index, token): (SessionIndex, [u8; 16]),
+        path: Path,
+        remote: SessionIndex,
+        own: OwnIndex,
         cookie: &[u8],
     ) -> Self {
         Self {
             path,
-            index,
+            own,
             remote,
-            token,
             began: now,
             is_validated: !cookie.is_empty(),
             cookie: cookie.to_vec(),
@@ -86,6 +89,10 @@ impl Accept {
             unconfirmed: None,
             timer: None,
         }
+    }
+
+    pub(crate) fn index(&self) -> SessionIndex {
+        self.own.index
     }
 
     /// Takes a HANDSHAKE packet of this client. Returns false if the attempt has failed, for the
@@ -197,7 +204,7 @@ impl Accept {
         let route = FlightRoute {
             version,
             destination: self.remote,
-            source: self.index,
+            source: self.own.index,
             cookie: &[],
             is_padded: false,
         };
@@ -232,7 +239,7 @@ impl Accept {
             self.must_send = true;
         }
         if let Some(finished) = finished {
-            self.begin_session(now, finished, factory)?;
+            self.expect_confirm(now, finished, factory)?;
         }
         or_logged(self.path, outcome)
     }
@@ -250,7 +257,7 @@ impl Accept {
         let mut attempt = self.or_refused(attempt, |failure| {
             failure.kind == FailureKind::NoCommonParameters
         })?;
-        let params = server_params(factory.config, &attempt, self.index, client);
+        let params = server_params(factory.config, &attempt, self.own.index, client);
         let params = self.or_refused(params, |disagreement| {
             *disagreement == Disagreement::KeyExchange
         })?;
@@ -278,9 +285,10 @@ impl Accept {
         or_logged(self.path, result)
     }
 
+    /// Derives the keys: from now on nothing but the client's CONFIRM is missing.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    fn begin_session(
+    fn expect_confirm(
         &mut self,
         now: Time,
         finished: Finished,
@@ -292,9 +300,9 @@ impl Accept {
             agree(factory.config, Side::Server, client, server),
         )?;
         let indices = Indices {
-            own: self.index,
+            own: self.own.index,
             remote: self.remote,
-            token: self.token,
+            token: self.own.reset_token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
         let (seal, open) = or_logged(self.path, keys)?;
