@@ -168,7 +168,7 @@ impl Session {
         let missing = incoming.gap_in(trimmed.range);
         let trimmed_queue = incoming.trimmed_mut();
         let Some(range) =
-            missing.and_then(|range| trimmed_queue.note(now, (range, trimmed.is_again), interval))
+            missing.and_then(|range| trimmed_queue.note(now, range, trimmed.is_again, interval))
         else {
             shared.statistics.packets_duplicate += 1;
             return;
