@@ -37,7 +37,7 @@ use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, RpcId};
 use crate::grant::ndp::trimmed::TrimmedQueue;
-use crate::grant::policy::GrantPolicy;
+use crate::grant::policy::{ActivePolicy, GrantPolicy, PullPolicy};
 use crate::grant::scheduler::GrantScheduler;
 use crate::grant::srpt::ShortestRemainingFirst;
 use crate::key_exchange::{KeyExchangeProvider, TokenMac};
@@ -55,7 +55,7 @@ use crate::time::{Time, WallClock, WallTime};
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
     setup: CryptoContext,
-    policy: Box<dyn GrantPolicy>,
+    policy: ActivePolicy,
     shared: Shared,
     backpressure: Backpressure,
     stateless: Stateless,
@@ -164,7 +164,7 @@ impl Endpoint {
         };
         Self {
             setup: CryptoContext::new(provider, crypto, salt),
-            policy: Box::new(ShortestRemainingFirst::default()),
+            policy: ActivePolicy::Grant(Box::new(ShortestRemainingFirst::default())),
             shared,
             backpressure: Backpressure::default(),
             stateless,
@@ -196,8 +196,14 @@ impl Endpoint {
 
     /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
     pub fn set_grant_policy(&mut self, policy: Box<dyn GrantPolicy>) {
-        self.shared.grants.set_pulling(policy.pulls());
-        self.policy = policy;
+        self.shared.grants.set_pulling(None);
+        self.policy = ActivePolicy::Grant(policy);
+    }
+
+    /// Replaces the grant policy by one that pulls: [`Pull`](crate::Pull), for example.
+    pub fn set_pull_policy(&mut self, policy: Box<dyn PullPolicy>) {
+        self.shared.grants.set_pulling(Some(policy.pulling()));
+        self.policy = ActivePolicy::Pull(policy);
     }
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
@@ -228,7 +234,7 @@ impl Endpoint {
             };
             (*time, reason)
         });
-        let pull = self.policy.next_timeout();
+        let pull = self.policy.next_pull();
         let pull = pull.map(|time| (time, TimerReason::Pull));
         // Turns under memory pressure do not come while the pacer is closed.
         let turn = self.shared.grants.next_timeout();

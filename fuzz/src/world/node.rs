@@ -43,7 +43,7 @@ impl Node {
     /// The same with another grant policy, if there is one.
     pub(crate) fn with_pull(mut self, pull: Option<Pull>) -> Self {
         if let Some(pull) = pull {
-            self.endpoint.set_grant_policy(Box::new(pull));
+            self.endpoint.set_pull_policy(Box::new(pull));
             self.pulls = true;
         }
         self

@@ -114,12 +114,15 @@ impl Endpoint {
     }
 
     pub(super) fn decide_grants(&mut self, now: Time) {
-        if self.is_pull_due(now) && self.policy.may_pull(now) {
-            self.shared.grants.wake();
-        }
         let unscheduled_arrived = core::mem::take(&mut self.shared.unscheduled_arrived);
-        if unscheduled_arrived > 0 {
-            self.policy.came_unscheduled(now, unscheduled_arrived);
+        let is_pull_due = self.is_pull_due(now);
+        if let Some(policy) = self.policy.pull_mut() {
+            if is_pull_due && policy.may_pull(now) {
+                self.shared.grants.wake();
+            }
+            if unscheduled_arrived > 0 {
+                policy.came_unscheduled(now, unscheduled_arrived);
+            }
         }
         if !self.ask_for_trimmed(now) {
             return;
@@ -129,7 +132,10 @@ impl Endpoint {
             return;
         }
         let config = &self.shared.config;
-        let is_full = self.shared.memory.is_full(config.memory_max);
+        let (limit, is_full) = (
+            config.incoming_max,
+            self.shared.memory.is_full(config.memory_max),
+        );
         let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
         // Untaken memory grows by each message that becomes whole. Replies are the exception: a
         // caller waits for them, and may take no message before its reply.
@@ -138,21 +144,31 @@ impl Endpoint {
             let session = sessions.get(rpc.session.0);
             !is_for_nobody || session.is_some_and(|session| session.is_own(rpc.id))
         };
-        let (policy, limit) = (self.policy.as_mut(), config.incoming_max);
+        let frees_memory: Option<&dyn Fn(RpcId) -> bool> = match is_full {
+            true => Some(&frees_memory),
+            false => None,
+        };
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, policy, (limit, is_full), frees_memory) {
+        for granted in grants.decide(now, self.policy.decider(), limit, frees_memory) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
                 let bytes = session.grant(now, granted, &mut self.shared);
-                self.policy.spend(now, bytes);
+                self.spend(now, bytes);
                 self.reschedule(index);
             }
         }
     }
 
+    /// Tells the policy's pacer, if it has one, of bytes that were permitted.
+    fn spend(&mut self, now: Time, bytes: u32) {
+        if let Some(policy) = self.policy.pull_mut() {
+            policy.spend(now, bytes);
+        }
+    }
+
     /// Whether the grants and questions that have waited for the policy's pacer may go.
     pub(super) fn is_pull_due(&self, now: Time) -> bool {
-        self.policy.next_timeout().is_some_and(|due| due <= now)
+        self.policy.next_pull().is_some_and(|due| due <= now)
     }
 
     fn has_grants_to_decide(&self, now: Time) -> bool {
@@ -166,17 +182,17 @@ impl Endpoint {
     /// Asks for trimmed ranges at the policy's pace. Returns whether nothing of them waits any
     /// longer.
     fn ask_for_trimmed(&mut self, now: Time) -> bool {
-        // Under another policy than when they were noted, timers ask.
-        let pulls = self.shared.grants.pulling().is_some();
         while let Some(part) = self.shared.trimmed_queue.first() {
             let index = part.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                let retry = session.resend_for(&part).filter(|_| pulls);
-                if retry.is_some() && !self.policy.may_pull(now) {
+                let policy = self.policy.pull_mut();
+                // Under another policy than when they were noted, timers ask.
+                let retry = session.resend_for(&part).filter(|_| policy.is_some());
+                if retry.is_some() && policy.is_some_and(|policy| !policy.may_pull(now)) {
                     return false;
                 }
                 let bytes = session.trimmed_is_over(&part, retry, &mut self.shared);
-                self.policy.spend(now, bytes);
+                self.spend(now, bytes);
                 self.reschedule(index);
             }
             self.shared.trimmed_queue.pop();

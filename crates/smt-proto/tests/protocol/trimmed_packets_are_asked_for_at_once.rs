@@ -21,7 +21,7 @@ fn pulling() -> (World, SessionIndex, SessionIndex) {
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     for node in &mut world.nodes {
         let policy = Pull::new(10_000_000_000, 20_000);
-        node.endpoint.set_grant_policy(Box::new(policy));
+        node.endpoint.set_pull_policy(Box::new(policy));
     }
     (world, client, server)
 }
@@ -424,7 +424,7 @@ fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
 fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let (mut world, session, _) = pulling();
     let policy = Pull::new(10_000_000, 20_000);
-    world.nodes[1].endpoint.set_grant_policy(Box::new(policy));
+    world.nodes[1].endpoint.set_pull_policy(Box::new(policy));
     world.is_recording = true;
     cut_first(&mut world, |datagram, data| {
         datagram.from == 0 && data.header.offset > 0
@@ -442,7 +442,7 @@ fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
 fn another_policy_leaves_waiting_questions_to_timers() {
     let (mut world, session, _) = pulling();
     let slow = Pull::new(10_000_000, 20_000);
-    world.nodes[1].endpoint.set_grant_policy(Box::new(slow));
+    world.nodes[1].endpoint.set_pull_policy(Box::new(slow));
     cut_first(&mut world, |datagram, data| {
         datagram.from == 0 && data.header.offset > 0
     });
@@ -461,7 +461,7 @@ fn incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {
         let (mut world, sessions) = World::star(10);
         let policy = Pull::new(9_500_000_000, 20_000).in_order(order);
-        world.nodes[0].endpoint.set_grant_policy(Box::new(policy));
+        world.nodes[0].endpoint.set_pull_policy(Box::new(policy));
         world.trims_above = 8 * 1_472;
         let began = world.now;
         let calls: Vec<_> = (0..10)

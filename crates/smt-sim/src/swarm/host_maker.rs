@@ -86,7 +86,7 @@ impl<'a> HostMaker<'a> {
             order,
         }) = case.pulls[at]
         {
-            endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
+            endpoint.set_pull_policy(Box::new(Pull::new(rate, window).in_order(order)));
         }
         let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&self.seals), numbers_max));
         endpoint.set_aead_provider(Arc::new(cipher));
