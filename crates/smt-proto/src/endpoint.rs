@@ -2,26 +2,27 @@
 //! An endpoint: all sessions behind one carrier.
 //!
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
-//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers, and the places of
+//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the places of
 //!    senders after each change. 5. `backpressure`: events, as the application takes them.
 //!    6. `displace`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 mod backpressure;
 mod commands;
 mod displace;
 mod receive;
+mod schedule;
 mod timing;
 mod transmit;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 use backpressure::Backpressure;
+use schedule::{Schedule, Sender};
 use smt_carrier::Path;
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
@@ -36,17 +37,9 @@ use crate::establish::server::Accept;
 use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, RpcId};
-use crate::grant::ndp::trimmed::TrimmedQueue;
 use crate::grant::policy::{ActivePolicy, GrantPolicy, PullPolicy};
-use crate::grant::scheduler::GrantScheduler;
 use crate::grant::srpt::ShortestRemainingFirst;
 use crate::key_exchange::{KeyExchangeProvider, TokenMac};
-use crate::limits;
-use crate::memory::accounting::MemoryAccount;
-use crate::memory::buffer_pool::BufferPool;
-use crate::memory::object_pool::ObjectPool;
-use crate::memory::small_bodies::SmallBodies;
-use crate::send::ready_queue::ReadyQueue;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
@@ -83,18 +76,9 @@ pub struct Endpoint {
     boot: u32,
     next_serial: u32,
     next_connect: u64,
-    ready: ReadyQueue<Sender>,
-    timers: BTreeSet<(Time, Sender)>,
+    schedule: Schedule,
     /// See [`Endpoint::leave_to_original`].
     is_copy: bool,
-}
-
-/// A part of the endpoint that may have something to send, or a timer.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Sender {
-    Session(SessionIndex),
-    Connect(ConnectId),
-    Accept(SessionIndex),
 }
 
 /// The purpose of a timer, as [`Endpoint::poll_timeout`] tells it.
@@ -143,25 +127,7 @@ impl Endpoint {
         let salt = stateless.table_salt();
         let boot = config.boot;
         let next_serial = config.shard.first_serial(boot);
-        let buffer_pool = BufferPool::new(limits::BUFFER_POOL_BYTES_MAX.min(config.memory_max / 8));
-        let shared = Shared {
-            config,
-            events: VecDeque::new(),
-            statistics: Statistics::default(),
-            grants: GrantScheduler::default(),
-            trimmed_queue: TrimmedQueue::default(),
-            unscheduled_arrived: 0,
-            cipher_cache: crate::memory::cipher_cache::CipherCache::default(),
-            seal_scratch: crate::message::transmitting::SealScratch::default(),
-            open_scratch: Vec::new(),
-            record_buffer: Vec::new(),
-            bodies: SmallBodies::default(),
-            buffer_pool,
-            transmitting_pool: ObjectPool::new(limits::TRANSMITTING_KEPT),
-            memory: MemoryAccount::default(),
-            reordered_memory: 0,
-            is_draining: false,
-        };
+        let shared = Shared::new(config);
         Self {
             setup: CryptoContext::new(provider, crypto, salt),
             policy: ActivePolicy::Grant(Box::new(ShortestRemainingFirst::default())),
@@ -182,8 +148,7 @@ impl Endpoint {
             boot,
             next_serial,
             next_connect: 1,
-            ready: ReadyQueue::new(),
-            timers: BTreeSet::new(),
+            schedule: Schedule::new(),
             is_copy: false,
         }
     }
@@ -226,13 +191,13 @@ impl Endpoint {
     /// and the purpose of that timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
-        let first = self.timers.first().map(|(time, sender)| {
+        let first = self.schedule.first_timer().map(|(time, sender)| {
             let reason = if matches!(sender, Sender::Session(_)) {
                 TimerReason::Session
             } else {
                 TimerReason::Handshake
             };
-            (*time, reason)
+            (time, reason)
         });
         let pull = self.policy.next_pull();
         let pull = pull.map(|time| (time, TimerReason::Pull));

@@ -8,13 +8,15 @@
 //!    parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
 //! 4. `established` writes and opens CONFIRM, and is what a session begins with.
-//! 5. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
-//!    counts handshakes and sessions by address; `non_smt_packets` notes replies of other programs.
+//! 5. `admission` decides which new clients a server takes. `stateless` answers without state:
+//!    COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares` counts handshakes and sessions by
+//!    address; `non_smt_packets` notes replies of other programs.
 //!
 //! Not here: what is inside the flights ([`crate::key_exchange`]), and which handshakes an endpoint
 //! keeps (`endpoint`).
 
 pub(crate) mod address_shares;
+pub(crate) mod admission;
 pub(crate) mod agreement;
 pub(crate) mod client;
 pub(crate) mod established;

@@ -8,12 +8,11 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_wire::{AbortCode, SessionIndex};
 
-use super::{Endpoint, Sender};
+use super::{Endpoint, Schedule};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
 use crate::establish::client::{Connect, ConnectRequest};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::send::ready_queue::ReadyQueue;
 use crate::session::CallKind;
 use crate::time::Time;
 
@@ -195,7 +194,7 @@ impl Endpoint {
         for number in accepts {
             self.remove_accept(SessionIndex(number));
         }
-        self.ready = ReadyQueue::new();
+        self.schedule = Schedule::new();
         while self.stateless.pop().is_some() {}
     }
 
@@ -233,17 +232,5 @@ impl Endpoint {
         let outcome = live.call(now, body, kind, &mut self.shared);
         self.reschedule(session);
         outcome.map(|id| RpcId { session, id })
-    }
-
-    pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
-        let Some(connect) = self.connects.get_mut(id.0) else {
-            return;
-        };
-        let due = connect.due();
-        let before = connect.timer.replace(due);
-        if connect.has_output() {
-            self.ready.insert(0, Sender::Connect(id));
-        }
-        self.move_timer(Sender::Connect(id), before, Some(due));
     }
 }

@@ -14,14 +14,23 @@ use smt_wire::{
     parse,
 };
 
-use super::{Endpoint, Sender};
+use super::Endpoint;
 use crate::error::{SessionEnd, Unavailability};
+use crate::establish::admission::{Admission, Load};
 use crate::establish::server::Accept;
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
-use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
+use crate::limits::DATAGRAM_FLOOR;
 use crate::time::Time;
+
+/// A HANDSHAKE packet that has come.
+struct HandshakePacket<'a> {
+    path: Path,
+    packet: &'a Handshake<'a>,
+    /// Bytes of the packet, padding included.
+    length: usize,
+}
 
 impl Endpoint {
     /// Takes one datagram that came by `path`.
@@ -116,10 +125,17 @@ impl Endpoint {
         match packet {
             Packet::Data(data) => self.handle_data(now, path, data, length),
             Packet::Control(control) => self.handle_control(now, path, control, length),
-            Packet::Handshake(handshake) if handshake.destination == SessionIndex(0) => {
-                self.handle_first_flight(now, path, handshake, length);
+            Packet::Handshake(handshake) => {
+                let came = HandshakePacket {
+                    path,
+                    packet: handshake,
+                    length,
+                };
+                match handshake.destination {
+                    SessionIndex(0) => self.handle_first_flight(now, &came),
+                    _ => self.handle_handshake(now, &came),
+                }
             }
-            Packet::Handshake(handshake) => self.handle_handshake(now, path, handshake, length),
             Packet::Cookie(cookie) => {
                 let Some(id) = self.connect_at(path, cookie.destination) else {
                     return;
@@ -269,7 +285,8 @@ impl Endpoint {
         found.map(|(_, _, index)| *index)
     }
 
-    fn handle_handshake(&mut self, now: Time, path: Path, packet: &Handshake<'_>, length: usize) {
+    fn handle_handshake(&mut self, now: Time, came: &HandshakePacket<'_>) {
+        let (path, packet) = (came.path, came.packet);
         let index = packet.destination;
         if let Some(id) = self.connect_at(path, index) {
             let factory = SessionFactory {
@@ -288,7 +305,7 @@ impl Endpoint {
             .get(index.0)
             .is_some_and(|accept| is_on(accept.path, path) && accept.remote == packet.source);
         if is_known {
-            self.advance_accept(now, index, packet, length);
+            self.advance_accept(now, index, came);
         } else {
             self.shared.statistics.packets_alien += 1;
         }
@@ -298,13 +315,8 @@ impl Endpoint {
     /// validated.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    fn handle_first_flight(
-        &mut self,
-        now: Time,
-        path: Path,
-        packet: &Handshake<'_>,
-        length: usize,
-    ) {
+    fn handle_first_flight(&mut self, now: Time, came: &HandshakePacket<'_>) {
+        let (path, packet) = (came.path, came.packet);
         if !self.shared.config.accept || packet.flight != 1 || packet.source == SessionIndex(0) {
             self.shared.statistics.packets_alien += 1;
             if self.connect_at(path, packet.source).is_some() {
@@ -315,59 +327,58 @@ impl Endpoint {
         }
         let name = (path.remote, packet.source);
         if let Some(index) = self.accept_of.get(&name).copied() {
-            self.advance_accept(now, index, packet, length);
+            self.advance_accept(now, index, came);
             return;
         }
-        if self.shared.is_draining {
-            self.refuse(now, path, (packet, length), Unavailability::ShuttingDown);
-            return;
-        }
-        let config = &self.shared.config;
-        let free = config.sessions_max.saturating_sub(self.sessions.len());
-        let may_displace = self.session_shares.excess(path.remote.ip()).is_some();
-        if free == 0 && !may_displace {
-            self.refuse(now, path, (packet, length), Unavailability::Full);
-            return;
-        }
-        let has_cookie = self
-            .stateless
-            .is_cookie(now, path.remote, packet.source, packet.cookie);
-        // Anybody can send in a client's name, so a handshake of others is given up for a client
-        // that has shown a cookie.
-        let places = match has_cookie && may_displace {
-            true => ACCEPTS_MAX,
-            false => free.min(ACCEPTS_MAX),
-        };
-        let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
-        // Half of the places are for clients that show a cookie: anybody can take the others, in
-        // any name.
-        let is_loaded = self.accepts_without_cookie
-            >= config.accepts_without_cookie.min(places / 2)
-            || of_prefix >= ACCEPTS_PER_PREFIX;
-        let are_few = of_prefix >= places.saturating_sub(self.accepts.len());
-        if !has_cookie && (is_loaded || are_few) {
-            if packet.offset == 0 {
-                self.ask_for_cookie(now, path, packet.source, length);
+        let stateless = &self.stateless;
+        let admission = self
+            .load(path.remote.ip())
+            .admission(|| stateless.is_cookie(now, path.remote, packet.source, packet.cookie));
+        match admission {
+            Admission::Admit { has_cookie } => self.begin_accept(now, came, has_cookie),
+            Admission::AdmitInPlaceOfAnother if self.evict_accept(path.remote.ip()) => {
+                self.begin_accept(now, came, true);
             }
-            return;
+            Admission::AdmitInPlaceOfAnother => {}
+            Admission::AskForCookie if packet.offset == 0 => {
+                self.ask_for_cookie(now, path, packet.source, came.length);
+            }
+            Admission::AskForCookie => {}
+            Admission::Refuse(why) => self.refuse(now, came, why),
         }
-        if are_few && !self.evict_accept(path.remote.ip()) {
-            return;
+    }
+
+    /// The numbers by which a new client at this address is taken or not.
+    fn load(&self, client: IpAddr) -> Load {
+        let config = &self.shared.config;
+        Load {
+            is_draining: self.shared.is_draining,
+            sessions_free: config.sessions_max.saturating_sub(self.sessions.len()),
+            may_displace: self.session_shares.excess(client).is_some(),
+            handshakes: self.accepts.len(),
+            without_cookie: self.accepts_without_cookie,
+            without_cookie_max: config.accepts_without_cookie,
+            of_prefix: self.accept_shares.of_prefix(client),
         }
+    }
+
+    /// Begins the handshake of a client.
+    fn begin_accept(&mut self, now: Time, came: &HandshakePacket<'_>, has_cookie: bool) {
+        let (path, packet) = (came.path, came.packet);
         let Some(own) = self.issue_index(path) else {
-            self.refuse(now, path, (packet, length), Unavailability::Full);
+            self.refuse(now, came, Unavailability::Full);
             return;
         };
         let cookie = if has_cookie { packet.cookie } else { &[] };
         let accept = Accept::new(now, path, packet.source, own, cookie);
-        let index = accept.index();
         if !has_cookie {
             self.accepts_without_cookie += 1;
         }
         self.accept_shares.add(path.remote.ip());
-        self.accept_of.insert(name, index);
-        self.accepts.insert(index.0, accept);
-        self.advance_accept(now, index, packet, length);
+        self.accept_of
+            .insert((path.remote, packet.source), own.index);
+        self.accepts.insert(own.index.0, accept);
+        self.advance_accept(now, own.index, came);
     }
 
     /// Makes room for a client that has shown a cookie: the oldest handshake of the addresses that
@@ -404,26 +415,17 @@ impl Endpoint {
     /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if
     /// it is padded as the specification has it (§6.2): many small ones in a datagram would make
     /// many answers.
-    fn refuse(
-        &mut self,
-        now: Time,
-        path: Path,
-        (flight, length): (&Handshake<'_>, usize),
-        why: Unavailability,
-    ) {
-        let is_answered = flight.offset == 0
-            && length >= DATAGRAM_FLOOR
-            && self.stateless.unavailable(now, path, flight.source, why);
+    fn refuse(&mut self, now: Time, came: &HandshakePacket<'_>, why: Unavailability) {
+        let (client, stateless) = (came.packet.source, &mut self.stateless);
+        let is_answered = came.packet.offset == 0
+            && came.length >= DATAGRAM_FLOOR
+            && stateless.unavailable(now, came.path, client, why);
         self.shared.statistics.unavailable_sent += u64::from(is_answered);
     }
 
-    fn advance_accept(
-        &mut self,
-        now: Time,
-        index: SessionIndex,
-        packet: &Handshake<'_>,
-        length: usize,
-    ) {
+    /// Hands a packet to the handshake that it names.
+    fn advance_accept(&mut self, now: Time, index: SessionIndex, came: &HandshakePacket<'_>) {
+        let (packet, length) = (came.packet, came.length);
         let factory = SessionFactory {
             config: &self.shared.config,
             setup: &self.setup,
@@ -432,14 +434,10 @@ impl Endpoint {
             return;
         };
         let (path, client) = (accept.path, accept.remote);
-        if accept.has_cookie() || !accept.is_validated() {
-            let is_shown = accept.began_with(packet.cookie)
-                || (self.stateless).is_cookie(now, path.remote, client, packet.cookie);
-            if is_shown {
-                accept.validate();
-            } else if accept.has_cookie() {
-                return;
-            }
+        let stateless = &mut self.stateless;
+        let is_fresh = || stateless.is_cookie(now, path.remote, client, packet.cookie);
+        if !accept.admits(packet.cookie, is_fresh) {
+            return;
         }
         if !accept.handle_handshake(now, packet, length, &factory) {
             self.shared.statistics.handshakes_failed += 1;
@@ -450,12 +448,8 @@ impl Endpoint {
         {
             self.shared.statistics.unavailable_sent += 1;
         }
-        let (due, needs_cookie) = (accept.due(), accept.needs_cookie());
-        let before = accept.timer.replace(due);
-        if accept.has_output() {
-            self.ready.insert(0, Sender::Accept(index));
-        }
-        self.move_timer(Sender::Accept(index), before, Some(due));
+        let needs_cookie = accept.needs_cookie();
+        self.reschedule_accept(index);
         if needs_cookie
             && self.ask_for_cookie(now, path, client, length)
             && let Some(accept) = self.accepts.get_mut(index.0)

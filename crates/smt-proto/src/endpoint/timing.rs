@@ -18,11 +18,7 @@ use crate::time::Time;
 impl Endpoint {
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        while let Some((due, sender)) = self.timers.first().copied() {
-            if due > now {
-                break;
-            }
-            self.timers.pop_first();
+        while let Some(sender) = self.schedule.pop_timer(now) {
             match sender {
                 Sender::Session(index) => self.time_session(now, index),
                 Sender::Connect(id) => self.time_connect(now, id),
@@ -50,24 +46,26 @@ impl Endpoint {
             self.drop_transient_ciphers();
             return self.reschedule(index);
         }
-        if session.has_output(&self.shared) {
-            let (rank, sender) = (session.rank(), Sender::Session(index));
-            if session.ready.is_none_or(|(waiting, _)| rank < waiting) {
-                if let Some(place) = session.ready {
-                    self.ready.remove(place, sender);
-                }
-                session.ready = Some(self.ready.insert(rank, sender));
-            }
-        } else if session.has_ended() {
+        if session.has_ended() && !session.has_output(&self.shared) {
             self.remove_session(index);
             return;
         }
-        let due = session.due();
-        if due == session.timer {
-            return;
+        let sender = Sender::Session(index);
+        self.schedule.settle(sender, session.as_mut(), &self.shared);
+    }
+
+    pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
+        if let Some(connect) = self.connects.get_mut(id.0) {
+            let sender = Sender::Connect(id);
+            self.schedule.settle(sender, connect, &self.shared);
         }
-        let before = core::mem::replace(&mut session.timer, due);
-        self.move_timer(Sender::Session(index), before, due);
+    }
+
+    pub(super) fn reschedule_accept(&mut self, index: SessionIndex) {
+        if let Some(accept) = self.accepts.get_mut(index.0) {
+            let sender = Sender::Accept(index);
+            self.schedule.settle(sender, accept, &self.shared);
+        }
     }
 
     /// Makes sessions that are not to keep their ciphers' tables give them up for others.
@@ -81,15 +79,6 @@ impl Endpoint {
             {
                 transient.drop_ciphers(&mut self.shared);
             }
-        }
-    }
-
-    pub(super) fn move_timer(&mut self, sender: Sender, before: Option<Time>, after: Option<Time>) {
-        if let Some(before) = before {
-            self.timers.remove(&(before, sender));
-        }
-        if let Some(after) = after {
-            self.timers.insert((after, sender));
         }
     }
 
@@ -146,7 +135,7 @@ impl Endpoint {
         };
         self.connect_of.remove(&connect.index());
         self.foreign.end(connect.path.remote);
-        self.move_timer(Sender::Connect(id), connect.timer, None);
+        self.schedule.stop(Sender::Connect(id), connect.timer);
     }
 
     pub(super) fn remove_accept(&mut self, index: SessionIndex) {
@@ -154,7 +143,7 @@ impl Endpoint {
             return;
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
-        self.move_timer(Sender::Accept(index), accept.timer, None);
+        self.schedule.stop(Sender::Accept(index), accept.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         self.accept_shares.remove(accept.path.remote.ip());
     }
@@ -170,7 +159,7 @@ impl Endpoint {
         }
         self.by_remote
             .remove(&(session.path.remote, session.remote_index, index));
-        self.move_timer(Sender::Session(index), session.timer, None);
+        self.schedule.stop(Sender::Session(index), session.timer);
     }
 
     fn time_session(&mut self, now: Time, index: SessionIndex) {

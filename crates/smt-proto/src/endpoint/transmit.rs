@@ -31,7 +31,7 @@ impl Endpoint {
         }
         self.decide_grants(now);
         let mut batch = Batch::new(buffer, self.shared.config.batch_max);
-        while let Some(sender) = self.ready.pop() {
+        while let Some(sender) = self.schedule.ready.pop() {
             let is_of_messages = self.has_only_messages(sender);
             let path = match sender {
                 Sender::Session(index) => self.write_session(now, index, &mut batch),
@@ -63,19 +63,21 @@ impl Endpoint {
     /// Whether nothing is to be sent. Owners ask after every look at the socket and every command,
     /// and the answer is mostly yes.
     fn is_quiet(&self, now: Time) -> bool {
-        self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)
+        self.schedule.ready.is_empty()
+            && self.stateless.is_empty()
+            && !self.has_grants_to_decide(now)
     }
 
     /// Lets messages of other sessions between the same sockets leave with what is in the batch, as
     /// far as they fit.
     fn fill(&mut self, now: Time, path: Path, batch: &mut Batch<'_>) {
         while !batch.is_full()
-            && let Some(sender @ Sender::Session(index)) = self.ready.first()
+            && let Some(sender @ Sender::Session(index)) = self.schedule.ready.first()
             && self.has_only_messages(sender)
             && self.session_path(index) == Some(path)
         {
             let (before, place) = (batch.bytes.len(), self.place(index));
-            self.ready.pop();
+            self.schedule.ready.pop();
             self.write_session(now, index, batch);
             if batch.bytes.len() == before {
                 self.put_back(index, place);
@@ -90,11 +92,7 @@ impl Endpoint {
         let (Some(before), Some(session)) = (before, self.sessions.get_mut(index.0)) else {
             return;
         };
-        if let Some(place) = session.ready.filter(|place| place.0 >= before.0) {
-            self.ready.remove(place, sender);
-            self.ready.restore(before, sender);
-            session.ready = Some(before);
-        }
+        self.schedule.put_back(sender, session.as_mut(), before);
     }
 
     fn place(&self, index: SessionIndex) -> Option<Place> {
@@ -215,19 +213,21 @@ impl Endpoint {
     }
 
     fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
-        let connect = self
-            .connects
-            .get_mut(id.0)
-            .filter(|connect| connect.has_output())?;
+        let connect = self.connects.get_mut(id.0)?;
+        connect.ready = None;
+        if !connect.has_output() {
+            return None;
+        }
         connect.write(self.shared.config.version, batch);
         Some(connect.path)
     }
 
     fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
-        let accept = self
-            .accepts
-            .get_mut(index.0)
-            .filter(|accept| accept.has_output())?;
+        let accept = self.accepts.get_mut(index.0)?;
+        accept.ready = None;
+        if !accept.has_output() {
+            return None;
+        }
         accept.write(self.shared.config.version, batch);
         Some(accept.path)
     }

@@ -37,6 +37,7 @@ use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
+use crate::send::ready_queue::Place;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -54,6 +55,9 @@ pub(crate) struct Connect {
     has_answered: bool,
     /// The registered key of the last attempt that lacked only the server's CONFIRM.
     unproven_key: Option<Vec<u8>>,
+    /// Its place among those with something to send.
+    pub(crate) ready: Option<Place>,
+    /// The endpoint's timer for it.
     pub(crate) timer: Option<Time>,
 }
 
@@ -122,6 +126,7 @@ impl Connect {
             last_failure: None,
             has_answered: false,
             unproven_key: None,
+            ready: None,
             timer: None,
         })
     }

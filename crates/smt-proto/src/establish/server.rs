@@ -23,6 +23,7 @@ use crate::establish::stateless::COOKIE_PACKET_LEN;
 use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::Batch;
+use crate::send::ready_queue::Place;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -54,6 +55,9 @@ pub(crate) struct Accept {
     /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
     unconfirmed: Option<Box<Unconfirmed>>,
+    /// Its place among those with something to send.
+    pub(crate) ready: Option<Place>,
+    /// The endpoint's timer for it.
     pub(crate) timer: Option<Time>,
 }
 
@@ -87,6 +91,7 @@ impl Accept {
             spoilt: 0,
             refusal: None,
             unconfirmed: None,
+            ready: None,
             timer: None,
         }
     }
@@ -151,19 +156,17 @@ impl Accept {
         !self.cookie.is_empty()
     }
 
-    /// Whether it began with this cookie.
-    pub(crate) fn began_with(&self, cookie: &[u8]) -> bool {
-        self.has_cookie() && self.cookie == cookie
-    }
-
-    /// Whether the client has shown that it receives at its address.
-    pub(crate) fn is_validated(&self) -> bool {
-        self.is_validated
-    }
-
-    /// Notes that the client has shown a cookie.
-    pub(crate) fn validate(&mut self) {
-        self.is_validated = true;
+    /// Whether a packet with this cookie counts. One that began with a cookie has packets with
+    /// that or a newer one alone. `is_fresh` tells whether the cookie is valid now: the first such
+    /// cookie validates the client's address.
+    pub(crate) fn admits(&mut self, cookie: &[u8], is_fresh: impl FnOnce() -> bool) -> bool {
+        if self.is_validated && !self.has_cookie() {
+            return true;
+        }
+        let is_first = self.has_cookie() && self.cookie == cookie;
+        let is_shown = is_first || is_fresh();
+        self.is_validated |= is_shown;
+        is_shown || !self.has_cookie()
     }
 
     /// Whether its flight is due and more than may be sent to an address that has not been
