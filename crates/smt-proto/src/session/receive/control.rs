@@ -15,6 +15,7 @@ use crate::message::client_message::{ClientMessage, Content, LiveMessage};
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::message::transmitting::Transmitting;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -137,7 +138,8 @@ impl Session {
             },
         };
         let Some(outgoing) = outgoing else { return };
-        if outgoing.grant(grant) {
+        let transmitting = outgoing.transmitting_mut();
+        if transmitting.is_some_and(|transmitting| transmitting.grant(grant)) {
             retry.progressed(now, interval);
             let due = retry.due;
             self.set_due(due);
@@ -214,7 +216,10 @@ impl Session {
                     self.pmtud.stalled(now);
                 }
                 // Nothing to send again: what has not left yet waits for grants, keys or its turn.
-                if !outgoing.is_resending() {
+                if !outgoing
+                    .transmitting()
+                    .is_some_and(Transmitting::is_resending)
+                {
                     self.control.id(PacketType::Busy, id);
                 }
                 served.retry.heard(now);
