@@ -50,8 +50,8 @@ impl<'a> HostMaker<'a> {
             odd_clocks: self.case.odd_clocks().collect(),
             limits: limits.map(|config| config.message_limit).collect(),
         };
-        let world = (Rc::clone(&self.credentials), hosts);
-        let player = Player::new(id, world, random.fork());
+        let credentials = Rc::clone(&self.credentials);
+        let player = Player::new(id, credentials, hosts, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
