@@ -4,14 +4,14 @@
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
 //!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the places of
 //!    senders after each change. 5. `backpressure`: events, as the application takes them.
-//!    6. `displace`: room for a newcomer's session.
+//!    6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
 use alloc::boxed::Box;
 mod backpressure;
 mod commands;
-mod displace;
+mod eviction;
 mod receive;
 mod schedule;
 mod timing;
@@ -31,9 +31,9 @@ use crate::collections::id_map::IdMap;
 use crate::config::Config;
 use crate::establish::address_shares::AddressShares;
 use crate::establish::agreement::OwnIndex;
-use crate::establish::client::Connect;
+use crate::establish::client::ClientHandshake;
 use crate::establish::non_smt_packets::NonSmtPackets;
-use crate::establish::server::Accept;
+use crate::establish::server::ServerHandshake;
 use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, RpcId};
@@ -53,8 +53,8 @@ pub struct Endpoint {
     backpressure: Backpressure,
     stateless: Stateless,
     sessions: IdMap<Box<Session>>,
-    connects: IdMap<Connect>,
-    accepts: IdMap<Accept>,
+    connects: IdMap<ClientHandshake>,
+    accepts: IdMap<ServerHandshake>,
     /// Attempts to connect, by the index of the present attempt.
     connect_of: BTreeMap<SessionIndex, ConnectId>,
     /// Packets from the addresses of their servers that no SMT server sends.
@@ -70,8 +70,8 @@ pub struct Endpoint {
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     /// Sessions of clients, by address.
     session_shares: AddressShares,
-    /// Where the next search for a session to close begins, see `displace`.
-    displaced: (SocketAddr, SessionIndex, SessionIndex),
+    /// Where the next search for a session to close begins, see `eviction`.
+    eviction_from: (SocketAddr, SessionIndex, SessionIndex),
     /// Boot number of the index that is issued next.
     boot: u32,
     next_serial: u32,
@@ -144,7 +144,7 @@ impl Endpoint {
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
             session_shares: AddressShares::default(),
-            displaced: displace::START,
+            eviction_from: eviction::START,
             boot,
             next_serial,
             next_connect: 1,

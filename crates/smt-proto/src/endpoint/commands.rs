@@ -10,7 +10,7 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use super::{Endpoint, Schedule};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
-use crate::establish::client::{Connect, ConnectRequest};
+use crate::establish::client::{ClientHandshake, HandshakeRequest};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
 use crate::session::CallKind;
@@ -40,7 +40,7 @@ impl Endpoint {
         }
         let own = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
         let id = ConnectId(self.next_connect);
-        let request = ConnectRequest {
+        let request = HandshakeRequest {
             id,
             path,
             server_name,
@@ -50,7 +50,7 @@ impl Endpoint {
             config: &self.shared.config,
             setup: &self.setup,
         };
-        let connect = Connect::new(now, &request, own, &factory)?;
+        let connect = ClientHandshake::new(now, &request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
         self.foreign.begin(path.remote);

@@ -17,7 +17,7 @@ use smt_wire::{
 use super::Endpoint;
 use crate::error::{SessionEnd, Unavailability};
 use crate::establish::admission::{Admission, Load};
-use crate::establish::server::Accept;
+use crate::establish::server::ServerHandshake;
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
@@ -88,7 +88,7 @@ impl Endpoint {
         let index = header.session;
         let session = self.sessions.get_mut(index.0);
         let Some(session) = session.filter(|session| is_on(session.path, path)) else {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
             return;
         };
         session.handle_trimmed(now, &header, &mut self.shared);
@@ -167,7 +167,7 @@ impl Endpoint {
             .get_mut(index.0)
             .filter(|session| is_on(session.path, path))
         else {
-            self.handle_alien(now, path, index, length);
+            self.handle_unknown_session(now, path, index, length);
             return;
         };
         session.handle_data(now, data, &mut self.shared);
@@ -211,19 +211,19 @@ impl Endpoint {
             });
             self.reschedule(index);
         } else {
-            self.handle_alien(now, path, index, length);
+            self.handle_unknown_session(now, path, index, length);
         }
     }
 
     /// A packet for no live session: RESET, if its index can never be live again (SPEC §12.1).
-    pub(super) fn handle_alien(
+    pub(super) fn handle_unknown_session(
         &mut self,
         now: Time,
         path: Path,
         index: SessionIndex,
         length: usize,
     ) {
-        self.shared.statistics.packets_alien += 1;
+        self.shared.statistics.packets_unknown_session += 1;
         let config = &self.shared.config;
         // An index that another shard has issued may be live there.
         let is_closed = self.has_issued(index)
@@ -238,7 +238,7 @@ impl Endpoint {
 
     fn handle_unavailable(&mut self, now: Time, path: Path, packet: Unavailable) {
         let Some(id) = self.connect_at(path, packet.destination) else {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
             return;
         };
         if let Some(connect) = self.connects.get_mut(id.0) {
@@ -254,7 +254,7 @@ impl Endpoint {
         // search.
         let named: Vec<_> = named.rev().take(RESETTABLE).collect();
         if named.is_empty() {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
         }
         for index in named {
             let Some(session) = self.sessions.get_mut(index.0) else {
@@ -307,7 +307,7 @@ impl Endpoint {
         if is_known {
             self.advance_accept(now, index, came);
         } else {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
         }
     }
 
@@ -318,7 +318,7 @@ impl Endpoint {
     fn handle_first_flight(&mut self, now: Time, came: &HandshakePacket<'_>) {
         let (path, packet) = (came.path, came.packet);
         if !self.shared.config.accept || packet.flight != 1 || packet.source == SessionIndex(0) {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
             if self.connect_at(path, packet.source).is_some() {
                 // This side's own flight: what is there sends back what it gets.
                 self.foreign.note(now, path.remote);
@@ -336,10 +336,10 @@ impl Endpoint {
             .admission(|| stateless.is_cookie(now, path.remote, packet.source, packet.cookie));
         match admission {
             Admission::Admit { has_cookie } => self.begin_accept(now, came, has_cookie),
-            Admission::AdmitInPlaceOfAnother if self.evict_accept(path.remote.ip()) => {
+            Admission::AdmitByEviction if self.evict_handshake(path.remote.ip()) => {
                 self.begin_accept(now, came, true);
             }
-            Admission::AdmitInPlaceOfAnother => {}
+            Admission::AdmitByEviction => {}
             Admission::AskForCookie if packet.offset == 0 => {
                 self.ask_for_cookie(now, path, packet.source, came.length);
             }
@@ -354,7 +354,7 @@ impl Endpoint {
         Load {
             is_draining: self.shared.is_draining,
             sessions_free: config.sessions_max.saturating_sub(self.sessions.len()),
-            may_displace: self.session_shares.excess(client).is_some(),
+            may_evict: self.session_shares.excess(client).is_some(),
             handshakes: self.accepts.len(),
             without_cookie: self.accepts_without_cookie,
             without_cookie_max: config.accepts_without_cookie,
@@ -370,7 +370,7 @@ impl Endpoint {
             return;
         };
         let cookie = if has_cookie { packet.cookie } else { &[] };
-        let accept = Accept::new(now, path, packet.source, own, cookie);
+        let accept = ServerHandshake::new(now, path, packet.source, own, cookie);
         if !has_cookie {
             self.accepts_without_cookie += 1;
         }
@@ -384,7 +384,7 @@ impl Endpoint {
     /// Makes room for a client that has shown a cookie: the oldest handshake of the addresses that
     /// have more than their share is forgotten, so that a few addresses cannot keep all others out.
     /// Returns whether there is room now.
-    fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
+    fn evict_handshake(&mut self, newcomer: IpAddr) -> bool {
         let Some(excess) = self.accept_shares.excess(newcomer) else {
             return false;
         };

@@ -8,8 +8,8 @@ use alloc::collections::BTreeSet;
 
 use smt_wire::SessionIndex;
 
-use crate::establish::client::Connect;
-use crate::establish::server::Accept;
+use crate::establish::client::ClientHandshake;
+use crate::establish::server::ServerHandshake;
 use crate::event::ConnectId;
 use crate::send::ready_queue::{Place, ReadyQueue};
 use crate::session::Session;
@@ -20,8 +20,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Sender {
     Session(SessionIndex),
-    Connect(ConnectId),
-    Accept(SessionIndex),
+    ClientHandshake(ConnectId),
+    ServerHandshake(SessionIndex),
 }
 
 /// A part of the endpoint that may have something to send, or a timer.
@@ -125,7 +125,7 @@ impl Scheduled for Session {
     }
 }
 
-impl Scheduled for Connect {
+impl Scheduled for ClientHandshake {
     fn rank(&self, _: &Shared) -> Option<u32> {
         self.has_output().then_some(0)
     }
@@ -143,7 +143,7 @@ impl Scheduled for Connect {
     }
 }
 
-impl Scheduled for Accept {
+impl Scheduled for ServerHandshake {
     fn rank(&self, _: &Shared) -> Option<u32> {
         self.has_output().then_some(0)
     }

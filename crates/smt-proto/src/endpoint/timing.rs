@@ -21,8 +21,8 @@ impl Endpoint {
         while let Some(sender) = self.schedule.pop_timer(now) {
             match sender {
                 Sender::Session(index) => self.time_session(now, index),
-                Sender::Connect(id) => self.time_connect(now, id),
-                Sender::Accept(index) => self.remove_accept(index),
+                Sender::ClientHandshake(id) => self.time_connect(now, id),
+                Sender::ServerHandshake(index) => self.remove_accept(index),
             }
         }
         let turn = self.shared.grants.next_timeout();
@@ -56,14 +56,14 @@ impl Endpoint {
 
     pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
         if let Some(connect) = self.connects.get_mut(id.0) {
-            let sender = Sender::Connect(id);
+            let sender = Sender::ClientHandshake(id);
             self.schedule.settle(sender, connect, &self.shared);
         }
     }
 
     pub(super) fn reschedule_accept(&mut self, index: SessionIndex) {
         if let Some(accept) = self.accepts.get_mut(index.0) {
-            let sender = Sender::Accept(index);
+            let sender = Sender::ServerHandshake(index);
             self.schedule.settle(sender, accept, &self.shared);
         }
     }
@@ -135,7 +135,8 @@ impl Endpoint {
         };
         self.connect_of.remove(&connect.index());
         self.foreign.end(connect.path.remote);
-        self.schedule.stop(Sender::Connect(id), connect.timer);
+        self.schedule
+            .stop(Sender::ClientHandshake(id), connect.timer);
     }
 
     pub(super) fn remove_accept(&mut self, index: SessionIndex) {
@@ -143,7 +144,8 @@ impl Endpoint {
             return;
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
-        self.schedule.stop(Sender::Accept(index), accept.timer);
+        self.schedule
+            .stop(Sender::ServerHandshake(index), accept.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         self.accept_shares.remove(accept.path.remote.ip());
     }
@@ -330,7 +332,7 @@ mod tests {
         endpoint.connect(now, path(), "server", hour).unwrap();
         let mut resets = |boot, serial| {
             let before = endpoint.shared.statistics.resets_sent;
-            endpoint.handle_alien(now, path(), SessionIndex::new(boot, serial), 100);
+            endpoint.handle_unknown_session(now, path(), SessionIndex::new(boot, serial), 100);
             endpoint.shared.statistics.resets_sent - before
         };
         assert_eq!(resets(7, u32::MAX - 1), 0, "in progress");

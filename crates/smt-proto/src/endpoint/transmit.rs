@@ -35,8 +35,8 @@ impl Endpoint {
             let is_of_messages = self.has_only_messages(sender);
             let path = match sender {
                 Sender::Session(index) => self.write_session(now, index, &mut batch),
-                Sender::Connect(id) => self.write_connect(id, &mut batch),
-                Sender::Accept(index) => self.write_accept(index, &mut batch),
+                Sender::ClientHandshake(id) => self.write_connect(id, &mut batch),
+                Sender::ServerHandshake(index) => self.write_accept(index, &mut batch),
             };
             let Some(path) = path else { continue };
             if !batch.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) struct Load {
     /// Sessions that the endpoint may still have.
     pub(crate) sessions_free: usize,
     /// Whether a session of others would be closed for this client.
-    pub(crate) may_displace: bool,
+    pub(crate) may_evict: bool,
     /// Handshakes in progress.
     pub(crate) handshakes: usize,
     /// Those of them whose clients have shown no cookie, and how many may be.
@@ -37,7 +37,7 @@ pub(crate) enum Admission {
     /// The handshake begins.
     Admit { has_cookie: bool },
     /// The handshake begins in the place of another one, of the addresses that have most.
-    AdmitInPlaceOfAnother,
+    AdmitByEviction,
 }
 
 impl Load {
@@ -46,13 +46,13 @@ impl Load {
         if self.is_draining {
             return Admission::Refuse(Unavailability::ShuttingDown);
         }
-        if self.sessions_free == 0 && !self.may_displace {
+        if self.sessions_free == 0 && !self.may_evict {
             return Admission::Refuse(Unavailability::Full);
         }
         let has_cookie = has_cookie();
         // Anybody can send in a client's name, so a handshake of others is given up for a client
         // that has shown a cookie.
-        let places = match has_cookie && self.may_displace {
+        let places = match has_cookie && self.may_evict {
             true => ACCEPTS_MAX,
             false => self.sessions_free.min(ACCEPTS_MAX),
         };
@@ -64,7 +64,7 @@ impl Load {
         match (has_cookie, are_few) {
             (false, _) if is_loaded || are_few => Admission::AskForCookie,
             (_, false) => Admission::Admit { has_cookie },
-            (_, true) => Admission::AdmitInPlaceOfAnother,
+            (_, true) => Admission::AdmitByEviction,
         }
     }
 }
@@ -76,202 +76,98 @@ mod tests {
     /// A server with room for all.
     const IDLE: Load = Load {
         is_draining: false,
-        sessions_free: usize::MAX,
-        may_displace: false,
+        sessions_free: MANY,
+        may_evict: false,
         handshakes: 0,
         without_cookie: 0,
         without_cookie_max: 100,
         of_prefix: 0,
     };
+    const MANY: usize = 1_000_000;
+    const NEW: Admission = Admission::Admit { has_cookie: false };
+    const SHOWN: Admission = Admission::Admit { has_cookie: true };
     const ASK: Admission = Admission::AskForCookie;
-    const INSTEAD: Admission = Admission::AdmitInPlaceOfAnother;
+    const INSTEAD: Admission = Admission::AdmitByEviction;
     const FULL: Admission = Admission::Refuse(Unavailability::Full);
     const SHUTTING_DOWN: Admission = Admission::Refuse(Unavailability::ShuttingDown);
 
-    fn admit(has_cookie: bool) -> Admission {
-        Admission::Admit { has_cookie }
-    }
-
     #[test]
     fn a_client_is_taken_asked_or_refused_by_the_load() {
-        // The load; the answers to a client without a cookie, and with one.
+        const LAST: usize = ACCEPTS_PER_PREFIX - 1;
+        // Sessions free, handshakes in all, without a cookie, and of the client's network; the
+        // answers to a client without a cookie, and with one.
         let cases = [
-            (IDLE, admit(false), admit(true)),
-            (
-                Load {
-                    is_draining: true,
-                    ..IDLE
-                },
-                SHUTTING_DOWN,
-                SHUTTING_DOWN,
-            ),
-            // Sessions.
-            (
-                Load {
-                    sessions_free: 0,
-                    ..IDLE
-                },
-                FULL,
-                FULL,
-            ),
-            (
-                Load {
-                    sessions_free: 0,
-                    may_displace: true,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
-            (
-                Load {
-                    sessions_free: 1,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
-            (
-                Load {
-                    sessions_free: 2,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            // Handshakes without a cookie: as configured, and half of the places at most.
-            (
-                Load {
-                    without_cookie: 99,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            (
-                Load {
-                    without_cookie: 100,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
-            (
-                Load {
-                    without_cookie: 7,
-                    sessions_free: 16,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            (
-                Load {
-                    without_cookie: 8,
-                    sessions_free: 16,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
-            // Handshakes of the client's network.
-            (
-                Load {
-                    of_prefix: ACCEPTS_PER_PREFIX - 1,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            (
-                Load {
-                    of_prefix: ACCEPTS_PER_PREFIX,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
-            // Handshakes in all: a network has at most as many as there are places left.
-            (
-                Load {
-                    handshakes: ACCEPTS_MAX - 1,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            (
-                Load {
-                    handshakes: ACCEPTS_MAX,
-                    ..IDLE
-                },
-                ASK,
-                INSTEAD,
-            ),
-            (
-                Load {
-                    handshakes: ACCEPTS_MAX - 3,
-                    of_prefix: 2,
-                    ..IDLE
-                },
-                admit(false),
-                admit(true),
-            ),
-            (
-                Load {
-                    handshakes: ACCEPTS_MAX - 3,
-                    of_prefix: 3,
-                    ..IDLE
-                },
-                ASK,
-                INSTEAD,
-            ),
-            (
-                Load {
-                    handshakes: 8,
-                    sessions_free: 8,
-                    ..IDLE
-                },
-                ASK,
-                INSTEAD,
-            ),
-            (
-                Load {
-                    handshakes: 8,
-                    sessions_free: 8,
-                    may_displace: true,
-                    ..IDLE
-                },
-                ASK,
-                admit(true),
-            ),
+            ((MANY, 0, 0, 0), NEW, SHOWN),
+            ((0, 0, 0, 0), FULL, FULL),
+            // Half of the places are for clients that show a cookie.
+            ((1, 0, 0, 0), ASK, SHOWN),
+            ((2, 0, 0, 0), NEW, SHOWN),
+            ((16, 7, 7, 0), NEW, SHOWN),
+            ((16, 8, 8, 0), ASK, SHOWN),
+            // As many have no cookie as the configuration permits.
+            ((MANY, 99, 99, 0), NEW, SHOWN),
+            ((MANY, 100, 100, 0), ASK, SHOWN),
+            // As many are of one network as may be without cookies.
+            ((MANY, LAST, 0, LAST), NEW, SHOWN),
+            ((MANY, LAST + 1, 0, LAST + 1), ASK, SHOWN),
+            // All places are taken, or a network has as many as there are left.
+            ((8, 7, 0, 0), NEW, SHOWN),
+            ((8, 8, 0, 0), ASK, INSTEAD),
+            ((MANY, ACCEPTS_MAX - 1, 0, 0), NEW, SHOWN),
+            ((MANY, ACCEPTS_MAX, 0, 0), ASK, INSTEAD),
+            ((MANY, ACCEPTS_MAX - 3, 0, 2), NEW, SHOWN),
+            ((MANY, ACCEPTS_MAX - 3, 0, 3), ASK, INSTEAD),
         ];
-        for (load, without, with) in cases {
-            assert_eq!(
-                load.admission(|| false),
-                without,
-                "without a cookie: {load:?}"
-            );
-            assert_eq!(load.admission(|| true), with, "with a cookie: {load:?}");
+        for ((sessions_free, handshakes, without_cookie, of_prefix), without, with) in cases {
+            let load = Load {
+                sessions_free,
+                handshakes,
+                without_cookie,
+                of_prefix,
+                ..IDLE
+            };
+            assert_eq!(load.admission(|| false), without, "no cookie: {load:?}");
+            assert_eq!(load.admission(|| true), with, "a cookie: {load:?}");
+            let shutting_down = Load {
+                is_draining: true,
+                ..load
+            };
+            assert_eq!(shutting_down.admission(|| true), SHUTTING_DOWN);
         }
     }
 
     #[test]
+    fn a_session_of_others_makes_room_for_a_client_with_a_cookie_alone() {
+        let full = Load {
+            sessions_free: 0,
+            may_evict: true,
+            handshakes: 8,
+            ..IDLE
+        };
+        assert_eq!(full.admission(|| false), ASK);
+        assert_eq!(full.admission(|| true), SHOWN);
+        let all_taken = Load {
+            handshakes: ACCEPTS_MAX,
+            ..full
+        };
+        assert_eq!(all_taken.admission(|| true), INSTEAD);
+    }
+
+    #[test]
     fn no_cookie_is_looked_at_for_a_client_that_is_refused_anyway() {
-        let looked = |load: Load| load.admission(|| unreachable!("a MAC costs time"));
-        assert_eq!(
-            looked(Load {
+        let busy = [
+            Load {
                 is_draining: true,
                 ..IDLE
-            }),
-            SHUTTING_DOWN
-        );
-        assert_eq!(
-            looked(Load {
+            },
+            Load {
                 sessions_free: 0,
                 ..IDLE
-            }),
-            FULL
-        );
+            },
+        ];
+        for load in busy {
+            let answer = load.admission(|| unreachable!("a MAC costs time"));
+            assert!(matches!(answer, Admission::Refuse(_)), "{load:?}");
+        }
     }
 }

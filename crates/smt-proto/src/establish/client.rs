@@ -22,7 +22,8 @@ use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::{ConnectError, Unavailability};
 use crate::establish::agreement::{Indices, OwnIndex, agree, client_params};
-use crate::establish::established::{Established, Unconfirmed};
+use crate::establish::confirm::Unconfirmed;
+use crate::establish::established::Established;
 use crate::establish::flight::{
     FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX, WholeFlight, flight_of,
 };
@@ -42,7 +43,7 @@ use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// A wish for a session, over all its attempts.
-pub(crate) struct Connect {
+pub(crate) struct ClientHandshake {
     pub(crate) id: ConnectId,
     pub(crate) path: Path,
     pub(crate) server_name: String,
@@ -62,7 +63,7 @@ pub(crate) struct Connect {
 }
 
 /// The session that the application wants.
-pub(crate) struct ConnectRequest<'a> {
+pub(crate) struct HandshakeRequest<'a> {
     pub(crate) id: ConnectId,
     pub(crate) path: Path,
     /// The name that the server must prove.
@@ -108,10 +109,10 @@ pub(crate) enum Progress {
     Failed(ConnectError),
 }
 
-impl Connect {
+impl ClientHandshake {
     pub(crate) fn new(
         now: Time,
-        request: &ConnectRequest<'_>,
+        request: &HandshakeRequest<'_>,
         own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {

@@ -16,7 +16,8 @@ use crate::error::Unavailability;
 use crate::establish::agreement::{
     Disagreement, Indices, OwnIndex, agree, check_offer, server_params,
 };
-use crate::establish::established::{Established, Unconfirmed};
+use crate::establish::confirm::Unconfirmed;
+use crate::establish::established::Established;
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
@@ -28,7 +29,7 @@ use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// A client's handshake in progress.
-pub(crate) struct Accept {
+pub(crate) struct ServerHandshake {
     pub(crate) path: Path,
     own: OwnIndex,
     pub(crate) remote: SessionIndex,
@@ -61,7 +62,7 @@ pub(crate) struct Accept {
     pub(crate) timer: Option<Time>,
 }
 
-impl Accept {
+impl ServerHandshake {
     /// The handshake of the client that chose the index `remote`; `cookie` is empty if it has shown
     /// none.
     pub(crate) fn new(

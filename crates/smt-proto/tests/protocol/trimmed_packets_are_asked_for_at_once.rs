@@ -270,11 +270,11 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
         changed(Vec::clear),
     ];
     malformed.iter().for_each(|forged| world.hand_in(forged));
-    let alien = [
+    let unknown = [
         changed(|bytes| set_u64(bytes, SESSION, 77)),
         changed(|bytes| bytes[SESSION].fill(0)),
     ];
-    alien.iter().for_each(|forged| world.hand_in(forged));
+    unknown.iter().for_each(|forged| world.hand_in(forged));
     // From another address.
     let mut elsewhere = template.clone();
     elsewhere.from = 7;
@@ -289,7 +289,7 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     assert_eq!(questions(&world, 1), []);
     let after = statistics(&world)[1];
     assert!(after.packets_malformed - before.packets_malformed >= malformed.len() as u64);
-    assert!(after.packets_alien - before.packets_alien > alien.len() as u64);
+    assert!(after.packets_unknown_session - before.packets_unknown_session > unknown.len() as u64);
     assert_eq!(after.packets_trimmed, before.packets_trimmed);
     assert_eq!(
         after.resets_sent, before.resets_sent,
