@@ -2,8 +2,8 @@
 //! An endpoint: all sessions behind one carrier.
 //!
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
-//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the places of
-//!    senders after each change. 5. `backpressure`: events, as the application takes them.
+//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the
+//!    places of senders after each change. 5. `backpressure`: events, as the application takes them.
 //!    6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The turns and timers of an endpoint's senders: sessions, and handshakes of either side.
 //!
-//! After each change of a sender [`Schedule::settle`] gives it the place and the timer that it needs
-//! now. The sender holds both, so that a change which changes neither costs nothing here.
+//! After each change of a sender [`Schedule::settle`] gives it the place and the timer that it
+//! needs now. The sender holds both, so that a change which changes neither costs nothing here.
 
 use alloc::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which new clients a server takes, and which it asks for a cookie first (SPEC §6.4, §10).
 //!
-//! The decision is a function of numbers: [`Load`] has what the endpoint knows without work, and the
-//! cookie is looked at only where the answer depends on it.
+//! The decision is a function of numbers: [`Load`] has what the endpoint knows without work, and
+//! the cookie is looked at only where the answer depends on it.
 //!
 //! Not here: making room for the client, and the answers (`endpoint::receive`).
 

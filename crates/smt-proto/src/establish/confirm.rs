@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! CONFIRM: the first packet of each side under the session's keys (SPEC §6.5).
 //!
-//! Not here: the session that begins when the peer's has opened (`endpoint`), and this side's CONFIRM
-//! in it, which answers repetitions (`session`).
+//! Not here: the session that begins when the peer's has opened (`endpoint`), and this side's
+//! CONFIRM in it, which answers repetitions (`session`).
 
 use smt_wire::{Body, Control, ControlNumber};
 

@@ -94,7 +94,8 @@ impl Index {
         }
     }
 
-    /// The entry that was found in this slot and place is about to leave, and the last one to take its place.
+    /// The entry that was found in this slot and place is about to leave, and the last one to take
+    /// its place.
     pub(super) fn forget<T>(&mut self, entries: &[(u64, T)], slot: usize, place: usize) {
         self.close_gap(entries, slot);
         let last = entries.len() - 1;

@@ -159,7 +159,8 @@ fn packets(bytes: u32, size: u32) -> u32 {
     bytes.div_ceil(size).max(1)
 }
 
-/// The size of pieces of `bytes` bytes, all equally long but the last, that are as few as full ones.
+/// The size of pieces of `bytes` bytes, all equally long but the last, that are as few as full
+/// ones.
 fn even_size(bytes: u32, most: u32) -> u32 {
     bytes.div_ceil(packets(bytes, most))
 }
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_next_piece_has_the_size_that_shares_batches() {
-        // What has left, what may leave, the size of the batch's pieces; the next piece.
+        // Bytes that have left, and that may leave; the size of the batch's pieces; the next piece.
         let cases = [
             // The first piece of a batch cuts the message evenly, into as few as full ones.
             (0, 122, 0, 0..122),
