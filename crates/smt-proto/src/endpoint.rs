@@ -3,8 +3,8 @@
 //!
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
 //!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the
-//!    places of senders after each change. 5. `backpressure`: events, as the application takes them.
-//!    6. `eviction`: room for a newcomer's session.
+//!    places of senders after each change. 5. `backpressure`: events, as the application takes
+//!    them. 6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
@@ -47,7 +47,7 @@ use crate::time::{Time, WallClock, WallTime};
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
-    setup: CryptoContext,
+    crypto: CryptoContext,
     policy: ActivePolicy,
     shared: Shared,
     backpressure: Backpressure,
@@ -129,7 +129,7 @@ impl Endpoint {
         let next_serial = config.shard.first_serial(boot);
         let shared = Shared::new(config);
         Self {
-            setup: CryptoContext::new(provider, crypto, salt),
+            crypto: CryptoContext::new(provider, crypto, salt),
             policy: ActivePolicy::Grant(Box::new(ShortestRemainingFirst::default())),
             shared,
             backpressure: Backpressure::default(),
@@ -156,7 +156,7 @@ impl Endpoint {
     /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). A reader
     /// of the log can read the sessions.
     pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
-        self.setup.key_log = Some(log);
+        self.crypto.key_log = Some(log);
     }
 
     /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
@@ -173,18 +173,18 @@ impl Endpoint {
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
     pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
-        self.setup.provider = provider;
+        self.crypto.provider = provider;
     }
 
     /// Tells the wall time at `now`, which certificates and tickets are judged by. The endpoint
     /// reckons on by its own time; tell it again now and then, since clocks drift and are set.
     pub fn set_wall_time(&mut self, now: Time, wall: WallTime) {
-        self.setup.wall = Some(WallClock { at: now, wall });
+        self.crypto.wall = Some(WallClock { at: now, wall });
     }
 
     /// Sets other ciphers for sessions that begin from now on, for simulators and hardware.
     pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
-        self.setup.crypto = self.setup.crypto.with_aead(aead);
+        self.crypto.library = self.crypto.library.with_aead(aead);
     }
 
     /// When [`Self::handle_timeout`] is to be called if no datagram and no command comes before,

@@ -70,9 +70,9 @@ pub(crate) struct Session {
     pub(crate) index: SessionIndex,
     pub(crate) remote_index: SessionIndex,
     /// The token that a RESET of the peer must carry (SPEC §12.1).
-    pub(crate) peer_token: Option<[u8; 16]>,
+    pub(crate) peer_reset_token: Option<[u8; 16]>,
     /// The token that a RESET of this side must carry.
-    own_token: [u8; 16],
+    own_reset_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
     pub(crate) keys: Keys,
@@ -133,14 +133,14 @@ impl Session {
             path: established.path,
             index: indices.own,
             remote_index: indices.remote,
-            peer_token: established.peer_token,
-            own_token: indices.token,
+            peer_reset_token: established.peer_reset_token,
+            own_reset_token: indices.own_reset_token,
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),
             stripes,
-            calls: ClientMessages::new(factory.setup.table_salt),
-            served: IdMap::new(factory.setup.table_salt),
+            calls: ClientMessages::new(factory.crypto.table_salt),
+            served: IdMap::new(factory.crypto.table_salt),
             memory_share: MemoryShare::default(),
             reordered: Reordered::default(),
             trimmed_waiting: 0,

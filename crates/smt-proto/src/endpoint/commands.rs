@@ -48,7 +48,7 @@ impl Endpoint {
         };
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let connect = ClientHandshake::new(now, &request, own, &factory)?;
         self.next_connect += 1;

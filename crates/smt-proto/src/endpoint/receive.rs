@@ -261,7 +261,7 @@ impl Endpoint {
                 continue;
             };
             let is_genuine = session
-                .peer_token
+                .peer_reset_token
                 .is_some_and(|token| is_equal(&token, &reset.token));
             if is_genuine {
                 session.end(SessionEnd::Reset, &mut self.shared);
@@ -291,7 +291,7 @@ impl Endpoint {
         if let Some(id) = self.connect_at(path, index) {
             let factory = SessionFactory {
                 config: &self.shared.config,
-                setup: &self.setup,
+                crypto: &self.crypto,
             };
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
@@ -428,7 +428,7 @@ impl Endpoint {
         let (packet, length) = (came.packet, came.length);
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let Some(accept) = self.accepts.get_mut(index.0) else {
             return;

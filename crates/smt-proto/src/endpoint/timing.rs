@@ -114,7 +114,7 @@ impl Endpoint {
     pub(super) fn begin_session(&mut self, now: Time, established: Established) {
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let mut session = Box::new(Session::new(established, &factory));
         session.confirmed(now);
@@ -194,7 +194,7 @@ impl Endpoint {
         };
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;

@@ -149,7 +149,7 @@ pub(crate) struct Indices {
     pub(crate) own: SessionIndex,
     pub(crate) remote: SessionIndex,
     /// The reset token of `own` (SPEC §12.1).
-    pub(crate) token: [u8; 16],
+    pub(crate) own_reset_token: [u8; 16],
 }
 
 impl Indices {

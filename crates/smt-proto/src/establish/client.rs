@@ -466,7 +466,7 @@ impl Attempt {
         let indices = Indices {
             own: self.own.index,
             remote,
-            token: self.own.reset_token,
+            own_reset_token: self.own.reset_token,
         };
         let (seal, open) = factory
             .keys(Side::Client, indices, finished.secrets)
@@ -479,7 +479,7 @@ impl Attempt {
             seal,
             open,
             peer: finished.peer,
-            peer_token: None,
+            peer_reset_token: None,
             controls: 0,
             confirmed_by: None,
         })));

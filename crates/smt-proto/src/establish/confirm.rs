@@ -37,7 +37,7 @@ impl Unconfirmed {
             },
         };
         established.controls += 1;
-        let token = established.indices.token;
+        let token = established.indices.own_reset_token;
         control_packet::seal(&mut established.seal, route, &Body::Confirm, &token, out);
     }
 
@@ -61,7 +61,7 @@ impl Unconfirmed {
             }
         };
         established.confirmed_by = Some(number);
-        established.peer_token = opened.token;
+        established.peer_reset_token = opened.reset_token;
         true
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Established {
     pub(crate) peer: PeerIdentity,
     /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
     /// opened.
-    pub(crate) peer_token: Option<[u8; 16]>,
+    pub(crate) peer_reset_token: Option<[u8; 16]>,
     /// Control packets that have left, all of them CONFIRM in stripe 0.
     pub(crate) controls: u64,
     /// The number of the CONFIRM of the peer that has opened.

@@ -306,7 +306,7 @@ impl ServerHandshake {
         let indices = Indices {
             own: self.own.index,
             remote: self.remote,
-            token: self.own.reset_token,
+            own_reset_token: self.own.reset_token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
         let (seal, open) = or_logged(self.path, keys)?;
@@ -318,7 +318,7 @@ impl ServerHandshake {
             seal,
             open,
             peer: finished.peer,
-            peer_token: None,
+            peer_reset_token: None,
             controls: 0,
             confirmed_by: None,
         })));

@@ -2,8 +2,8 @@
 //! A message of several records on its way in, from its opened record 0 to the whole body (SPEC
 //! §5.4).
 //!
-//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one
-//!    record ends there.
+//! 1. [`FirstRecord::open`] opens record 0; its inner header is the truth from then on. A message
+//!    of one record ends there.
 //! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is
 //!    opened from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
@@ -28,7 +28,7 @@ use crate::statistics::Statistics;
 mod first_record;
 mod gaps;
 
-pub(crate) use first_record::{First, Message};
+pub(crate) use first_record::{FirstRecord, Message};
 
 /// A message whose record 0 has opened.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ pub(crate) struct TrimmedPart {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missing {
     /// Record 0, which has not opened here.
-    First,
+    FirstRecord,
     Range(ByteRange),
 }
 
@@ -365,7 +365,7 @@ mod tests {
                 session: smt_wire::SessionIndex(1),
                 id: MessageId(id),
             },
-            missing: Missing::First,
+            missing: Missing::FirstRecord,
         };
         let mut queue = TrimmedQueue::default();
         for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {

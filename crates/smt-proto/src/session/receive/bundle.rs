@@ -12,7 +12,7 @@ use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Member
 
 use super::data::{accept, piece};
 use crate::event::Event;
-use crate::message::incoming::{First, Incoming, Message};
+use crate::message::incoming::{FirstRecord, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -24,7 +24,7 @@ impl Session {
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
-        (first, counter): (First, u64),
+        (first, counter): (FirstRecord, u64),
         data: &Data<'_>,
         shared: &mut Shared,
     ) {

@@ -58,7 +58,7 @@ impl Session {
     fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
         let opened = control_packet::open(&mut self.keys.open, control);
         match &opened {
-            Ok(opened) => self.peer_token = opened.token.or(self.peer_token),
+            Ok(opened) => self.peer_reset_token = opened.reset_token.or(self.peer_reset_token),
             Err(failure) => shared.statistics.control_not_opened(*failure),
         }
         opened.is_ok()

@@ -12,7 +12,7 @@ use smt_record::{FirstSight, IdParts, IndexBits, OpenKeys, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use crate::limits;
-use crate::message::incoming::{First, Incoming, Message, Opener, Piece, record_end};
+use crate::message::incoming::{FirstRecord, Incoming, Message, Opener, Piece, record_end};
 use crate::message::reordered::ReorderedPacket;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -262,7 +262,7 @@ impl Session {
         id: MessageId,
         data: &Data<'_>,
         shared: &mut Shared,
-    ) -> Option<First> {
+    ) -> Option<FirstRecord> {
         if data.header.offset != 0 {
             self.keep_reordered(now, &data.header, data.payload, shared);
             return None;
@@ -277,7 +277,7 @@ impl Session {
             buffer_pool: &shared.buffer_pool,
             statistics: &mut shared.statistics,
         };
-        First::open(piece(data), self.agreement.geometry, &mut opener)
+        FirstRecord::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
     /// Keeps a packet, or its header if the packet was trimmed, until its record 0 has opened.

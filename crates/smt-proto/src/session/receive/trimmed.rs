@@ -18,7 +18,7 @@ use crate::grant::ndp::pull::PullOrder;
 use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
 use crate::message::client_message::LiveMessage;
-use crate::message::incoming::{First, Incoming};
+use crate::message::incoming::{FirstRecord, Incoming};
 use crate::message::server_rpc::ServerRpcState;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -100,13 +100,13 @@ impl Session {
         }
         self.set_due(now + limits::REORDERED_LIFE);
         let rank = rank(header.message_length, shared);
-        self.push_trimmed(rank, id, Missing::First, shared);
+        self.push_trimmed(rank, id, Missing::FirstRecord, shared);
     }
 
     /// Record 0 has opened: it was unscheduled, unless it was asked for after it had been trimmed.
     pub(in crate::session) fn first_came(
         &mut self,
-        first: &First,
+        first: &FirstRecord,
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
@@ -190,7 +190,7 @@ impl Session {
     pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
         let id = part.rpc.id;
         match part.missing {
-            Missing::First => self.reordered.is_first_trimmed(id).then_some(Resend {
+            Missing::FirstRecord => self.reordered.is_first_trimmed(id).then_some(Resend {
                 id,
                 offset: 0,
                 length: 1,
@@ -217,7 +217,7 @@ impl Session {
         self.trimmed_waiting = self.trimmed_waiting.saturating_sub(1);
         let first = self.first_length();
         let bytes = retry.map_or(0, |retry| match part.missing {
-            Missing::First => first,
+            Missing::FirstRecord => first,
             Missing::Range(_) => retry.length,
         });
         if let (Missing::Range(_), Some(incoming)) = (part.missing, self.incoming_mut(part.rpc.id))

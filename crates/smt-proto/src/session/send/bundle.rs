@@ -24,7 +24,7 @@ use crate::error::{CallError, OneWayOutcome};
 use crate::establish::agreement::Agreement;
 use crate::event::Event;
 use crate::limits;
-use crate::message::client_message::{Content, LiveMessage, Members, Terms};
+use crate::message::client_message::{Content, HeaderFields, LiveMessage, Members};
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -157,10 +157,10 @@ impl Session {
         };
         let most = room.min(self.agreement.member_max());
         let bundle = filling.right.id();
-        let mut append = |terms, outgoing: &Outgoing| {
+        let mut append = |header_fields, outgoing: &Outgoing| {
             let text = outgoing.waiting().filter(|text| text.len() <= most);
             if let Some(text) = text {
-                append_member(id, terms, text, &mut filling.body);
+                append_member(id, header_fields, text, &mut filling.body);
                 filling.members.ids.push(id);
             }
             text.is_some()
@@ -169,9 +169,9 @@ impl Session {
             let Some(live) = self.calls.live_mut(id) else {
                 return false;
             };
-            let terms = live.terms(now);
+            let header_fields = live.header_fields(now);
             let waiting = live.outgoing.as_ref().filter(|_| !live.is_bundle());
-            if waiting.is_none_or(|outgoing| !append(terms, outgoing)) {
+            if waiting.is_none_or(|outgoing| !append(header_fields, outgoing)) {
                 return false;
             }
             live.bundle = Some(bundle);
@@ -184,7 +184,7 @@ impl Session {
             let ServerRpcState::Replying(outgoing) = &served.state else {
                 return false;
             };
-            if !append(Terms::of(Kind::Reply), outgoing) {
+            if !append(HeaderFields::of(Kind::Reply), outgoing) {
                 return false;
             }
             filling.members.replies += outgoing.length();
@@ -335,14 +335,14 @@ impl Agreement {
 }
 
 /// Writes a member behind the others.
-fn append_member(id: MessageId, terms: Terms, text: &[u8], body: &mut Vec<u8>) {
+fn append_member(id: MessageId, header_fields: HeaderFields, text: &[u8], body: &mut Vec<u8>) {
     let header = MemberHeader {
         id,
-        kind: terms.kind,
+        kind: header_fields.kind,
         // Record 0 would hold it, which has at most 1,142 bytes.
         length: text.len() as u16,
-        deadline_us: terms.deadline_us,
-        reply_unscheduled: terms.reply_unscheduled,
+        deadline_us: header_fields.deadline_us,
+        reply_unscheduled: header_fields.reply_unscheduled,
     };
     let mut place = [0; MemberHeader::LEN];
     header.emit(&mut place);

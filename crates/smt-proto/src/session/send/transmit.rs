@@ -12,7 +12,7 @@ use crate::control_packet::{self, ControlRoute};
 use crate::error::CallFailure;
 use crate::grant::policy::Granted;
 use crate::limits::DATAGRAM_FLOOR;
-use crate::message::client_message::Terms;
+use crate::message::client_message::HeaderFields;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::message::transmitting::{PacketWriter, Transmitting};
 use crate::recovery::retransmit_budget::RetransmitBudget;
@@ -227,7 +227,7 @@ impl Session {
             session: self.remote_index,
             number,
         };
-        control_packet::seal(&mut self.keys.seal, route, body, &self.own_token, out);
+        control_packet::seal(&mut self.keys.seal, route, body, &self.own_reset_token, out);
     }
 
     /// Writes packets of one message.
@@ -239,19 +239,19 @@ impl Session {
         batch: &mut Batch<'_>,
     ) -> Written {
         let is_hurried = self.is_hurried(shared);
-        let (outgoing, terms, retry) = if self.is_own(id) {
+        let (outgoing, header_fields, retry) = if self.is_own(id) {
             let Some(live) = self.calls.live_mut(id) else {
                 return Written::AllItMay;
             };
-            let terms = live.terms(now);
-            (live.outgoing.as_mut(), terms, None)
+            let header_fields = live.header_fields(now);
+            (live.outgoing.as_mut(), header_fields, None)
         } else {
             match self.served.get_mut(id.0) {
                 Some(ServerRpc {
                     state: ServerRpcState::Replying(outgoing),
                     retry,
                     ..
-                }) => (Some(outgoing), Terms::of(Kind::Reply), Some(retry)),
+                }) => (Some(outgoing), HeaderFields::of(Kind::Reply), Some(retry)),
                 _ => return Written::AllItMay,
             }
         };
@@ -263,8 +263,8 @@ impl Session {
         if let Some(records) = outgoing.begins() {
             self.keys.begin(records);
             // A bundle's members were counted.
-            shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
-            let header = header(terms, self.stripes.of_mut(id));
+            shared.statistics.messages_sent += u64::from(header_fields.kind != Kind::Bundle);
+            let header = header(header_fields, self.stripes.of_mut(id));
             outgoing.freeze(
                 self.agreement.send_bits,
                 &mut shared.transmitting_pool,
@@ -304,15 +304,18 @@ impl Session {
 
 /// Makes the inner header of a message that is about to leave for the first time, from its length
 /// without and with padding.
-fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
+fn header(
+    header_fields: HeaderFields,
+    stripe: &mut Stripe,
+) -> impl FnOnce(u32, u32) -> InnerHeader {
     let ack = stripe.acks.take();
     let window = stripe.tell_limit() as u32;
     move |true_length, padded_length| InnerHeader {
         true_length,
         padded_length,
-        kind: terms.kind,
-        deadline_us: terms.deadline_us,
-        reply_unscheduled: terms.reply_unscheduled,
+        kind: header_fields.kind,
+        deadline_us: header_fields.deadline_us,
+        reply_unscheduled: header_fields.reply_unscheduled,
         window,
         ack,
     }
