@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An endpoint: all sessions behind one carrier.
 //!
-//! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
-//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers; `schedule`: the
-//!    places of senders after each change. 5. `backpressure`: events, as the application takes
-//!    them. 6. `eviction`: room for a newcomer's session.
+//! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session;
+//!    `handshake`: to its handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`:
+//!    timers; `schedule`: the places of senders after each change. 5. `backpressure`: events, as
+//!    the application takes them. 6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 mod backpressure;
 mod commands;
 mod eviction;
+mod handshake;
 mod receive;
 mod schedule;
 mod timing;
