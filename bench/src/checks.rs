@@ -98,7 +98,8 @@ fn all() -> Vec<Check> {
 
 const fn check(
     key: Key<'static>,
-    (ours, theirs): (&'static [&'static str], &'static [&'static str]),
+    ours: &'static [&'static str],
+    theirs: &'static [&'static str],
     wanted: f64,
 ) -> Check {
     Check {
@@ -135,8 +136,8 @@ fn unloaded() -> Vec<Check> {
     let of = |(size, adaptive, busy)| {
         let key = key("loopback", Scenario::Unloaded, size, 1, "p50_us");
         [
-            check(key, (&["smt"], TLS), adaptive),
-            check(key, (&["smt-busy"], TLS), busy),
+            check(key, &["smt"], TLS, adaptive),
+            check(key, &["smt-busy"], TLS, busy),
         ]
     };
     rows.into_iter().flat_map(of).collect()
@@ -160,13 +161,14 @@ fn load() -> Vec<Check> {
     ];
     let of = |(key, wanted): (Key<'static>, [f64; 5])| {
         let pairs = FIVE.iter().zip(wanted);
-        pairs.map(move |(peer, wanted)| check(key, (LOADED, std::slice::from_ref(peer)), wanted))
+        pairs.map(move |(peer, wanted)| check(key, LOADED, std::slice::from_ref(peer), wanted))
     };
     let mut checks: Vec<Check> = rows.into_iter().flat_map(of).collect();
     for (place, wanted) in [("veth 1500", 0.95), ("veth 9000", 0.8)] {
         checks.push(check(
             cpu(place, 8_192),
-            (LOADED, &["tls-one-thread"]),
+            LOADED,
+            &["tls-one-thread"],
             wanted,
         ));
     }
@@ -180,47 +182,49 @@ fn tokio() -> Vec<Check> {
     for (place, spawned) in [("loopback", 0.5), ("loopback unpinned", 1.0)] {
         let key = cpu(place, 64, 100);
         checks.extend([
-            check(key, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 0.5),
-            check(key, (&["smt-tokio-mt"], &["quinn-mt"]), 0.15),
-            check(key, (&["smt-tokio-mt"], &["grpc-mt"]), 0.05),
+            check(key, &["smt-tokio-mt"], &["tls-multiplexed-mt"], 0.5),
+            check(key, &["smt-tokio-mt"], &["quinn-mt"], 0.15),
+            check(key, &["smt-tokio-mt"], &["grpc-mt"], 0.05),
             check(
                 key,
-                (&["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"]),
+                &["smt-tokio-mt-spawn"],
+                &["tls-multiplexed-mt-spawn"],
                 spawned,
             ),
         ]);
     }
     let key_64 = cpu("loopback", 64, 100);
     checks.extend([
-        check(key_64, (&["smt-tokio"], &["tls-multiplexed"]), 1.0),
+        check(key_64, &["smt-tokio"], &["tls-multiplexed"], 1.0),
         check(
             key_64,
-            (&["smt-tokio-spawn"], &["tls-multiplexed-spawn"]),
+            &["smt-tokio-spawn"],
+            &["tls-multiplexed-spawn"],
             1.0,
         ),
     ]);
     let rows = [(1_024, 100, 0.6), (1_024, 1_000, 1.0), (8_192, 100, 0.8)];
     checks.extend(rows.map(|(size, callers, wanted)| {
         let key = cpu("loopback", size, callers);
-        check(key, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), wanted)
+        check(key, &["smt-tokio-mt"], &["tls-multiplexed-mt"], wanted)
     }));
     let unloaded = [(64, 0.4), (1_024, 0.4), (8_192, 0.5), (65_536, 0.8)];
     checks.extend(unloaded.map(|(size, wanted)| {
         let key = key("loopback", Scenario::Unloaded, size, 1, "p50_us");
-        check(key, (&["smt-tokio-mt"], &["tls-tokio-mt"]), wanted)
+        check(key, &["smt-tokio-mt"], &["tls-tokio-mt"], wanted)
     }));
     let goodput = key("loopback", Scenario::Goodput, 1 << 20, 4, "gbit_per_s");
     let beside = key("loopback", Scenario::Beside, 64, 1, "p99_us");
     checks.extend([
-        check(goodput, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 1.2),
-        check(beside, (&["smt-tokio-mt"], &["tls-multiplexed-mt"]), 0.1),
+        check(goodput, &["smt-tokio-mt"], &["tls-multiplexed-mt"], 1.2),
+        check(beside, &["smt-tokio-mt"], &["tls-multiplexed-mt"], 0.1),
     ]);
     for place in ["loopback", "loopback unpinned"] {
         let of = |figure| key(place, Scenario::Busy, 64, 1_000, figure);
-        let pair: (&[&str], &[&str]) = (&["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"]);
+        let (ours, theirs) = (&["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"]);
         checks.extend([
-            check(of("p99_us"), pair, 1.0),
-            check(of("per_second"), pair, 1.0),
+            check(of("p99_us"), ours, theirs, 1.0),
+            check(of("per_second"), ours, theirs, 1.0),
         ]);
     }
     checks
@@ -229,10 +233,10 @@ fn tokio() -> Vec<Check> {
 fn bulk() -> Vec<Check> {
     let goodput = |place| key(place, Scenario::Goodput, 1 << 20, 4, "gbit_per_s");
     let goodput = [("veth 1500", 1.0), ("veth 9000", 1.15)]
-        .map(|(place, wanted)| check(goodput(place), (LOADED, TLS), wanted));
+        .map(|(place, wanted)| check(goodput(place), LOADED, TLS, wanted));
     let beside = ["loopback", "veth 1500", "veth 9000"].map(|place| {
         let key = key(place, Scenario::Beside, 64, 1, "p99_us");
-        check(key, (LOADED, MULTIPLEXED), 1.0 / 15.0)
+        check(key, LOADED, MULTIPLEXED, 1.0 / 15.0)
     });
     goodput.into_iter().chain(beside).collect()
 }
@@ -240,7 +244,7 @@ fn bulk() -> Vec<Check> {
 fn loss() -> Vec<Check> {
     let of = |callers| {
         let key = key("veth", Scenario::Loss, 64, callers, "p99_us");
-        [TLS, MULTIPLEXED, &["quinn"]].map(|theirs| check(key, (LOADED, theirs), 1.0 / 3.0))
+        [TLS, MULTIPLEXED, &["quinn"]].map(|theirs| check(key, LOADED, theirs, 1.0 / 3.0))
     };
     [0, 1, 10, 100].into_iter().flat_map(of).collect()
 }
@@ -249,8 +253,8 @@ fn sessions() -> Vec<Check> {
     let of = |theirs| {
         let key = |figure| key("loopback", Scenario::Sessions, 64, 100, figure);
         [
-            check(key("cpu_us"), (LOADED, theirs), 1.0 / 3.0),
-            check(key("bytes_per_session"), (LOADED, theirs), 0.2),
+            check(key("cpu_us"), LOADED, theirs, 1.0 / 3.0),
+            check(key("bytes_per_session"), LOADED, theirs, 0.2),
         ]
     };
     let peers: [&[&str]; 3] = [TLS, &["tls-tokio"], &["tls-one-thread"]];

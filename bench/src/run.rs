@@ -138,6 +138,14 @@ impl std::str::FromStr for On {
     }
 }
 
+/// A case at a place, and what its processes are told.
+#[derive(Clone, Copy)]
+struct CaseAt<'a> {
+    place: &'a Place,
+    case: &'a Case,
+    setting: &'a Setting,
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let arguments = arguments.effective();
@@ -153,7 +161,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         for scenario in scenarios {
             for case in scenario.cases(&arguments) {
                 let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
-                arguments.measure_case(&chosen, (&place, &case), &setting, &mut results);
+                let at = CaseAt {
+                    place: &place,
+                    case: &case,
+                    setting: &setting,
+                };
+                arguments.measure_case(&chosen, &at, &mut results);
                 arguments.save(&results)?;
             }
         }
@@ -246,13 +259,8 @@ impl Arguments {
     }
 
     /// All repetitions of a case.
-    fn measure_case(
-        &self,
-        chosen: &[Box<dyn Peer>],
-        (place, case): (&Place, &Case),
-        setting: &Setting,
-        results: &mut Results,
-    ) {
+    fn measure_case(&self, chosen: &[Box<dyn Peer>], at: &CaseAt<'_>, results: &mut Results) {
+        let CaseAt { place, case, .. } = *at;
         let repetitions = case.scenario.repetitions(self.repeat);
         for repetition in 1..=repetitions {
             for peer in chosen {
@@ -267,7 +275,7 @@ impl Arguments {
                     peer.name()
                 );
                 show(&progress);
-                match self.measure(peer.as_ref(), place, case, setting) {
+                match self.measure(peer.as_ref(), at) {
                     Ok(measured) => results.add(place, case, peer.name(), &measured),
                     Err(failure) => {
                         eprintln!("{progress}: {failure}");
@@ -280,13 +288,12 @@ impl Arguments {
     }
 
     /// Once.
-    fn measure(
-        &self,
-        peer: &dyn Peer,
-        place: &Place,
-        case: &Case,
-        setting: &Setting,
-    ) -> Result<Measured, Failure> {
+    fn measure(&self, peer: &dyn Peer, at: &CaseAt<'_>) -> Result<Measured, Failure> {
+        let CaseAt {
+            place,
+            case,
+            setting,
+        } = *at;
         let job = ServerJob {
             peer: peer.name().to_owned(),
             setting: setting.clone(),

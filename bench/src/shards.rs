@@ -185,7 +185,7 @@ fn be_process(arguments: &Arguments, number: u16, directory: &Path) -> Result<()
 /// A shard that is connected and has run for a while, on its core.
 fn warmed_up_pair(arguments: &Arguments, common: &Common, number: u16) -> Result<Pair, Failure> {
     crate::cpu::pin(usize::from(number))?;
-    let mut pair = Pair::connect(common, (number, arguments.shards))?;
+    let mut pair = Pair::connect(common, number, arguments.shards)?;
     pair.begin(arguments.concurrency, arguments.size)?;
     pair.run(WARM_UP);
     Ok(pair)

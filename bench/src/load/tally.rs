@@ -40,7 +40,7 @@ impl Tally {
     }
 
     /// A call that should have begun at `due` has ended at `ended`, perhaps too late.
-    pub(crate) fn record_until(&mut self, (due, ended): (Instant, Instant), limit: Instant) {
+    pub(crate) fn record_until(&mut self, due: Instant, ended: Instant, limit: Instant) {
         match ended <= limit {
             true => self.record(ended - due),
             false => self.record_unfinished(due, limit),

@@ -148,7 +148,7 @@ async fn call_all_when_due<C: TaskCaller>(
             break;
         };
         if let Some(due) = in_progress.remove(&number) {
-            tally.record_until((due, ended?), limit);
+            tally.record_until(due, ended?, limit);
         }
     }
     for due in in_progress.into_values() {

@@ -133,7 +133,7 @@ fn call_when_due<C: ThreadCaller>(
             continue;
         }
         check(hand[0].call(request)?, request.len() as u32)?;
-        tally.record_until((due, Instant::now()), limit);
+        tally.record_until(due, Instant::now(), limit);
     }
     Ok(tally)
 }

@@ -124,7 +124,7 @@ impl<E: Exchange> Callers for Turns<E> {
             let now = Instant::now();
             for (number, length) in ended.drain(..) {
                 check(length, size)?;
-                tally.record_until((due_at[number as usize], now), limit);
+                tally.record_until(due_at[number as usize], now, limit);
                 idle.push(number);
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn markdown(results: &Results, place: &str, view: &View) -> Option<St
     }
     let mut notes = Vec::new();
     let row = |peer: &&'static str| {
-        let cell = |label: &&str| match find(results, place, view, (peer, label)) {
+        let cell = |label: &&str| match find(results, place, view, peer, label) {
             Some(row) => cell(row, view, &mut notes),
             None => "–".to_owned(),
         };
@@ -49,7 +49,8 @@ pub(super) fn find<'a>(
     results: &'a Results,
     place: &str,
     view: &View,
-    (peer, label): (&str, &str),
+    peer: &str,
+    label: &str,
 ) -> Option<&'a Row> {
     results.rows.iter().find(|row| {
         row.place == place

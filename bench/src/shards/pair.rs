@@ -46,8 +46,8 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Connects the client of a shard, by its number and the number of all, with its server.
-    pub(super) fn connect(common: &Common, (number, count): (u16, u16)) -> Result<Self, Failure> {
+    /// Connects the client of shard `number` of `count` with its server.
+    pub(super) fn connect(common: &Common, number: u16, count: u16) -> Result<Self, Failure> {
         let (at_client, at_server) = MemoryCarrier::pair();
         let remote = at_server.local_address();
         let mut config = Config::default();

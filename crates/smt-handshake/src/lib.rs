@@ -41,7 +41,7 @@ mod told_time;
 mod trust;
 
 pub use external_psk::RegisteredProvider;
-pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError};
+pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError, TlsTrafficKey};
 pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
 pub use pem::{CredentialError, Pem};

@@ -6,7 +6,7 @@
 mod harness;
 
 use harness::{Side, run};
-use smt_handshake::{KeyEnds, RegisteredKey, RegisteredProvider};
+use smt_handshake::{KeyEnds, RegisteredKey, RegisteredProvider, TlsTrafficKey};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
 use smt_record::{SessionSecrets, Suite};
@@ -32,8 +32,8 @@ fn from_secret(ends: KeyEnds<'_>) -> RegisteredKey {
 }
 
 fn from_tls_keys(ends: KeyEnds<'_>) -> RegisteredKey {
-    let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
-    let (client, server) = ((&client.0[..], &client.1), (&server.0[..], &server.1));
+    let [client, server] =
+        [(&[1; 16], &[2; 12]), (&[3; 16], &[4; 12])].map(|(key, iv)| TlsTrafficKey { key, iv });
     RegisteredKey::from_tls_keys(b"k", ends, Suite::Aes128Gcm, client, server).unwrap()
 }
 

@@ -7,7 +7,9 @@ mod harness;
 use std::collections::HashSet;
 
 use harness::{Flight, Side, run, run_with};
-use smt_handshake::{Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider};
+use smt_handshake::{
+    Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider, TlsTrafficKey,
+};
 use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider, NamedKey};
 use smt_record::Suite;
 
@@ -63,7 +65,8 @@ mod registered {
         for suite in Suite::ALL {
             let of = |ends| {
                 let keys = [vec![1; suite.key_len()], vec![2; suite.key_len()]];
-                let (client, server) = ((&keys[0][..], &[3; 12]), (&keys[1][..], &[4; 12]));
+                let [client, server] = [(&keys[0], &[3; 12]), (&keys[1], &[4; 12])]
+                    .map(|(key, iv)| TlsTrafficKey { key, iv });
                 RegisteredKey::from_tls_keys(b"k", ends, suite, client, server).unwrap()
             };
             let server = RegisteredProvider::server(vec![of(SERVER)]).unwrap();

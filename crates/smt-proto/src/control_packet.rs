@@ -18,14 +18,14 @@ pub(crate) struct ControlRoute {
     pub(crate) number: ControlNumber,
 }
 
-/// Appends a sealed control packet; CONFIRM carries `own_token`, encrypted. The caller has counted
-/// it ([`SealKeys::count_control`]). A packet that could not be sealed is not appended, as if the
-/// network had lost it: its content is sent again later.
+/// Appends a sealed control packet; CONFIRM carries `own_reset_token`, encrypted. The caller has
+/// counted it ([`SealKeys::count_control`]). A packet that could not be sealed is not appended, as
+/// if the network had lost it: its content is sent again later.
 pub(crate) fn seal(
     keys: &mut SealKeys,
     route: ControlRoute,
     body: &Body<'_>,
-    own_token: &[u8; TAG_LEN],
+    own_reset_token: &[u8; TAG_LEN],
     out: &mut TransmitBuffer,
 ) {
     let header = ControlHeader {
@@ -39,7 +39,7 @@ pub(crate) fn seal(
     let (aad, sealed) = packet.split_at_mut(length);
     let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
     if *body == Body::Confirm {
-        plaintext.copy_from_slice(own_token);
+        plaintext.copy_from_slice(own_reset_token);
     }
     let cipher = keys.control();
     match cipher.and_then(|cipher| cipher.seal(route.number.to_u64(), aad, plaintext)) {
@@ -52,7 +52,7 @@ pub(crate) fn seal(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
     /// The peer's reset token (SPEC §12.1), if it is CONFIRM.
-    pub(crate) token: Option<[u8; TAG_LEN]>,
+    pub(crate) reset_token: Option<[u8; TAG_LEN]>,
 }
 
 /// Opens a control packet. One that is forged counts towards the cipher's integrity limit.
@@ -75,6 +75,6 @@ pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Result<Opened,
     keys.opened(epoch);
     let is_confirm = control.body == Body::Confirm;
     Ok(Opened {
-        token: sealed[..TAG_LEN].try_into().ok().filter(|_| is_confirm),
+        reset_token: sealed[..TAG_LEN].try_into().ok().filter(|_| is_confirm),
     })
 }

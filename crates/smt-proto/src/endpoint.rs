@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An endpoint: all sessions behind one carrier.
 //!
-//! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session or
-//!    handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`: timers, and the places of
-//!    senders after each change. 5. `backpressure`: events, as the application takes them.
-//!    6. `displace`: room for a newcomer's session.
+//! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session;
+//!    `handshake`: to its handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`:
+//!    timers; `schedule`: the places of senders after each change. 5. `backpressure`: events, as
+//!    the application takes them. 6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 mod backpressure;
 mod commands;
-mod displace;
+mod eviction;
+mod handshake;
 mod receive;
+mod schedule;
 mod timing;
 mod transmit;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 use backpressure::Backpressure;
+use schedule::{Schedule, Sender};
 use smt_carrier::Path;
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
@@ -29,23 +31,16 @@ use smt_wire::SessionIndex;
 use crate::collections::id_map::IdMap;
 use crate::config::Config;
 use crate::establish::address_shares::AddressShares;
-use crate::establish::client::Connect;
+use crate::establish::agreement::OwnIndex;
+use crate::establish::client::ClientHandshake;
 use crate::establish::non_smt_packets::NonSmtPackets;
-use crate::establish::server::Accept;
+use crate::establish::server::ServerHandshake;
 use crate::establish::session_factory::CryptoContext;
 use crate::establish::stateless::Stateless;
 use crate::event::{ConnectId, RpcId};
-use crate::grant::ndp::trimmed::TrimmedQueue;
-use crate::grant::policy::GrantPolicy;
-use crate::grant::scheduler::GrantScheduler;
+use crate::grant::policy::{ActivePolicy, GrantPolicy, PullPolicy};
 use crate::grant::srpt::ShortestRemainingFirst;
 use crate::key_exchange::{KeyExchangeProvider, TokenMac};
-use crate::limits;
-use crate::memory::accounting::MemoryAccount;
-use crate::memory::buffer_pool::BufferPool;
-use crate::memory::object_pool::ObjectPool;
-use crate::memory::small_bodies::SmallBodies;
-use crate::send::ready_queue::ReadyQueue;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
@@ -53,14 +48,14 @@ use crate::time::{Time, WallClock, WallTime};
 
 /// All sessions behind one carrier. See the crate's documentation for how to drive it.
 pub struct Endpoint {
-    setup: CryptoContext,
-    policy: Box<dyn GrantPolicy>,
+    crypto: CryptoContext,
+    policy: ActivePolicy,
     shared: Shared,
     backpressure: Backpressure,
     stateless: Stateless,
     sessions: IdMap<Box<Session>>,
-    connects: IdMap<Connect>,
-    accepts: IdMap<Accept>,
+    connects: IdMap<ClientHandshake>,
+    accepts: IdMap<ServerHandshake>,
     /// Attempts to connect, by the index of the present attempt.
     connect_of: BTreeMap<SessionIndex, ConnectId>,
     /// Packets from the addresses of their servers that no SMT server sends.
@@ -76,24 +71,15 @@ pub struct Endpoint {
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     /// Sessions of clients, by address.
     session_shares: AddressShares,
-    /// Where the next search for a session to close begins, see `displace`.
-    displaced: (SocketAddr, SessionIndex, SessionIndex),
+    /// Where the next search for a session to close begins, see `eviction`.
+    eviction_from: (SocketAddr, SessionIndex, SessionIndex),
     /// Boot number of the index that is issued next.
     boot: u32,
     next_serial: u32,
     next_connect: u64,
-    ready: ReadyQueue<Sender>,
-    timers: BTreeSet<(Time, Sender)>,
+    schedule: Schedule,
     /// See [`Endpoint::leave_to_original`].
     is_copy: bool,
-}
-
-/// A part of the endpoint that may have something to send, or a timer.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Sender {
-    Session(SessionIndex),
-    Connect(ConnectId),
-    Accept(SessionIndex),
 }
 
 /// The purpose of a timer, as [`Endpoint::poll_timeout`] tells it.
@@ -138,32 +124,14 @@ impl Endpoint {
         crypto: CryptoProvider,
     ) -> Self {
         config.assert_valid();
-        let stateless = Stateless::new((config.version, config.boot), mac);
+        let stateless = Stateless::new(config.version, config.boot, mac);
         let salt = stateless.table_salt();
         let boot = config.boot;
         let next_serial = config.shard.first_serial(boot);
-        let buffer_pool = BufferPool::new(limits::BUFFER_POOL_BYTES_MAX.min(config.memory_max / 8));
-        let shared = Shared {
-            config,
-            events: VecDeque::new(),
-            statistics: Statistics::default(),
-            grants: GrantScheduler::default(),
-            trimmed_queue: TrimmedQueue::default(),
-            unscheduled_arrived: 0,
-            cipher_cache: crate::memory::cipher_cache::CipherCache::default(),
-            seal_scratch: crate::message::transmitting::SealScratch::default(),
-            open_scratch: Vec::new(),
-            record_buffer: Vec::new(),
-            bodies: SmallBodies::default(),
-            buffer_pool,
-            transmitting_pool: ObjectPool::new(limits::TRANSMITTING_KEPT),
-            memory: MemoryAccount::default(),
-            reordered_memory: 0,
-            is_draining: false,
-        };
+        let shared = Shared::new(config);
         Self {
-            setup: CryptoContext::new(provider, crypto, salt),
-            policy: Box::new(ShortestRemainingFirst::default()),
+            crypto: CryptoContext::new(provider, crypto, salt),
+            policy: ActivePolicy::Grant(Box::new(ShortestRemainingFirst::default())),
             shared,
             backpressure: Backpressure::default(),
             stateless,
@@ -177,12 +145,11 @@ impl Endpoint {
             accepts_without_cookie: 0,
             by_remote: BTreeSet::new(),
             session_shares: AddressShares::default(),
-            displaced: displace::START,
+            eviction_from: eviction::START,
             boot,
             next_serial,
             next_connect: 1,
-            ready: ReadyQueue::new(),
-            timers: BTreeSet::new(),
+            schedule: Schedule::new(),
             is_copy: false,
         }
     }
@@ -190,44 +157,50 @@ impl Endpoint {
     /// Writes the secrets of all sessions that begin from now on to a key log (SPEC §13). A reader
     /// of the log can read the sessions.
     pub fn set_key_log(&mut self, log: Arc<dyn KeyLog>) {
-        self.setup.key_log = Some(log);
+        self.crypto.key_log = Some(log);
     }
 
     /// Replaces the grant policy, by default [`ShortestRemainingFirst`].
     pub fn set_grant_policy(&mut self, policy: Box<dyn GrantPolicy>) {
-        self.shared.grants.set_pulling(policy.pulls());
-        self.policy = policy;
+        self.shared.grants.set_pulling(None);
+        self.policy = ActivePolicy::Grant(policy);
+    }
+
+    /// Replaces the grant policy by one that pulls: [`Pull`](crate::Pull), for example.
+    pub fn set_pull_policy(&mut self, policy: Box<dyn PullPolicy>) {
+        self.shared.grants.set_pulling(Some(policy.pulling()));
+        self.policy = ActivePolicy::Pull(policy);
     }
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
     pub fn set_provider(&mut self, provider: Arc<dyn KeyExchangeProvider>) {
-        self.setup.provider = provider;
+        self.crypto.provider = provider;
     }
 
     /// Tells the wall time at `now`, which certificates and tickets are judged by. The endpoint
     /// reckons on by its own time; tell it again now and then, since clocks drift and are set.
     pub fn set_wall_time(&mut self, now: Time, wall: WallTime) {
-        self.setup.wall = Some(WallClock { at: now, wall });
+        self.crypto.wall = Some(WallClock { at: now, wall });
     }
 
     /// Sets other ciphers for sessions that begin from now on, for simulators and hardware.
     pub fn set_aead_provider(&mut self, aead: Arc<dyn AeadProvider>) {
-        self.setup.crypto = self.setup.crypto.with_aead(aead);
+        self.crypto.library = self.crypto.library.with_aead(aead);
     }
 
     /// When [`Self::handle_timeout`] is to be called if no datagram and no command comes before,
     /// and the purpose of that timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Time, TimerReason)> {
-        let first = self.timers.first().map(|(time, sender)| {
+        let first = self.schedule.first_timer().map(|(time, sender)| {
             let reason = if matches!(sender, Sender::Session(_)) {
                 TimerReason::Session
             } else {
                 TimerReason::Handshake
             };
-            (*time, reason)
+            (time, reason)
         });
-        let pull = self.policy.next_timeout();
+        let pull = self.policy.next_pull();
         let pull = pull.map(|time| (time, TimerReason::Pull));
         // Turns under memory pressure do not come while the pacer is closed.
         let turn = self.shared.grants.next_timeout();
@@ -321,14 +294,17 @@ impl Endpoint {
 
     /// A new session index and its reset token; `None` if the serials of all boot numbers of this
     /// run are used up.
-    fn issue_index(&mut self, path: Path) -> Option<(SessionIndex, [u8; 16])> {
+    fn issue_index(&mut self, path: Path) -> Option<OwnIndex> {
         let step = u32::from(self.shared.config.shard.count());
         if self.next_serial.checked_add(step).is_none() {
             self.begin_next_boot()?;
         }
         let index = SessionIndex::new(self.boot, self.next_serial);
         self.next_serial += step;
-        Some((index, self.stateless.reset_token(path, index)))
+        Some(OwnIndex {
+            index,
+            reset_token: self.stateless.reset_token(path, index),
+        })
     }
 
     /// Goes on to the next boot number, since the serials of this one are used up.

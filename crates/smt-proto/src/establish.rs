@@ -7,16 +7,19 @@
 //! 2. `flight` splits a flight into packets and reassembles it; `agreement` offers and chooses
 //!    parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
-//! 4. `established` writes and opens CONFIRM, and is what a session begins with.
-//! 5. `stateless` answers without state: COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares`
-//!    counts handshakes and sessions by address; `non_smt_packets` notes replies of other programs.
+//! 4. `confirm` writes and opens CONFIRM; `established` is what a session begins with then.
+//! 5. `admission` decides which new clients a server takes. `stateless` answers without state:
+//!    COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares` counts handshakes and sessions by
+//!    address; `non_smt_packets` notes replies of other programs.
 //!
 //! Not here: what is inside the flights ([`crate::key_exchange`]), and which handshakes an endpoint
 //! keeps (`endpoint`).
 
 pub(crate) mod address_shares;
+pub(crate) mod admission;
 pub(crate) mod agreement;
 pub(crate) mod client;
+pub(crate) mod confirm;
 pub(crate) mod established;
 pub(crate) mod flight;
 pub(crate) mod non_smt_packets;

@@ -56,7 +56,7 @@ pub use error::{
 };
 pub use event::{ConnectId, Event, RpcId};
 pub use grant::ndp::pull::{Pull, PullOrder};
-pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
+pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, PullPolicy, Pulling};
 pub use grant::srpt::ShortestRemainingFirst;
 pub use send::buffer::TransmitBuffer;
 pub use statistics::Statistics;

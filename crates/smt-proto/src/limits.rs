@@ -40,7 +40,7 @@ pub(crate) const ACCEPTS_PER_PREFIX: usize = 16;
 pub(crate) const ACCEPTS_MAX: usize = 1_024;
 /// Sessions that are looked at to find the longest unused one, when one is to be closed for a
 /// newcomer: some 0.1 ms, less than the handshake has cost. The next look goes on with others.
-pub(crate) const DISPLACEABLE: usize = 1_024;
+pub(crate) const EVICTION_CANDIDATES: usize = 1_024;
 /// Validity of a cookie in seconds: a round trip with losses, not a stock for attackers.
 pub(crate) const COOKIE_LIFE_SECS: u64 = 15;
 /// Seconds after which cookies are made with another key; longer than a cookie lives.

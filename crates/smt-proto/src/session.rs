@@ -63,9 +63,9 @@ pub(crate) struct Session {
     pub(crate) index: SessionIndex,
     pub(crate) remote_index: SessionIndex,
     /// The token that a RESET of the peer must carry (SPEC §12.1).
-    pub(crate) peer_token: Option<[u8; 16]>,
+    pub(crate) peer_reset_token: Option<[u8; 16]>,
     /// The token that a RESET of this side must carry.
-    own_token: [u8; 16],
+    own_reset_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
     pub(crate) keys: Keys,
@@ -88,7 +88,7 @@ impl Session {
     /// A session that has just been established.
     pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
-        let lane = Lane::new(&established, factory.setup.table_salt);
+        let lane = Lane::new(&established, factory.crypto.table_salt);
         let interval = factory.config.resend_interval;
         let agreement = established.agreement;
         let datagram_limit = agreement.datagram_limit;
@@ -96,8 +96,8 @@ impl Session {
             path: established.path,
             index: indices.own,
             remote_index: indices.remote,
-            peer_token: established.peer_token,
-            own_token: indices.token,
+            peer_reset_token: established.peer_reset_token,
+            own_reset_token: indices.own_reset_token,
             // The client repeats its CONFIRM until ours opens.
             confirm_due: agreement.side == Side::Server,
             keys: Keys::new(established.seal, established.open),

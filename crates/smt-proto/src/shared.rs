@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::event::{Event, RpcId};
 use crate::grant::ndp::trimmed::TrimmedQueue;
 use crate::grant::scheduler::{GrantScheduler, Progress};
+use crate::limits;
 use crate::memory::accounting::MemoryAccount;
 use crate::memory::buffer_pool::BufferPool;
 use crate::memory::cipher_cache::CipherCache;
@@ -50,6 +51,29 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The state of an endpoint without sessions.
+    pub(crate) fn new(config: Config) -> Self {
+        let buffer_pool = BufferPool::new(limits::BUFFER_POOL_BYTES_MAX.min(config.memory_max / 8));
+        Self {
+            config,
+            events: VecDeque::new(),
+            statistics: Statistics::default(),
+            grants: GrantScheduler::default(),
+            trimmed_queue: TrimmedQueue::default(),
+            unscheduled_arrived: 0,
+            cipher_cache: CipherCache::default(),
+            seal_scratch: SealScratch::default(),
+            open_scratch: Vec::new(),
+            record_buffer: Vec::new(),
+            bodies: SmallBodies::default(),
+            buffer_pool,
+            transmitting_pool: ObjectPool::new(limits::TRANSMITTING_KEPT),
+            memory: MemoryAccount::default(),
+            reordered_memory: 0,
+            is_draining: false,
+        }
+    }
+
     /// Takes back the memory of an outgoing message that is over.
     pub(crate) fn give_back(&mut self, outgoing: Option<Outgoing>) {
         if let Some(transmitting) = outgoing.and_then(Outgoing::into_transmitting) {

@@ -12,7 +12,7 @@ pub struct Statistics {
     /// Datagrams that are no packets, or of an unknown type or version.
     pub packets_malformed: u64,
     /// Packets whose session index or addresses belong to no live session.
-    pub packets_alien: u64,
+    pub packets_unknown_session: u64,
     /// DATA that contradicts what its message's record 0 said, or goes beyond what was granted.
     pub packets_contradicting: u64,
     /// DATA of messages that were already complete, or of ids that are gone.

@@ -28,13 +28,13 @@ mod cipher;
 mod crypto_provider;
 mod epoch;
 mod exporter;
+mod frozen_message;
 mod hash;
 mod imported_key;
 mod key_limits;
 mod key_log;
 mod key_schedule;
 pub mod limits;
-mod message;
 mod numbers;
 mod open;
 mod open_keys;
@@ -53,12 +53,12 @@ pub use aead::{Aead, AeadProvider, NoKey, OpenFailed, Unavailable, nonce};
 pub use aws_lc::AwsLc;
 pub use crypto_provider::CryptoProvider;
 pub use exporter::{ExportError, Exporter};
+pub use frozen_message::{FrozenMessage, SealError};
 pub use hash::{HashAlgorithm, HashProvider, Prk};
 pub use imported_key::{ImportedIdentity, ImportedKey};
 pub use key_limits::{KeyLimits, KeyLimitsError, KeyUsedUp};
 pub use key_log::{KeyLog, KeyLogContext, KeyLogEntry};
 pub use key_schedule::{DirectionSecrets, Purpose, SessionSecrets, Side, parameter_hash};
-pub use message::{FrozenMessage, SealError};
 pub use numbers::{
     AllocationError, IdAllocator, IdLayout, IdParts, IndexBits, NumberError, OutgoingId,
 };

@@ -15,10 +15,10 @@ use smt_wire::{Geometry, InnerHeader, Kind, TAG_LEN};
 
 use crate::aead::{Aead, AeadProvider, OpenFailed, Unavailable};
 use crate::aws_lc::AwsLc;
+use crate::frozen_message::FrozenMessage;
 use crate::imported_key::{ImportedIdentity, ImportedKey};
 use crate::key_limits::KeyLimits;
 use crate::key_schedule::{DirectionSecrets, Side};
-use crate::message::FrozenMessage;
 use crate::numbers::{IdAllocator, IdLayout, IndexBits};
 use crate::open_keys::OpenKeys;
 use crate::seal_keys::SealKeys;

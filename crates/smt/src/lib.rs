@@ -142,7 +142,7 @@ pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
     Algorithms, ClientAuth, CredentialError, Group, Identity, KeyEnds, RegisteredKey,
-    RegisteredKeyError, Trust,
+    RegisteredKeyError, TlsTrafficKey, Trust,
 };
 pub use smt_io::UdpOptions;
 #[cfg(feature = "pki")]

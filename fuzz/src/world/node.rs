@@ -43,7 +43,7 @@ impl Node {
     /// The same with another grant policy, if there is one.
     pub(crate) fn with_pull(mut self, pull: Option<Pull>) -> Self {
         if let Some(pull) = pull {
-            self.endpoint.set_grant_policy(Box::new(pull));
+            self.endpoint.set_pull_policy(Box::new(pull));
             self.pulls = true;
         }
         self
@@ -66,7 +66,7 @@ impl Node {
         let counted = self.endpoint.statistics();
         expected.datagrams_received += 1;
         expected.packets_malformed = counted.packets_malformed;
-        expected.packets_alien = counted.packets_alien;
+        expected.packets_unknown_session = counted.packets_unknown_session;
         expected.packets_contradicting = counted.packets_contradicting;
         expected.packets_duplicate = counted.packets_duplicate;
         expected.packets_trimmed = counted.packets_trimmed;

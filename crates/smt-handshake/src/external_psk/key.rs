@@ -27,6 +27,15 @@ pub struct KeyEnds<'a> {
     pub peer: &'a str,
 }
 
+/// The key and IV of one direction of a TLS session, as an application hands them to kTLS.
+#[derive(Clone, Copy)]
+pub struct TlsTrafficKey<'a> {
+    /// The key, of the suite's length.
+    pub key: &'a [u8],
+    /// The IV, salt included.
+    pub iv: &'a [u8; 12],
+}
+
 /// A key that both ends hold, with the name and suite it is registered under and the two ends that
 /// it joins. Cleared when dropped.
 ///
@@ -63,9 +72,8 @@ impl RegisteredKey {
         Self::new(name, ends, suite, secret)
     }
 
-    /// From the keys and IVs of both directions of a TLS session, as an application hands them to
-    /// kTLS. They must seal nothing else any more. Which end was TLS's client does not matter to
-    /// `ends`.
+    /// From the keys of both directions of a TLS session: those of its client and of its server.
+    /// They must seal nothing else any more. Which end was TLS's client does not matter to `ends`.
     ///
     /// # Errors
     /// [`RegisteredKeyError`] if the name is too long, a key has not the suite's length, or `ends`
@@ -74,22 +82,20 @@ impl RegisteredKey {
         name: &[u8],
         ends: KeyEnds<'_>,
         suite: Suite,
-        client: (&[u8], &[u8; 12]),
-        server: (&[u8], &[u8; 12]),
+        client: TlsTrafficKey<'_>,
+        server: TlsTrafficKey<'_>,
     ) -> Result<Self, RegisteredKeyError> {
-        for (key, _) in [client, server] {
-            if key.len() != suite.key_len() {
-                return Err(RegisteredKeyError::KeyLength {
-                    suite,
-                    len: key.len(),
-                });
+        for direction in [client, server] {
+            let len = direction.key.len();
+            if len != suite.key_len() {
+                return Err(RegisteredKeyError::KeyLength { suite, len });
             }
         }
         // The capacity is exact: growing would leave copies behind.
         let mut secret = Zeroizing::new(Vec::with_capacity(2 * (suite.key_len() + 12)));
-        for (key, iv) in [client, server] {
-            secret.extend_from_slice(key);
-            secret.extend_from_slice(iv);
+        for direction in [client, server] {
+            secret.extend_from_slice(direction.key);
+            secret.extend_from_slice(direction.iv);
         }
         Self::new(name, ends, suite, &secret)
     }

@@ -84,7 +84,7 @@ impl<T> IdMap<T> {
     /// The entry of this place is about to leave, and the last one to take it.
     fn forget(&mut self, slot: usize, place: usize) {
         if self.index.is_on() {
-            self.index.forget(&self.entries, (slot, place));
+            self.index.forget(&self.entries, slot, place);
         }
     }
 

@@ -8,12 +8,11 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_wire::{AbortCode, SessionIndex};
 
-use super::{Endpoint, Sender};
+use super::{Endpoint, Schedule};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
-use crate::establish::client::Connect;
+use crate::establish::client::{ClientHandshake, HandshakeRequest};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::send::ready_queue::ReadyQueue;
 use crate::session::CallKind;
 use crate::time::Time;
 
@@ -39,13 +38,19 @@ impl Endpoint {
         if self.sessions.len() + self.connects.len() >= most {
             return Err(ConnectError::TooManySessions(most));
         }
-        let first = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
+        let own = self.issue_index(path).ok_or(ConnectError::IndicesUsedUp)?;
         let id = ConnectId(self.next_connect);
+        let request = HandshakeRequest {
+            id,
+            path,
+            server_name,
+            deadline,
+        };
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
-        let connect = Connect::new(now, (id, path), (server_name, deadline), first, &factory)?;
+        let connect = ClientHandshake::new(now, &request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
         self.foreign.begin(path.remote);
@@ -160,7 +165,7 @@ impl Endpoint {
         let session = self.sessions.get(session.0);
         let live = session.filter(|session| !session.has_ended());
         let exporter = &live.ok_or(Refused::NoSession)?.exporter;
-        exporter.export(self.setup.crypto.hash(), label, context, out)?;
+        exporter.export(self.crypto.library.hash(), label, context, out)?;
         Ok(())
     }
 
@@ -210,7 +215,7 @@ impl Endpoint {
         for number in accepts {
             self.remove_accept(SessionIndex(number));
         }
-        self.ready = ReadyQueue::new();
+        self.schedule = Schedule::new();
         while self.stateless.pop().is_some() {}
     }
 
@@ -248,17 +253,5 @@ impl Endpoint {
         let outcome = live.call(now, body, kind, &mut self.shared);
         self.reschedule(session);
         outcome.map(|id| RpcId { session, id })
-    }
-
-    pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
-        let Some(connect) = self.connects.get_mut(id.0) else {
-            return;
-        };
-        let due = connect.due();
-        let before = connect.timer.replace(due);
-        if connect.has_output() {
-            self.ready.insert(0, Sender::Connect(id));
-        }
-        self.move_timer(Sender::Connect(id), before, Some(due));
     }
 }

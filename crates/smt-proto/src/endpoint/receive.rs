@@ -5,22 +5,19 @@
 //! answers at most with a smaller packet, at a bounded rate.
 
 use alloc::vec::Vec;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
 use smt_carrier::Path;
 use smt_wire::{
-    Control, Data, DataHeader, Handshake, Packet, ParseError, Reset, SessionIndex, Unavailable,
-    parse,
+    Control, Data, DataHeader, Packet, ParseError, Reset, SessionIndex, Unavailable, parse,
 };
 
-use super::{Endpoint, Sender};
+use super::Endpoint;
+use super::handshake::HandshakePacket;
 use crate::error::{SessionEnd, Unavailability};
-use crate::establish::server::Accept;
-use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
-use crate::limits::{ACCEPTS_MAX, ACCEPTS_PER_PREFIX, DATAGRAM_FLOOR};
 use crate::time::Time;
 
 impl Endpoint {
@@ -79,7 +76,7 @@ impl Endpoint {
         let index = header.session;
         let session = self.sessions.get_mut(index.0);
         let Some(session) = session.filter(|session| is_on(session.path, path)) else {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
             return;
         };
         session.handle_trimmed(now, &header, &mut self.shared);
@@ -116,10 +113,17 @@ impl Endpoint {
         match packet {
             Packet::Data(data) => self.handle_data(now, path, data, length),
             Packet::Control(control) => self.handle_control(now, path, control, length),
-            Packet::Handshake(handshake) if handshake.destination == SessionIndex(0) => {
-                self.handle_first_flight(now, path, handshake, length);
+            Packet::Handshake(handshake) => {
+                let came = HandshakePacket {
+                    path,
+                    packet: handshake,
+                    length,
+                };
+                match handshake.destination {
+                    SessionIndex(0) => self.handle_first_flight(now, &came),
+                    _ => self.handle_handshake(now, &came),
+                }
             }
-            Packet::Handshake(handshake) => self.handle_handshake(now, path, handshake, length),
             Packet::Cookie(cookie) => {
                 let Some(id) = self.connect_at(path, cookie.destination) else {
                     return;
@@ -151,7 +155,7 @@ impl Endpoint {
             .get_mut(index.0)
             .filter(|session| is_on(session.path, path))
         else {
-            self.handle_alien(now, path, index, length);
+            self.handle_unknown_session(now, path, index, length);
             return;
         };
         session.handle_data(now, data, &mut self.shared);
@@ -195,19 +199,19 @@ impl Endpoint {
             });
             self.reschedule(index);
         } else {
-            self.handle_alien(now, path, index, length);
+            self.handle_unknown_session(now, path, index, length);
         }
     }
 
     /// A packet for no live session: RESET, if its index can never be live again (SPEC §12.1).
-    pub(super) fn handle_alien(
+    pub(super) fn handle_unknown_session(
         &mut self,
         now: Time,
         path: Path,
         index: SessionIndex,
         length: usize,
     ) {
-        self.shared.statistics.packets_alien += 1;
+        self.shared.statistics.packets_unknown_session += 1;
         let config = &self.shared.config;
         // An index that another shard has issued may be live there.
         let is_closed = self.has_issued(index)
@@ -222,7 +226,7 @@ impl Endpoint {
 
     fn handle_unavailable(&mut self, now: Time, path: Path, packet: Unavailable) {
         let Some(id) = self.connect_at(path, packet.destination) else {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
             return;
         };
         if let Some(connect) = self.connects.get_mut(id.0) {
@@ -238,14 +242,14 @@ impl Endpoint {
         // search.
         let named: Vec<_> = named.rev().take(RESETTABLE).collect();
         if named.is_empty() {
-            self.shared.statistics.packets_alien += 1;
+            self.shared.statistics.packets_unknown_session += 1;
         }
         for index in named {
             let Some(session) = self.sessions.get_mut(index.0) else {
                 continue;
             };
             let is_genuine = session
-                .peer_token
+                .peer_reset_token
                 .is_some_and(|token| is_equal(&token, &reset.token));
             if is_genuine {
                 session.end(SessionEnd::Reset, &mut self.shared);
@@ -269,202 +273,7 @@ impl Endpoint {
         found.map(|(_, _, index)| *index)
     }
 
-    fn handle_handshake(&mut self, now: Time, path: Path, packet: &Handshake<'_>, length: usize) {
-        let index = packet.destination;
-        if let Some(id) = self.connect_at(path, index) {
-            let factory = SessionFactory {
-                config: &self.shared.config,
-                setup: &self.setup,
-            };
-            let Some(connect) = self.connects.get_mut(id.0) else {
-                return;
-            };
-            let progress = connect.handle_handshake(now, packet, &factory);
-            self.progress(now, id, progress);
-            return;
-        }
-        let is_known = self
-            .accepts
-            .get(index.0)
-            .is_some_and(|accept| is_on(accept.path, path) && accept.remote == packet.source);
-        if is_known {
-            self.advance_accept(now, index, packet, length);
-        } else {
-            self.shared.statistics.packets_alien += 1;
-        }
-    }
-
-    /// Takes flight 1: the only packet that may make state for an address that has not been
-    /// validated.
-    // A frame of its own: a kernel's stack has 16 KB.
-    #[inline(never)]
-    fn handle_first_flight(
-        &mut self,
-        now: Time,
-        path: Path,
-        packet: &Handshake<'_>,
-        length: usize,
-    ) {
-        if !self.shared.config.accept || packet.flight != 1 || packet.source == SessionIndex(0) {
-            self.shared.statistics.packets_alien += 1;
-            if self.connect_at(path, packet.source).is_some() {
-                // This side's own flight: what is there sends back what it gets.
-                self.foreign.note(now, path.remote);
-            }
-            return;
-        }
-        let name = (path.remote, packet.source);
-        if let Some(index) = self.accept_of.get(&name).copied() {
-            self.advance_accept(now, index, packet, length);
-            return;
-        }
-        if self.shared.is_draining {
-            self.refuse(now, path, (packet, length), Unavailability::ShuttingDown);
-            return;
-        }
-        let config = &self.shared.config;
-        let free = config.sessions_max.saturating_sub(self.sessions.len());
-        let may_displace = self.session_shares.excess(path.remote.ip()).is_some();
-        if free == 0 && !may_displace {
-            self.refuse(now, path, (packet, length), Unavailability::Full);
-            return;
-        }
-        let has_cookie = self
-            .stateless
-            .is_cookie(now, path.remote, packet.source, packet.cookie);
-        // Anybody can send in a client's name, so a handshake of others is given up for a client
-        // that has shown a cookie.
-        let places = match has_cookie && may_displace {
-            true => ACCEPTS_MAX,
-            false => free.min(ACCEPTS_MAX),
-        };
-        let of_prefix = self.accept_shares.of_prefix(path.remote.ip());
-        // Half of the places are for clients that show a cookie: anybody can take the others, in
-        // any name.
-        let is_loaded = self.accepts_without_cookie
-            >= config.accepts_without_cookie.min(places / 2)
-            || of_prefix >= ACCEPTS_PER_PREFIX;
-        let are_few = of_prefix >= places.saturating_sub(self.accepts.len());
-        if !has_cookie && (is_loaded || are_few) {
-            if packet.offset == 0 {
-                self.ask_for_cookie(now, path, packet.source, length);
-            }
-            return;
-        }
-        if are_few && !self.evict_accept(path.remote.ip()) {
-            return;
-        }
-        let Some(first) = self.issue_index(path) else {
-            self.refuse(now, path, (packet, length), Unavailability::Full);
-            return;
-        };
-        let cookie = if has_cookie { packet.cookie } else { &[] };
-        let accept = Accept::new(now, (path, packet.source), first, cookie);
-        let index = accept.index;
-        if !has_cookie {
-            self.accepts_without_cookie += 1;
-        }
-        self.accept_shares.add(path.remote.ip());
-        self.accept_of.insert(name, index);
-        self.accepts.insert(index.0, accept);
-        self.advance_accept(now, index, packet, length);
-    }
-
-    /// Makes room for a client that has shown a cookie: the oldest handshake of the addresses that
-    /// have more than their share is forgotten, so that a few addresses cannot keep all others out.
-    /// Returns whether there is room now.
-    fn evict_accept(&mut self, newcomer: IpAddr) -> bool {
-        let Some(excess) = self.accept_shares.excess(newcomer) else {
-            return false;
-        };
-        let accepts = self.accepts.iter().map(|(_, accept)| accept);
-        let of_most = accepts.filter(|accept| excess.has(accept.path.remote.ip()));
-        let Some(oldest) = of_most.map(|accept| accept.index).min() else {
-            return false;
-        };
-        self.remove_accept(oldest);
-        true
-    }
-
-    /// Asks a client to show that it receives at its address, if its packet is padded as the
-    /// specification has it (§6.2): others are cheap to send, and would use up the rate. Returns
-    /// whether it was asked.
-    fn ask_for_cookie(
-        &mut self,
-        now: Time,
-        path: Path,
-        client: SessionIndex,
-        length: usize,
-    ) -> bool {
-        let is_asked = length >= DATAGRAM_FLOOR && self.stateless.cookie(now, path, client);
-        self.shared.statistics.cookies_sent += u64::from(is_asked);
-        is_asked
-    }
-
-    /// Tells a client why it is not taken. A flight's first packet alone is answered, and only if
-    /// it is padded as the specification has it (§6.2): many small ones in a datagram would make
-    /// many answers.
-    fn refuse(
-        &mut self,
-        now: Time,
-        path: Path,
-        (flight, length): (&Handshake<'_>, usize),
-        why: Unavailability,
-    ) {
-        let is_answered = flight.offset == 0
-            && length >= DATAGRAM_FLOOR
-            && self.stateless.unavailable(now, path, (flight.source, why));
-        self.shared.statistics.unavailable_sent += u64::from(is_answered);
-    }
-
-    fn advance_accept(
-        &mut self,
-        now: Time,
-        index: SessionIndex,
-        packet: &Handshake<'_>,
-        length: usize,
-    ) {
-        let factory = SessionFactory {
-            config: &self.shared.config,
-            setup: &self.setup,
-        };
-        let Some(accept) = self.accepts.get_mut(index.0) else {
-            return;
-        };
-        let (path, client) = (accept.path, accept.remote);
-        if accept.has_cookie() || !accept.is_validated() {
-            let is_shown = accept.began_with(packet.cookie)
-                || (self.stateless).is_cookie(now, path.remote, client, packet.cookie);
-            if is_shown {
-                accept.validate();
-            } else if accept.has_cookie() {
-                return;
-            }
-        }
-        if !accept.handle_handshake(now, packet, length, &factory) {
-            self.shared.statistics.handshakes_failed += 1;
-        }
-        // It has padded each of its datagrams: what it is told is a fraction of that.
-        if let Some(why) = accept.take_refusal()
-            && self.stateless.unavailable(now, path, (client, why))
-        {
-            self.shared.statistics.unavailable_sent += 1;
-        }
-        let (due, needs_cookie) = (accept.due(), accept.needs_cookie());
-        let before = accept.timer.replace(due);
-        if accept.has_output() {
-            self.ready.insert(0, Sender::Accept(index));
-        }
-        self.move_timer(Sender::Accept(index), before, Some(due));
-        if needs_cookie
-            && self.ask_for_cookie(now, path, client, length)
-            && let Some(accept) = self.accepts.get_mut(index.0)
-        {
-            accept.cookie_left();
-        }
-    }
-
-    fn connect_at(&self, path: Path, index: SessionIndex) -> Option<ConnectId> {
+    pub(super) fn connect_at(&self, path: Path, index: SessionIndex) -> Option<ConnectId> {
         let id = *self.connect_of.get(&index)?;
         let connect = self.connects.get(id.0)?;
         (connect.path.remote == path.remote).then_some(id)
@@ -472,7 +281,7 @@ impl Endpoint {
 }
 
 /// Whether a datagram came by a session's path. A session without a local address takes any.
-fn is_on(session: Path, datagram: Path) -> bool {
+pub(super) fn is_on(session: Path, datagram: Path) -> bool {
     session.remote == datagram.remote
         && (session.local.is_none() || session.local == datagram.local)
 }

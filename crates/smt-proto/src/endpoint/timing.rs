@@ -18,15 +18,11 @@ use crate::time::Time;
 impl Endpoint {
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        while let Some((due, sender)) = self.timers.first().copied() {
-            if due > now {
-                break;
-            }
-            self.timers.pop_first();
+        while let Some(sender) = self.schedule.pop_timer(now) {
             match sender {
                 Sender::Session(index) => self.time_session(now, index),
-                Sender::Connect(id) => self.time_connect(now, id),
-                Sender::Accept(index) => self.remove_accept(index),
+                Sender::ClientHandshake(id) => self.time_connect(now, id),
+                Sender::ServerHandshake(index) => self.remove_accept(index),
             }
         }
         let turn = self.shared.grants.next_timeout();
@@ -50,24 +46,26 @@ impl Endpoint {
             self.drop_transient_ciphers();
             return self.reschedule(index);
         }
-        if session.has_output(&self.shared) {
-            let (rank, sender) = (session.rank(), Sender::Session(index));
-            if session.ready.is_none_or(|(waiting, _)| rank < waiting) {
-                if let Some(place) = session.ready {
-                    self.ready.remove(place, sender);
-                }
-                session.ready = Some(self.ready.insert(rank, sender));
-            }
-        } else if session.has_ended() {
+        if session.has_ended() && !session.has_output(&self.shared) {
             self.remove_session(index);
             return;
         }
-        let due = session.due();
-        if due == session.timer {
-            return;
+        let sender = Sender::Session(index);
+        self.schedule.settle(sender, session.as_mut(), &self.shared);
+    }
+
+    pub(super) fn reschedule_connect(&mut self, id: ConnectId) {
+        if let Some(connect) = self.connects.get_mut(id.0) {
+            let sender = Sender::ClientHandshake(id);
+            self.schedule.settle(sender, connect, &self.shared);
         }
-        let before = core::mem::replace(&mut session.timer, due);
-        self.move_timer(Sender::Session(index), before, due);
+    }
+
+    pub(super) fn reschedule_accept(&mut self, index: SessionIndex) {
+        if let Some(accept) = self.accepts.get_mut(index.0) {
+            let sender = Sender::ServerHandshake(index);
+            self.schedule.settle(sender, accept, &self.shared);
+        }
     }
 
     /// Makes sessions that are not to keep their ciphers' tables give them up for others.
@@ -81,15 +79,6 @@ impl Endpoint {
             {
                 transient.drop_ciphers(&mut self.shared);
             }
-        }
-    }
-
-    pub(super) fn move_timer(&mut self, sender: Sender, before: Option<Time>, after: Option<Time>) {
-        if let Some(before) = before {
-            self.timers.remove(&(before, sender));
-        }
-        if let Some(after) = after {
-            self.timers.insert((after, sender));
         }
     }
 
@@ -125,7 +114,7 @@ impl Endpoint {
     pub(super) fn begin_session(&mut self, now: Time, established: Established) {
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let mut session = Box::new(Session::new(established, &factory));
         session.confirmed(now);
@@ -146,7 +135,8 @@ impl Endpoint {
         };
         self.connect_of.remove(&connect.index());
         self.foreign.end(connect.path.remote);
-        self.move_timer(Sender::Connect(id), connect.timer, None);
+        self.schedule
+            .stop(Sender::ClientHandshake(id), connect.timer);
     }
 
     pub(super) fn remove_accept(&mut self, index: SessionIndex) {
@@ -154,7 +144,8 @@ impl Endpoint {
             return;
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
-        self.move_timer(Sender::Accept(index), accept.timer, None);
+        self.schedule
+            .stop(Sender::ServerHandshake(index), accept.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         self.accept_shares.remove(accept.path.remote.ip());
     }
@@ -170,7 +161,7 @@ impl Endpoint {
         }
         self.by_remote
             .remove(&(session.path.remote, session.remote_index, index));
-        self.move_timer(Sender::Session(index), session.timer, None);
+        self.schedule.stop(Sender::Session(index), session.timer);
     }
 
     fn time_session(&mut self, now: Time, index: SessionIndex) {
@@ -197,19 +188,19 @@ impl Endpoint {
         let Some(path) = self.connects.get(id.0).map(|connect| connect.path) else {
             return;
         };
-        let Some(first) = self.issue_index(path) else {
+        let Some(own) = self.issue_index(path) else {
             self.progress(now, id, Progress::Failed(ConnectError::IndicesUsedUp));
             return;
         };
         let factory = SessionFactory {
             config: &self.shared.config,
-            setup: &self.setup,
+            crypto: &self.crypto,
         };
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;
         };
         self.connect_of.remove(&connect.index());
-        let progress = connect.restart(now, first, &factory);
+        let progress = connect.restart(now, own, &factory);
         self.connect_of.insert(connect.index(), id);
         self.progress(now, id, progress);
     }
@@ -297,7 +288,7 @@ mod tests {
         endpoint.next_serial = serial;
         let issued = (0..count).map(|_| endpoint.issue_index(path()));
         issued
-            .map(|issued| issued.map(|(index, _)| (index.boot(), index.serial())))
+            .map(|issued| issued.map(|own| (own.index.boot(), own.index.serial())))
             .collect()
     }
 
@@ -341,7 +332,7 @@ mod tests {
         endpoint.connect(now, path(), "server", hour).unwrap();
         let mut resets = |boot, serial| {
             let before = endpoint.shared.statistics.resets_sent;
-            endpoint.handle_alien(now, path(), SessionIndex::new(boot, serial), 100);
+            endpoint.handle_unknown_session(now, path(), SessionIndex::new(boot, serial), 100);
             endpoint.shared.statistics.resets_sent - before
         };
         assert_eq!(resets(7, u32::MAX - 1), 0, "in progress");

@@ -31,12 +31,12 @@ impl Endpoint {
         }
         self.decide_grants(now);
         let mut batch = Batch::new(buffer, self.shared.config.batch_max);
-        while let Some(sender) = self.ready.pop() {
+        while let Some(sender) = self.schedule.ready.pop() {
             let is_of_messages = self.has_only_messages(sender);
             let path = match sender {
                 Sender::Session(index) => self.write_session(now, index, &mut batch),
-                Sender::Connect(id) => self.write_connect(id, &mut batch),
-                Sender::Accept(index) => self.write_accept(index, &mut batch),
+                Sender::ClientHandshake(id) => self.write_connect(id, &mut batch),
+                Sender::ServerHandshake(index) => self.write_accept(index, &mut batch),
             };
             let Some(path) = path else { continue };
             if !batch.is_empty() {
@@ -63,19 +63,21 @@ impl Endpoint {
     /// Whether nothing is to be sent. Owners ask after every look at the socket and every command,
     /// and the answer is mostly yes.
     fn is_quiet(&self, now: Time) -> bool {
-        self.ready.is_empty() && self.stateless.is_empty() && !self.has_grants_to_decide(now)
+        self.schedule.ready.is_empty()
+            && self.stateless.is_empty()
+            && !self.has_grants_to_decide(now)
     }
 
     /// Lets messages of other sessions between the same sockets leave with what is in the batch, as
     /// far as they fit.
     fn fill(&mut self, now: Time, path: Path, batch: &mut Batch<'_>) {
         while !batch.is_full()
-            && let Some(sender @ Sender::Session(index)) = self.ready.first()
+            && let Some(sender @ Sender::Session(index)) = self.schedule.ready.first()
             && self.has_only_messages(sender)
             && self.session_path(index) == Some(path)
         {
             let (before, place) = (batch.bytes.len(), self.place(index));
-            self.ready.pop();
+            self.schedule.ready.pop();
             self.write_session(now, index, batch);
             if batch.bytes.len() == before {
                 self.put_back(index, place);
@@ -90,11 +92,7 @@ impl Endpoint {
         let (Some(before), Some(session)) = (before, self.sessions.get_mut(index.0)) else {
             return;
         };
-        if let Some(place) = session.ready.filter(|place| place.0 >= before.0) {
-            self.ready.remove(place, sender);
-            self.ready.restore(before, sender);
-            session.ready = Some(before);
-        }
+        self.schedule.put_back(sender, session.as_mut(), before);
     }
 
     fn place(&self, index: SessionIndex) -> Option<Place> {
@@ -114,12 +112,15 @@ impl Endpoint {
     }
 
     pub(super) fn decide_grants(&mut self, now: Time) {
-        if self.is_pull_due(now) && self.policy.may_pull(now) {
-            self.shared.grants.wake();
-        }
         let unscheduled_arrived = core::mem::take(&mut self.shared.unscheduled_arrived);
-        if unscheduled_arrived > 0 {
-            self.policy.came_unscheduled(now, unscheduled_arrived);
+        let is_pull_due = self.is_pull_due(now);
+        if let Some(policy) = self.policy.pull_mut() {
+            if is_pull_due && policy.may_pull(now) {
+                self.shared.grants.wake();
+            }
+            if unscheduled_arrived > 0 {
+                policy.came_unscheduled(now, unscheduled_arrived);
+            }
         }
         if !self.ask_for_trimmed(now) {
             return;
@@ -129,7 +130,10 @@ impl Endpoint {
             return;
         }
         let config = &self.shared.config;
-        let is_full = self.shared.memory.is_full(config.memory_max);
+        let (limit, is_full) = (
+            config.incoming_max,
+            self.shared.memory.is_full(config.memory_max),
+        );
         let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
         // Untaken memory grows by each message that becomes whole. Replies are the exception: a
         // caller waits for them, and may take no message before its reply.
@@ -138,21 +142,31 @@ impl Endpoint {
             let session = sessions.get(rpc.session.0);
             !is_for_nobody || session.is_some_and(|session| session.is_own(rpc.id))
         };
-        let (policy, limit) = (self.policy.as_mut(), config.incoming_max);
+        let frees_memory: Option<&dyn Fn(RpcId) -> bool> = match is_full {
+            true => Some(&frees_memory),
+            false => None,
+        };
         let grants = &mut self.shared.grants;
-        for granted in grants.decide(now, policy, (limit, is_full), frees_memory) {
+        for granted in grants.decide(now, self.policy.decider(), limit, frees_memory) {
             let index = granted.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
                 let bytes = session.grant(now, granted, &mut self.shared);
-                self.policy.spend(now, bytes);
+                self.spend(now, bytes);
                 self.reschedule(index);
             }
         }
     }
 
+    /// Tells the policy's pacer, if it has one, of bytes that were permitted.
+    fn spend(&mut self, now: Time, bytes: u32) {
+        if let Some(policy) = self.policy.pull_mut() {
+            policy.spend(now, bytes);
+        }
+    }
+
     /// Whether the grants and questions that have waited for the policy's pacer may go.
     pub(super) fn is_pull_due(&self, now: Time) -> bool {
-        self.policy.next_timeout().is_some_and(|due| due <= now)
+        self.policy.next_pull().is_some_and(|due| due <= now)
     }
 
     fn has_grants_to_decide(&self, now: Time) -> bool {
@@ -166,17 +180,17 @@ impl Endpoint {
     /// Asks for trimmed ranges at the policy's pace. Returns whether nothing of them waits any
     /// longer.
     fn ask_for_trimmed(&mut self, now: Time) -> bool {
-        // Under another policy than when they were noted, timers ask.
-        let pulls = self.shared.grants.pulling().is_some();
         while let Some(part) = self.shared.trimmed_queue.first() {
             let index = part.rpc.session;
             if let Some(session) = self.sessions.get_mut(index.0) {
-                let retry = session.resend_for(&part).filter(|_| pulls);
-                if retry.is_some() && !self.policy.may_pull(now) {
+                let policy = self.policy.pull_mut();
+                // Under another policy than when they were noted, timers ask.
+                let retry = session.resend_for(&part).filter(|_| policy.is_some());
+                if retry.is_some() && policy.is_some_and(|policy| !policy.may_pull(now)) {
                     return false;
                 }
                 let bytes = session.trimmed_is_over(&part, retry, &mut self.shared);
-                self.policy.spend(now, bytes);
+                self.spend(now, bytes);
                 self.reschedule(index);
             }
             self.shared.trimmed_queue.pop();
@@ -199,19 +213,21 @@ impl Endpoint {
     }
 
     fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
-        let connect = self
-            .connects
-            .get_mut(id.0)
-            .filter(|connect| connect.has_output())?;
+        let connect = self.connects.get_mut(id.0)?;
+        connect.ready = None;
+        if !connect.has_output() {
+            return None;
+        }
         connect.write(self.shared.config.version, batch);
         Some(connect.path)
     }
 
     fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
-        let accept = self
-            .accepts
-            .get_mut(index.0)
-            .filter(|accept| accept.has_output())?;
+        let accept = self.accepts.get_mut(index.0)?;
+        accept.ready = None;
+        if !accept.has_output() {
+            return None;
+        }
         accept.write(self.shared.config.version, batch);
         Some(accept.path)
     }

@@ -135,13 +135,21 @@ impl Agreement {
     }
 }
 
+/// The index of a session at this side.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnIndex {
+    pub(crate) index: SessionIndex,
+    /// The token that a RESET of the index carries (SPEC §12.1).
+    pub(crate) reset_token: [u8; 16],
+}
+
 /// The two indices of a session.
 #[derive(Clone, Copy)]
 pub(crate) struct Indices {
     pub(crate) own: SessionIndex,
     pub(crate) remote: SessionIndex,
     /// The reset token of `own` (SPEC §12.1).
-    pub(crate) token: [u8; 16],
+    pub(crate) own_reset_token: [u8; 16],
 }
 
 impl Indices {

@@ -11,35 +11,36 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use smt_carrier::Path;
-use smt_record::Side;
-use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
+use smt_wire::{Control, Handshake, SessionIndex};
 
 use crate::error::{ConnectError, Unavailability};
-use crate::establish::agreement::{Indices, agree, client_params};
-use crate::establish::established::{Established, Unconfirmed};
-use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, OWN_FLIGHT_MAX, flight_of};
+use crate::establish::agreement::OwnIndex;
+use crate::establish::established::Established;
+use crate::establish::flight::{FlightRoute, WholeFlight};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::ConnectId;
-use crate::key_exchange::{FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange};
+use crate::key_exchange::{FailureKind, HandshakeFailure};
 use crate::limits::{
-    ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED,
-    STALE_HINTS,
+    ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED, STALE_HINTS,
 };
-use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
+use crate::send::ready_queue::Place;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
+mod attempt;
+
+use attempt::Attempt;
+
 /// A wish for a session, over all its attempts.
-pub(crate) struct Connect {
+pub(crate) struct ClientHandshake {
     pub(crate) id: ConnectId,
     pub(crate) path: Path,
     pub(crate) server_name: String,
@@ -52,33 +53,20 @@ pub(crate) struct Connect {
     has_answered: bool,
     /// The registered key of the last attempt that lacked only the server's CONFIRM.
     unproven_key: Option<Vec<u8>>,
+    /// Its place among those with something to send.
+    pub(crate) ready: Option<Place>,
+    /// The endpoint's timer for it.
     pub(crate) timer: Option<Time>,
 }
 
-/// One attempt: one session index, one key exchange.
-struct Attempt {
-    index: SessionIndex,
-    remote: Option<SessionIndex>,
-    token: [u8; 16],
-    key_exchange: Box<dyn KeyExchange>,
-    params: Vec<u8>,
-    server_params: Vec<u8>,
-    cookie: Vec<u8>,
-    flight: FlightOut,
-    assembly: FlightAssembly,
-    /// First wait before a flight is repeated.
-    first_wait: Duration,
-    retry: RetryTimer,
-    must_send: bool,
-    /// Questions asked when the first unreachable hint came.
-    asked_before_hint: Option<u32>,
-    /// The established keys, once TLS has finished. The session is live when the server's CONFIRM
-    /// has opened.
-    unconfirmed: Option<Box<Unconfirmed>>,
-    /// Whether a fragment of flight 2 has come.
-    has_answer: bool,
-    /// The attempt has failed: an alert may still be due, then a new attempt begins.
-    has_failed: bool,
+/// The session that the application wants.
+pub(crate) struct HandshakeRequest<'a> {
+    pub(crate) id: ConnectId,
+    pub(crate) path: Path,
+    /// The name that the server must prove.
+    pub(crate) server_name: &'a str,
+    /// How long the application waits.
+    pub(crate) deadline: Duration,
 }
 
 /// The progress of a connect.
@@ -93,25 +81,25 @@ pub(crate) enum Progress {
     Failed(ConnectError),
 }
 
-impl Connect {
+impl ClientHandshake {
     pub(crate) fn new(
         now: Time,
-        (id, path): (ConnectId, Path),
-        (server_name, deadline): (&str, Duration),
-        first: (SessionIndex, [u8; 16]),
+        request: &HandshakeRequest<'_>,
+        own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
         Ok(Self {
-            id,
-            path,
-            server_name: server_name.to_owned(),
+            id: request.id,
+            path: request.path,
+            server_name: request.server_name.to_owned(),
             began: now,
-            deadline: now + deadline,
-            attempt: Attempt::new(now, server_name, first, factory)?,
+            deadline: now + request.deadline,
+            attempt: Attempt::new(now, request.server_name, own, factory)?,
             refusals: 0,
             last_failure: None,
             has_answered: false,
             unproven_key: None,
+            ready: None,
             timer: None,
         })
     }
@@ -120,10 +108,10 @@ impl Connect {
     pub(crate) fn restart(
         &mut self,
         now: Time,
-        first: (SessionIndex, [u8; 16]),
+        own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Progress {
-        match Attempt::new(now, &self.server_name, first, factory) {
+        match Attempt::new(now, &self.server_name, own, factory) {
             Ok(attempt) => {
                 self.attempt = attempt;
                 Progress::Waiting
@@ -133,7 +121,7 @@ impl Connect {
     }
 
     pub(crate) fn index(&self) -> SessionIndex {
-        self.attempt.index
+        self.attempt.own.index
     }
 
     /// Takes a HANDSHAKE packet that names this attempt.
@@ -163,15 +151,19 @@ impl Connect {
         let Some(body) = attempt.assembly.add(packet) else {
             return Progress::Waiting;
         };
+        let flight = WholeFlight {
+            number: packet.flight,
+            body: &body,
+        };
         attempt.remote = Some(packet.source);
         if attempt.unconfirmed.is_some() {
             // Only CONFIRM is missing: a flight that is no alert is forged.
-            return match attempt.hear_alert(packet.flight, &body) {
+            return match attempt.hear_alert(flight) {
                 Err(failure) if is_refusal(&failure) => self.refuse_attempt(failure.into()),
                 Ok(()) | Err(_) => Progress::Waiting,
             };
         }
-        match attempt.advance(now, self.path, (packet.flight, &body), factory) {
+        match attempt.advance(now, self.path, flight, factory) {
             Ok(()) => {
                 if let Some(unconfirmed) = &attempt.unconfirmed {
                     self.unproven_key.clone_from(&unconfirmed.peer().key_name);
@@ -300,7 +292,7 @@ impl Connect {
         let route = FlightRoute {
             version,
             destination: attempt.remote.unwrap_or_default(),
-            source: attempt.index,
+            source: attempt.own.index,
             cookie: &attempt.cookie,
             is_padded: true,
         };
@@ -337,151 +329,4 @@ fn is_refusal(failure: &HandshakeFailure) -> bool {
             | FailureKind::AlertReceived
             | FailureKind::NoCommonParameters
     )
-}
-
-impl Attempt {
-    fn new(
-        now: Time,
-        server_name: &str,
-        (index, token): (SessionIndex, [u8; 16]),
-        factory: &SessionFactory<'_>,
-    ) -> Result<Self, HandshakeFailure> {
-        let mut attempt = factory.provider().client(server_name, factory.wall(now))?;
-        let params = client_params(factory.config, &attempt, index);
-        let begin = Input::Begin {
-            own_params: &params,
-        };
-        let step = attempt
-            .exchange
-            .step(begin)
-            .map_err(|failed| failed.failure)?;
-        let bytes = step.send.unwrap_or_default();
-        // Attempts that begin together would have their answers fill a queue together again and
-        // again.
-        let first_wait = Jitter::of(params.iter().chain(&bytes)).lengthen(HANDSHAKE_RETRY);
-        Ok(Self {
-            index,
-            remote: None,
-            token,
-            flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
-            key_exchange: attempt.exchange,
-            params,
-            server_params: Vec::new(),
-            cookie: Vec::new(),
-            assembly: FlightAssembly::default(),
-            first_wait,
-            retry: RetryTimer::new(now, first_wait),
-            must_send: true,
-            asked_before_hint: None,
-            unconfirmed: None,
-            has_answer: false,
-            has_failed: false,
-        })
-    }
-
-    /// A whole flight of the server has come.
-    fn advance(
-        &mut self,
-        now: Time,
-        path: Path,
-        (number, body): (u8, &[u8]),
-        factory: &SessionFactory<'_>,
-    ) -> Result<(), HandshakeFailure> {
-        self.assembly = FlightAssembly::default();
-        self.retry = RetryTimer::new(now, self.first_wait);
-        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
-        if number == 2 {
-            let params = Params::parse(body.params).map_err(|error| malformed(&error))?;
-            if Some(params.index) != self.remote {
-                return Err(malformed(
-                    &"the server's parameters name another index than its packets",
-                ));
-            }
-            self.server_params = body.params.to_vec();
-        }
-        let (next, finished, outcome) = match self.key_exchange.step(flight_of(number, &body)) {
-            Ok(step) => (step.send, step.finished, Ok(())),
-            Err(failed) => (failed.alert, None, Err(failed.failure)),
-        };
-        if let Some(finished) = finished {
-            self.begin_session(now, path, finished, factory)?;
-        }
-        if next.is_some() || self.unconfirmed.is_some() && number == 2 {
-            let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
-            self.flight = next.ok_or_else(|| too_long(number + 1))?;
-            self.must_send = true;
-        }
-        outcome
-    }
-
-    /// Takes the alert that follows the end of TLS. The last flight with CONFIRM is still repeated,
-    /// at the time that was set before.
-    fn hear_alert(&mut self, number: u8, body: &[u8]) -> Result<(), HandshakeFailure> {
-        self.assembly = FlightAssembly::default();
-        let body = FlightBody::parse(body).map_err(|error| malformed(&error))?;
-        let step = self.key_exchange.step(flight_of(number, &body));
-        step.map(|_| ()).map_err(|failed| failed.failure)
-    }
-
-    // A frame of its own: a kernel's stack has 16 KB.
-    #[inline(never)]
-    fn begin_session(
-        &mut self,
-        now: Time,
-        path: Path,
-        finished: Finished,
-        factory: &SessionFactory<'_>,
-    ) -> Result<(), HandshakeFailure> {
-        let agreement = agree(
-            factory.config,
-            Side::Client,
-            &self.params,
-            &self.server_params,
-        )
-        .map_err(|error| malformed(&error))?;
-        let Some(remote) = self.remote else {
-            return Err(malformed(&"the server named no index"));
-        };
-        let indices = Indices {
-            own: self.index,
-            remote,
-            token: self.token,
-        };
-        let (seal, open, exporter) = factory
-            .keys(Side::Client, indices, finished.secrets)
-            .map_err(|error| malformed(&error))?;
-        self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
-            agreed_at: now,
-            path,
-            indices,
-            agreement,
-            seal,
-            open,
-            exporter,
-            peer: finished.peer,
-            peer_token: None,
-            controls: 0,
-            confirmed_by: None,
-        })));
-        Ok(())
-    }
-}
-
-fn malformed(error: &dyn core::fmt::Display) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind: FailureKind::Malformed,
-        text: format!("the server's handshake is not one: {error}"),
-    }
-}
-
-fn too_long(number: u8) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Caller,
-        kind: FailureKind::Other,
-        text: format!(
-            "flight {number} of the handshake would have more than {OWN_FLIGHT_MAX} bytes; \
-             use a shorter certificate chain"
-        ),
-    }
 }

@@ -9,13 +9,10 @@
 
 use smt_carrier::Path;
 use smt_record::{Exporter, OpenKeys, SealKeys};
-use smt_wire::{Body, Control, ControlNumber};
+use smt_wire::ControlNumber;
 
-use crate::control_packet::{self, ControlRoute};
 use crate::establish::agreement::{Agreement, Indices};
 use crate::key_exchange::PeerIdentity;
-use crate::send::buffer::TransmitBuffer;
-use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// The agreement of both sides and the keys that follow from it. A session begins with it.
@@ -31,72 +28,9 @@ pub(crate) struct Established {
     pub(crate) peer: PeerIdentity,
     /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
     /// opened.
-    pub(crate) peer_token: Option<[u8; 16]>,
+    pub(crate) peer_reset_token: Option<[u8; 16]>,
     /// Control packets that have left, all of them CONFIRM in stripe 0.
     pub(crate) controls: u64,
     /// The number of the CONFIRM of the peer that has opened.
     pub(crate) confirmed_by: Option<ControlNumber>,
-}
-
-/// A handshake that lacks nothing but the peer's CONFIRM.
-pub(crate) struct Unconfirmed(Established);
-
-impl Unconfirmed {
-    pub(crate) const fn new(established: Established) -> Self {
-        Self(established)
-    }
-
-    /// Appends this side's CONFIRM, the first packet under the session's keys. Repetitions have
-    /// numbers of their own.
-    pub(crate) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
-        let established = &mut self.0;
-        if established.seal.count_control().is_err() {
-            // The key's hard limit: the attempt ends in silence.
-            return;
-        }
-        let route = ControlRoute {
-            version,
-            session: established.indices.remote,
-            number: ControlNumber {
-                stripe: 0,
-                counter: established.controls,
-            },
-        };
-        established.controls += 1;
-        let token = established.indices.token;
-        control_packet::seal(&mut established.seal, route, &Body::Confirm, &token, out);
-    }
-
-    /// Takes a control packet that names the attempt: only CONFIRM counts. Returns whether it was
-    /// the peer's, which confirms.
-    pub(crate) fn open_confirm(&mut self, control: &Control<'_>, counted: &mut Statistics) -> bool {
-        let established = &mut self.0;
-        if control.body != Body::Confirm {
-            return false;
-        }
-        let number = control.header.number;
-        if number.stripe >> established.agreement.stripes_log2 != 0 {
-            counted.packets_contradicting += 1;
-            return false;
-        }
-        let opened = match control_packet::open(&mut established.open, control) {
-            Ok(opened) => opened,
-            Err(failure) => {
-                counted.control_not_opened(failure);
-                return false;
-            }
-        };
-        established.confirmed_by = Some(number);
-        established.peer_token = opened.token;
-        true
-    }
-
-    /// The peer has confirmed.
-    pub(crate) fn confirmed(self) -> Established {
-        self.0
-    }
-
-    pub(crate) fn peer(&self) -> &PeerIdentity {
-        &self.0.peer
-    }
 }

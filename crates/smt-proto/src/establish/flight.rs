@@ -58,6 +58,13 @@ impl FlightAssembly {
     }
 }
 
+/// All bytes of a flight of the peer.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeFlight<'a> {
+    pub(crate) number: u8,
+    pub(crate) body: &'a [u8],
+}
+
 /// A whole flight as a key exchange takes it.
 pub(crate) const fn flight_of<'a>(number: u8, body: &FlightBody<'a>) -> Input<'a> {
     Input::Flight {

@@ -13,23 +13,26 @@ use smt_record::Side;
 use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::Unavailability;
-use crate::establish::agreement::{Disagreement, Indices, agree, check_offer, server_params};
-use crate::establish::established::{Established, Unconfirmed};
+use crate::establish::agreement::{
+    Disagreement, Indices, OwnIndex, agree, check_offer, server_params,
+};
+use crate::establish::confirm::Unconfirmed;
+use crate::establish::established::Established;
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
 use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::Batch;
+use crate::send::ready_queue::Place;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
 /// A client's handshake in progress.
-pub(crate) struct Accept {
+pub(crate) struct ServerHandshake {
     pub(crate) path: Path,
-    pub(crate) index: SessionIndex,
+    own: OwnIndex,
     pub(crate) remote: SessionIndex,
-    token: [u8; 16],
     began: Time,
     /// Whether the address was validated: by a cookie, or by TLS.
     is_validated: bool,
@@ -53,21 +56,26 @@ pub(crate) struct Accept {
     /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
     unconfirmed: Option<Box<Unconfirmed>>,
+    /// Its place among those with something to send.
+    pub(crate) ready: Option<Place>,
+    /// The endpoint's timer for it.
     pub(crate) timer: Option<Time>,
 }
 
-impl Accept {
+impl ServerHandshake {
+    /// The handshake of the client that chose the index `remote`; `cookie` is empty if it has shown
+    /// none.
     pub(crate) fn new(
         now: Time,
-        (path, remote): (Path, SessionIndex),
-        (index, token): (SessionIndex, [u8; 16]),
+        path: Path,
+        remote: SessionIndex,
+        own: OwnIndex,
         cookie: &[u8],
     ) -> Self {
         Self {
             path,
-            index,
+            own,
             remote,
-            token,
             began: now,
             is_validated: !cookie.is_empty(),
             cookie: cookie.to_vec(),
@@ -84,8 +92,13 @@ impl Accept {
             spoilt: 0,
             refusal: None,
             unconfirmed: None,
+            ready: None,
             timer: None,
         }
+    }
+
+    pub(crate) fn index(&self) -> SessionIndex {
+        self.own.index
     }
 
     /// Takes a HANDSHAKE packet of this client. Returns false if the attempt has failed, for the
@@ -144,19 +157,17 @@ impl Accept {
         !self.cookie.is_empty()
     }
 
-    /// Whether it began with this cookie.
-    pub(crate) fn began_with(&self, cookie: &[u8]) -> bool {
-        self.has_cookie() && self.cookie == cookie
-    }
-
-    /// Whether the client has shown that it receives at its address.
-    pub(crate) fn is_validated(&self) -> bool {
-        self.is_validated
-    }
-
-    /// Notes that the client has shown a cookie.
-    pub(crate) fn validate(&mut self) {
-        self.is_validated = true;
+    /// Whether a packet with this cookie counts. One that began with a cookie has packets with
+    /// that or a newer one alone. `is_fresh` tells whether the cookie is valid now: the first such
+    /// cookie validates the client's address.
+    pub(crate) fn admits(&mut self, cookie: &[u8], is_fresh: impl FnOnce() -> bool) -> bool {
+        if self.is_validated && !self.has_cookie() {
+            return true;
+        }
+        let is_first = self.has_cookie() && self.cookie == cookie;
+        let is_shown = is_first || is_fresh();
+        self.is_validated |= is_shown;
+        is_shown || !self.has_cookie()
     }
 
     /// Whether its flight is due and more than may be sent to an address that has not been
@@ -197,7 +208,7 @@ impl Accept {
         let route = FlightRoute {
             version,
             destination: self.remote,
-            source: self.index,
+            source: self.own.index,
             cookie: &[],
             is_padded: false,
         };
@@ -232,7 +243,7 @@ impl Accept {
             self.must_send = true;
         }
         if let Some(finished) = finished {
-            self.begin_session(now, finished, factory)?;
+            self.expect_confirm(now, finished, factory)?;
         }
         or_logged(self.path, outcome)
     }
@@ -250,7 +261,7 @@ impl Accept {
         let mut attempt = self.or_refused(attempt, |failure| {
             failure.kind == FailureKind::NoCommonParameters
         })?;
-        let params = server_params(factory.config, &attempt, self.index, client);
+        let params = server_params(factory.config, &attempt, self.own.index, client);
         let params = self.or_refused(params, |disagreement| {
             *disagreement == Disagreement::KeyExchange
         })?;
@@ -278,9 +289,10 @@ impl Accept {
         or_logged(self.path, result)
     }
 
+    /// Derives the keys: from now on nothing but the client's CONFIRM is missing.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    fn begin_session(
+    fn expect_confirm(
         &mut self,
         now: Time,
         finished: Finished,
@@ -292,9 +304,9 @@ impl Accept {
             agree(factory.config, Side::Server, client, server),
         )?;
         let indices = Indices {
-            own: self.index,
+            own: self.own.index,
             remote: self.remote,
-            token: self.token,
+            own_reset_token: self.own.reset_token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
         let (seal, open, exporter) = or_logged(self.path, keys)?;
@@ -307,7 +319,7 @@ impl Accept {
             open,
             exporter,
             peer: finished.peer,
-            peer_token: None,
+            peer_reset_token: None,
             controls: 0,
             confirmed_by: None,
         })));

@@ -18,7 +18,7 @@ use crate::time::{Time, WallClock, WallTime};
 /// The libraries behind an endpoint, as its owner chose them.
 pub(crate) struct CryptoContext {
     pub(crate) provider: Arc<dyn KeyExchangeProvider>,
-    pub(crate) crypto: CryptoProvider,
+    pub(crate) library: CryptoProvider,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) table_salt: Salt,
     /// The wall time, if the endpoint's owner has told it.
@@ -29,18 +29,18 @@ pub(crate) struct CryptoContext {
 #[derive(Clone, Copy)]
 pub(crate) struct SessionFactory<'a> {
     pub(crate) config: &'a Config,
-    pub(crate) setup: &'a CryptoContext,
+    pub(crate) crypto: &'a CryptoContext,
 }
 
 impl CryptoContext {
     pub(crate) fn new(
         provider: Arc<dyn KeyExchangeProvider>,
-        crypto: CryptoProvider,
+        library: CryptoProvider,
         table_salt: Salt,
     ) -> Self {
         Self {
             provider,
-            crypto,
+            library,
             key_log: None,
             table_salt,
             wall: None,
@@ -50,12 +50,12 @@ impl CryptoContext {
 
 impl SessionFactory<'_> {
     pub(crate) fn provider(&self) -> &dyn KeyExchangeProvider {
-        self.setup.provider.as_ref()
+        self.crypto.provider.as_ref()
     }
 
     /// The wall time at `now`, if it is known.
     pub(crate) fn wall(&self, now: Time) -> Option<WallTime> {
-        self.setup.wall.map(|clock| clock.wall_at(now))
+        self.crypto.wall.map(|clock| clock.wall_at(now))
     }
 
     /// The keys of a side and the exporter, from the session's secrets.
@@ -75,7 +75,7 @@ impl SessionFactory<'_> {
             return Err(Disagreement::Plaintext);
         }
         let log = |index, side| {
-            self.setup.key_log.as_ref().map(|log| KeyLogContext {
+            self.crypto.key_log.as_ref().map(|log| KeyLogContext {
                 log: Arc::clone(log),
                 index,
                 side,
@@ -92,12 +92,12 @@ impl SessionFactory<'_> {
         } else {
             (server, client)
         };
-        let (limits, crypto) = (self.config.key_limits, &self.setup.crypto);
+        let (limits, library) = (self.config.key_limits, &self.crypto.library);
         let seal_log = log(indices.remote, side);
         let open_log = log(indices.own, side.peer());
         Ok((
-            SealKeys::with_provider(own, suite, limits, seal_log, crypto.clone()),
-            OpenKeys::with_provider(peer, suite, limits, open_log, crypto.clone()),
+            SealKeys::with_provider(own, suite, limits, seal_log, library.clone()),
+            OpenKeys::with_provider(peer, suite, limits, open_log, library.clone()),
             exporter,
         ))
     }
@@ -125,19 +125,19 @@ mod tests {
     }
 
     fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
-        let setup = CryptoContext::new(Arc::new(NoExchange), CryptoProvider::aws_lc(), Salt(0));
+        let crypto = CryptoContext::new(Arc::new(NoExchange), CryptoProvider::aws_lc(), Salt(0));
         let config = Config {
             version,
             ..Config::default()
         };
         let factory = SessionFactory {
             config: &config,
-            setup: &setup,
+            crypto: &crypto,
         };
         let indices = Indices {
             own: SessionIndex(1),
             remote: SessionIndex(2),
-            token: [0; 16],
+            own_reset_token: [0; 16],
         };
         factory.keys(Side::Client, indices, secrets).is_ok()
     }

@@ -40,7 +40,7 @@ pub(crate) struct Stateless {
 }
 
 impl Stateless {
-    pub(crate) fn new((version, boot): (u8, u32), mac: Arc<dyn TokenMac>) -> Self {
+    pub(crate) fn new(version: u8, boot: u32, mac: Arc<dyn TokenMac>) -> Self {
         let salt = table_salt(&*mac);
         Self {
             version,
@@ -140,7 +140,8 @@ impl Stateless {
         &mut self,
         now: Time,
         path: Path,
-        (client, why): (SessionIndex, Unavailability),
+        client: SessionIndex,
+        why: Unavailability,
     ) -> bool {
         if !self.refusals.take(now) {
             return false;
@@ -242,14 +243,14 @@ mod tests {
 
     #[test]
     fn the_salt_of_tables_comes_from_the_hosts_secret() {
-        let stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let stateless = Stateless::new(1, 7, Arc::new(Sum));
         let Salt(salt) = stateless.table_salt();
         assert_eq!(salt, u32::from_be_bytes([254; 4]));
     }
 
     #[test]
     fn a_cookie_is_for_one_address_and_index_and_a_short_time() {
-        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let mut stateless = Stateless::new(1, 7, Arc::new(Sum));
         let (here, index) = (path("192.0.2.1:7"), SessionIndex(5));
         let now = Time::from_nanos(100_000_000_000);
         assert!(stateless.cookie(now, here, index));
@@ -267,7 +268,7 @@ mod tests {
     /// The next run's clock begins where this one's did, and its key may be the same.
     #[test]
     fn a_cookie_is_valid_for_this_run_of_the_host_only() {
-        let [mut this, next] = [7, 8].map(|boot| Stateless::new((1, boot), Arc::new(Sum)));
+        let [mut this, next] = [7, 8].map(|boot| Stateless::new(1, boot, Arc::new(Sum)));
         let (here, index) = (path("192.0.2.1:7"), SessionIndex(5));
         assert!(this.cookie(Time::default(), here, index));
         let (_, packet) = this.pop().unwrap();
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_reset_token_is_for_one_address_port_and_index() {
-        let stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let stateless = Stateless::new(1, 7, Arc::new(Sum));
         let token = |remote, index| stateless.reset_token(path(remote), SessionIndex(index));
         let here = token("192.0.2.1:7", 5);
         assert_ne!(token("192.0.2.1:8", 5), here);
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn answers_are_bounded_in_rate_and_number() {
-        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let mut stateless = Stateless::new(1, 7, Arc::new(Sum));
         let sent = (0..10_000)
             .filter(|_| stateless.reset(Time::from_nanos(1), path("192.0.2.1:7"), SessionIndex(5)))
             .count();
@@ -299,12 +300,13 @@ mod tests {
 
     #[test]
     fn clients_that_are_not_taken_are_told_at_a_bounded_rate() {
-        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
-        let refusal = (SessionIndex(5), Unavailability::Full);
+        let mut stateless = Stateless::new(1, 7, Arc::new(Sum));
+        let (client, why) = (SessionIndex(5), Unavailability::Full);
         let mut told = 0;
         for step in 0..10_000 {
             let now = Time::from_nanos(step * 100_000);
-            told += u32::from(stateless.unavailable(now, path("192.0.2.1:7"), refusal));
+            let is_told = stateless.unavailable(now, path("192.0.2.1:7"), client, why);
+            told += u32::from(is_told);
             stateless.pop();
         }
         // The burst is part of the bound.
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn versions_are_told_at_a_bounded_rate() {
-        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let mut stateless = Stateless::new(1, 7, Arc::new(Sum));
         let mut told = 0;
         for step in 0..10_000 {
             let now = Time::from_nanos(step * 100_000);
@@ -325,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_version_answer_is_never_longer_than_its_question() {
-        let mut stateless = Stateless::new((1, 7), Arc::new(Sum));
+        let mut stateless = Stateless::new(1, 7, Arc::new(Sum));
         stateless.version(Time::default(), path("192.0.2.1:7"), 12);
         assert!(stateless.pop().is_none());
         stateless.version(Time::default(), path("192.0.2.1:7"), 13);

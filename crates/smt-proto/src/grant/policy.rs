@@ -2,7 +2,8 @@
 //! The seam at which a receiver decides which messages may send more, and how much (SPEC §9.2).
 //!
 //! This module has the view of a message that a policy gets, its decision, and the budget within
-//! which it decides. Homa's policy is in `srpt`, NDP's in `ndp::pull`.
+//! which it decides. A policy that pulls has a pacer beside ([`PullPolicy`]). Homa's policy is in
+//! `srpt`, NDP's in `ndp::pull`.
 //!
 //! Not here: which messages a policy is shown (`scheduler`).
 
@@ -10,6 +11,7 @@ use crate::event::RpcId;
 use crate::grant::ndp::pull::PullOrder;
 use crate::limits::OVERCOMMIT;
 use crate::time::Time;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// A message that needs grants. Offsets count in its record stream.
@@ -90,11 +92,7 @@ impl Pulling {
     }
 }
 
-/// Decides which messages may send more. The core calls it whenever something has changed, or when
-/// the time of [`Self::next_timeout`] has come.
-///
-/// A policy with a pacer says so by [`Self::pulls`] and implements the methods after it; other
-/// policies have no use for time.
+/// Decides which messages may send more. The core calls it whenever something has changed.
 pub trait GrantPolicy: Send {
     /// The number of messages that the policy chooses among. The policy is shown that many of those
     /// with the fewest bytes left; one session has at most half of them while messages of another
@@ -114,28 +112,64 @@ pub trait GrantPolicy: Send {
         budget: GrantBudget,
         decisions: &mut Vec<Granted>,
     );
+}
 
-    /// Whether the policy pulls. A pulling policy is shown the messages of the pull queue only, in
-    /// the order that it names. Ranges that the network has trimmed are asked for again at its
-    /// pace.
-    fn pulls(&self) -> Option<Pulling> {
-        None
-    }
+/// A policy that pulls: it grants at the pace of a link (SPEC §9.10). The policy is shown the
+/// messages of the pull queue only, in the order that it names, and is also asked when the time of
+/// [`Self::next_timeout`] has come. Ranges that the network has trimmed are asked for again at its
+/// pace.
+pub trait PullPolicy: GrantPolicy {
+    /// The messages that the policy wants to be shown.
+    fn pulling(&self) -> Pulling;
 
     /// Whether the pacer permits a pull now. If not, [`Self::next_timeout`] says when it will.
-    fn may_pull(&mut self, _now: Time) -> bool {
-        false
-    }
+    fn may_pull(&mut self, now: Time) -> bool;
 
     /// Tells that `bytes` bytes were permitted: by a decision, counted to the end of a record, or
     /// by a question for trimmed bytes.
-    fn spend(&mut self, _now: Time, _bytes: u32) {}
+    fn spend(&mut self, now: Time, bytes: u32);
 
     /// Tells that `bytes` bytes have come that the pacer had not permitted.
-    fn came_unscheduled(&mut self, _now: Time, _bytes: u32) {}
+    fn came_unscheduled(&mut self, now: Time, bytes: u32);
 
     /// When a pull that waits may go; `None` if none waits.
-    fn next_timeout(&self) -> Option<Time> {
-        None
+    fn next_timeout(&self) -> Option<Time>;
+}
+
+/// The policy of an endpoint.
+pub(crate) enum ActivePolicy {
+    /// Grants follow what arrives; no time is involved.
+    Grant(Box<dyn GrantPolicy>),
+    Pull(Box<dyn PullPolicy>),
+}
+
+impl ActivePolicy {
+    /// The part that decides.
+    pub(crate) fn decider(&mut self) -> &mut dyn GrantPolicy {
+        match self {
+            Self::Grant(policy) => policy.as_mut(),
+            Self::Pull(policy) => policy.as_mut(),
+        }
+    }
+
+    /// The policy, if it pulls.
+    pub(crate) fn pull(&self) -> Option<&dyn PullPolicy> {
+        match self {
+            Self::Grant(_) => None,
+            Self::Pull(policy) => Some(policy.as_ref()),
+        }
+    }
+
+    /// The policy, if it pulls, to tell it something.
+    pub(crate) fn pull_mut(&mut self) -> Option<&mut dyn PullPolicy> {
+        match self {
+            Self::Grant(_) => None,
+            Self::Pull(policy) => Some(policy.as_mut()),
+        }
+    }
+
+    /// When a pull that waits may go.
+    pub(crate) fn next_pull(&self) -> Option<Time> {
+        self.pull()?.next_timeout()
     }
 }

@@ -282,21 +282,21 @@ impl GrantScheduler {
     }
 
     /// Decisions, if anything has changed since the last call, within `limit` bytes granted and not
-    /// arrived. While memory `is_full` one message at a time gets on, out of those whose end frees
-    /// memory.
+    /// arrived. While memory is full there is `frees_memory`: one message at a time gets on, out of
+    /// those whose end frees memory.
     pub(crate) fn decide(
         &mut self,
         now: Time,
         policy: &mut dyn GrantPolicy,
-        (limit, is_full): (u32, bool),
-        frees_memory: impl Fn(RpcId) -> bool,
+        limit: u32,
+        frees_memory: Option<&dyn Fn(RpcId) -> bool>,
     ) -> Vec<Granted> {
         let mut decisions = Vec::new();
         let is_idle = self.by_left.is_empty() && self.pulling().is_none();
         if !core::mem::take(&mut self.is_dirty) || is_idle {
             return decisions;
         }
-        self.is_dirty = is_full;
+        self.is_dirty = frees_memory.is_some();
         let mut shown = core::mem::take(&mut self.shown);
         shown.clear();
         let budget = GrantBudget {
@@ -304,7 +304,7 @@ impl GrantScheduler {
             outstanding: self.outstanding,
             sender_limited: self.outstanding_limited,
         };
-        if is_full {
+        if let Some(frees_memory) = frees_memory {
             shown.extend(self.under_memory_pressure(now, frees_memory));
         } else {
             self.turns.clear();
@@ -338,7 +338,7 @@ impl GrantScheduler {
     fn under_memory_pressure(
         &mut self,
         now: Time,
-        frees_memory: impl Fn(RpcId) -> bool,
+        frees_memory: &dyn Fn(RpcId) -> bool,
     ) -> Option<Grantable> {
         let may_look = self.look_from.is_none_or(|from| from <= now);
         let mut steps = 0;

@@ -104,7 +104,7 @@ fn of_handshakes_and_questions() -> BTreeMap<String, &'static dyn Measure> {
         COOKIES_PER_ADDRESS,
         ANSWERS_PER_SECOND,
         ANSWERS_QUEUED,
-        DISPLACEABLE,
+        EVICTION_CANDIDATES,
         RESEND_INTERVAL,
         RESEND_INTERVAL_MAX,
         REPLY_INTERVAL_MIN,

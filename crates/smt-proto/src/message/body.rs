@@ -50,7 +50,8 @@ impl Body {
     pub(crate) fn up_to(
         &mut self,
         end: usize,
-        (promised, whole): (usize, usize),
+        promised: usize,
+        whole: usize,
         buffer_pool: &BufferPool,
     ) -> &mut [u8] {
         if self.capacity() < end {

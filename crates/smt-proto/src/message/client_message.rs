@@ -101,13 +101,13 @@ impl Members {
 
 /// The fields of a message's header beside its length (SPEC §5.2, §5.7).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct HeaderFields {
     pub(crate) kind: Kind,
     pub(crate) deadline_us: u32,
     pub(crate) reply_unscheduled: u32,
 }
 
-impl Terms {
+impl HeaderFields {
     /// The terms of a message that is no request.
     pub(crate) const fn of(kind: Kind) -> Self {
         Self {
@@ -173,11 +173,11 @@ impl LiveMessage {
     }
 
     /// The fields of its header if it leaves now.
-    pub(crate) fn terms(&self, now: Time) -> Terms {
+    pub(crate) fn header_fields(&self, now: Time) -> HeaderFields {
         match &self.content {
-            Content::Bundle(_) => Terms::of(Kind::Bundle),
-            Content::OneWay => Terms::of(Kind::OneWay),
-            Content::Request(reply) => Terms {
+            Content::Bundle(_) => HeaderFields::of(Kind::Bundle),
+            Content::OneWay => HeaderFields::of(Kind::OneWay),
+            Content::Request(reply) => HeaderFields {
                 kind: Kind::Request,
                 deadline_us: self
                     .deadline

@@ -2,8 +2,8 @@
 //! A message of several records on its way in, from its opened record 0 to the whole body (SPEC
 //! §5.4).
 //!
-//! 1. [`First::open`] opens record 0; its inner header is the truth from then on. A message of one
-//!    record ends there.
+//! 1. [`FirstRecord::open`] opens record 0; its inner header is the truth from then on. A message
+//!    of one record ends there.
 //! 2. [`Incoming::accept`] takes payloads in any order. A record that lies whole in one payload is
 //!    opened from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
@@ -21,14 +21,14 @@ use crate::grant::ndp::trimmed::TrimmedRanges;
 use crate::memory::buffer_pool::BufferPool;
 use crate::memory::small_bodies::SmallBodies;
 use crate::message::body::Body;
-use crate::message::reassembly::Reassembly;
+use crate::message::reassembly::{ClaimedRecord, Reassembly};
 use crate::message::record_bitmap::RecordBitmap;
 use crate::statistics::Statistics;
 
 mod first_record;
 mod gaps;
 
-pub(crate) use first_record::{First, Message};
+pub(crate) use first_record::{FirstRecord, Message};
 
 /// A message whose record 0 has opened.
 #[derive(Debug)]
@@ -94,6 +94,14 @@ pub(crate) struct Piece<'a> {
     pub(crate) payload: &'a [u8],
 }
 
+/// The bytes of one record that a packet brings, from `within` on: all of the record or some.
+#[derive(Clone, Copy)]
+struct RecordPart<'a> {
+    epoch: u8,
+    within: u32,
+    bytes: &'a [u8],
+}
+
 impl Incoming {
     /// A message of several records, of which the first has opened, with its bytes of the record
     /// stream and of the body.
@@ -138,8 +146,12 @@ impl Incoming {
             let length = rest.len().min((stream_end(&place) - offset) as usize);
             let (bytes, further) = rest.split_at(length);
             if !self.opened.contains(place.index) {
-                let from = (offset - place.stream_start, piece.epoch);
-                self.accept_part(&place, from, bytes, opener);
+                let part = RecordPart {
+                    epoch: piece.epoch,
+                    within: offset - place.stream_start,
+                    bytes,
+                };
+                self.accept_part(&place, part, opener);
             }
             offset += length as u32;
             rest = further;
@@ -250,17 +262,11 @@ impl Incoming {
         self.allowed.min(self.length) as usize
     }
 
-    /// Takes the bytes of a record from `within` on, all or some.
-    fn accept_part(
-        &mut self,
-        place: &Record,
-        (within, epoch): (u32, u8),
-        bytes: &[u8],
-        opener: &mut Opener<'_>,
-    ) {
-        let whole = place.stream_len();
-        if bytes.len() == whole {
-            self.open(place, epoch, bytes, opener);
+    /// Takes a part of the record at `place`.
+    fn accept_part(&mut self, place: &Record, part: RecordPart<'_>, opener: &mut Opener<'_>) {
+        let (whole, epoch) = (place.stream_len(), part.epoch);
+        if part.bytes.len() == whole {
+            self.open(place, epoch, part.bytes, opener);
             return;
         }
         // A claimed epoch that no key can have is worth no memory.
@@ -268,14 +274,17 @@ impl Incoming {
             opener.statistics.packets_contradicting += 1;
             return;
         }
-        let name = (place.index, epoch);
-        let partial = self.reassembly.entry(name, whole, opener.record_buffer);
-        partial.write(within, bytes);
+        let claimed = ClaimedRecord {
+            index: place.index,
+            epoch,
+        };
+        let partial = self.reassembly.entry(claimed, whole, opener.record_buffer);
+        partial.write(part.within, part.bytes);
         let Some(record) = partial.take_whole() else {
             return;
         };
         self.open(place, epoch, &record, opener);
-        match self.reassembly.get_mut(name) {
+        match self.reassembly.get_mut(claimed) {
             // The record is still there: it did not open.
             Some(partial) => partial.failed(record),
             None => *opener.record_buffer = record,
@@ -301,7 +310,7 @@ impl Incoming {
         // One byte more: `open_rest` borrows it and saves a copy of the record.
         let end = start + content + 1;
         let (promised, whole) = (self.promised(), body_room(&self.header));
-        let body = self.body.up_to(end, (promised, whole), opener.buffer_pool);
+        let body = self.body.up_to(end, promised, whole, opener.buffer_pool);
         if let Err(error) = open_rest(
             aead,
             sequence,

@@ -13,7 +13,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use smt_record::{FrozenMessage, IndexBits, OutgoingId};
-use smt_wire::{DataHeader, Geometry, Grant, InnerHeader};
+use smt_wire::{DataHeader, Geometry, InnerHeader};
 
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
 use crate::memory::object_pool::{ObjectPool, Pooled};
@@ -36,12 +36,11 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 enum State {
     Waiting {
-        right: OutgoingId,
+        /// Taken by [`Outgoing::freeze`], which ends this state at once.
+        right: Option<OutgoingId>,
         body: Bytes,
     },
     Transmitting(Pooled<Transmitting>),
-    /// Only while `freeze` runs.
-    Empty,
 }
 
 impl Outgoing {
@@ -55,7 +54,10 @@ impl Outgoing {
         unscheduled: u32,
     ) -> Self {
         Self {
-            state: State::Waiting { right, body },
+            state: State::Waiting {
+                right: Some(right),
+                body,
+            },
             padded,
             geometry,
             unscheduled,
@@ -78,23 +80,23 @@ impl Outgoing {
         transmitting_pool: &mut ObjectPool<Transmitting>,
         header: impl FnOnce(u32, u32) -> InnerHeader,
     ) {
-        match core::mem::replace(&mut self.state, State::Empty) {
-            State::Waiting { right, body } => {
-                let header = header(body.len() as u32, self.padded);
-                let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
-                    .expect("id and length were checked when the message was taken");
-                let transmitting = Transmitting::new(frozen, self.geometry, self.unscheduled);
-                self.state = State::Transmitting(transmitting_pool.put(transmitting));
-            }
-            state => self.state = state,
-        }
+        let State::Waiting { right, body } = &mut self.state else {
+            return;
+        };
+        let Some(right) = right.take() else { return };
+        let body = core::mem::take(body);
+        let header = header(body.len() as u32, self.padded);
+        let frozen = FrozenMessage::new(right, &header, body, self.geometry, index_bits)
+            .expect("id and length were checked when the message was taken");
+        let transmitting = Transmitting::new(frozen, self.geometry, self.unscheduled);
+        self.state = State::Transmitting(transmitting_pool.put(transmitting));
     }
 
     /// The frozen message, to be given back to the pool.
     pub(crate) fn into_transmitting(self) -> Option<Pooled<Transmitting>> {
         match self.state {
             State::Transmitting(transmitting) => Some(transmitting),
-            State::Waiting { .. } | State::Empty => None,
+            State::Waiting { .. } => None,
         }
     }
 
@@ -102,7 +104,7 @@ impl Outgoing {
     pub(crate) fn waiting(&self) -> Option<&Bytes> {
         match &self.state {
             State::Waiting { body, .. } => Some(body),
-            State::Transmitting(_) | State::Empty => None,
+            State::Transmitting(_) => None,
         }
     }
 
@@ -115,7 +117,7 @@ impl Outgoing {
     pub(crate) fn transmitting(&self) -> Option<&Transmitting> {
         match &self.state {
             State::Transmitting(transmitting) => Some(transmitting),
-            State::Waiting { .. } | State::Empty => None,
+            State::Waiting { .. } => None,
         }
     }
 
@@ -123,19 +125,12 @@ impl Outgoing {
     pub(crate) fn transmitting_mut(&mut self) -> Option<&mut Transmitting> {
         match &mut self.state {
             State::Transmitting(transmitting) => Some(transmitting),
-            State::Waiting { .. } | State::Empty => None,
+            State::Waiting { .. } => None,
         }
     }
 
-    /// Takes a grant: the peer has opened more, or permits more. Returns whether it said more than
-    /// before.
-    pub(crate) fn grant(&mut self, grant: &Grant) -> bool {
-        // The peer cannot know of a message that waits.
-        self.transmitting_mut()
-            .is_some_and(|transmitting| transmitting.grant(grant))
-    }
-
-    /// Queues a range that the peer asks for again, see [`Transmitting::ask_again`].
+    /// Queues a range that the peer asks for again, see [`Transmitting::ask_again`]. Nothing of a
+    /// message that waits can be asked for.
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
         self.transmitting_mut()
             .is_some_and(|transmitting| transmitting.ask_again(offset, length))
@@ -148,19 +143,9 @@ impl Outgoing {
         }
     }
 
-    /// Queues all of a bundle to be sent again, see [`Transmitting::repeat`].
-    pub(crate) fn repeat(&mut self) {
-        if let Some(transmitting) = self.transmitting_mut() {
-            transmitting.repeat();
-        }
-    }
-
+    /// Whether anything of it may leave now.
     pub(crate) fn is_sendable(&self) -> bool {
         self.transmitting().is_none_or(Transmitting::is_sendable)
-    }
-
-    pub(crate) fn is_resending(&self) -> bool {
-        self.transmitting().is_some_and(Transmitting::is_resending)
     }
 
     /// Whether every byte has left at least once.
@@ -168,6 +153,7 @@ impl Outgoing {
         self.transmitting().is_some_and(Transmitting::is_sent)
     }
 
+    /// Whether any byte has left.
     pub(crate) fn has_started(&self) -> bool {
         self.transmitting().is_some_and(Transmitting::has_started)
     }

@@ -129,10 +129,12 @@ impl Transmitting {
 
     /// Queues all of a bundle to be sent again, since a member of it is missed. The repetition is
     /// no answer to questions about the rest of the bundle, which go on in their order (SPEC §9.8).
-    pub(crate) fn repeat(&mut self) {
+    /// Returns whether anything leaves again.
+    pub(crate) fn repeat(&mut self) -> bool {
         let asked_from = self.asked_from;
         self.ask_again(0, u32::MAX);
         self.asked_from = asked_from;
+        self.is_resending()
     }
 
     /// Drops the ranges that were asked for again: they cannot be sealed any more, since their

@@ -9,6 +9,7 @@ use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
 use crate::message::client_message::Content;
 use crate::message::server_rpc::ServerRpcState;
+use crate::message::transmitting::Transmitting;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -97,8 +98,9 @@ impl Session {
             return false;
         };
         live.retry.heard(now);
-        outgoing.repeat();
-        let is_resending = outgoing.is_resending();
+        let is_resending = outgoing
+            .transmitting_mut()
+            .is_some_and(Transmitting::repeat);
         self.lane.queue_sendable(bundle);
         is_resending
     }

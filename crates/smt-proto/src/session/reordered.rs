@@ -78,9 +78,8 @@ impl Reordered {
         interval: Duration,
         header: &DataHeader,
     ) -> bool {
-        let noted = (header.id, header.retransmit);
         self.trimmed
-            .note(now, noted, interval, &mut self.trimmed_rate)
+            .note(now, header, interval, &mut self.trimmed_rate)
     }
 
     /// Whether record 0 of the id was trimmed, and has not opened since.

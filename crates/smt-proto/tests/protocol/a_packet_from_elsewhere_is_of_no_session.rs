@@ -26,11 +26,11 @@ fn data_counts_from_its_sender_alone() {
     world.send_one_way(0, session, body(1, 10));
     let sent = world.sent.remove(0);
     assert!(sent.data().is_some());
-    let alien = world.nodes[1].endpoint.statistics().packets_alien;
+    let unknown = world.nodes[1].endpoint.statistics().packets_unknown_session;
     hand_in_from_elsewhere(&mut world, &sent);
     assert!(world.nodes[1].delivered.is_empty());
     let counted = world.nodes[1].endpoint.statistics();
-    assert_eq!(counted.packets_alien, alien + 1);
+    assert_eq!(counted.packets_unknown_session, unknown + 1);
     world.hand_in(&sent);
     assert_eq!(world.nodes[1].delivered.len(), 1);
 }

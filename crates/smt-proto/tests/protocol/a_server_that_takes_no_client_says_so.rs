@@ -256,7 +256,10 @@ fn an_answer_for_another_attempt_is_not_believed() {
         hand_in_forged(&mut world, other);
         world.run_for(ms(60));
     }
-    assert_eq!(world.nodes[0].endpoint.statistics().packets_alien, 5);
+    assert_eq!(
+        world.nodes[0].endpoint.statistics().packets_unknown_session,
+        5
+    );
     world.rule = Box::new(|_, _| Verdict::Deliver);
     until_connected(&mut world);
 }

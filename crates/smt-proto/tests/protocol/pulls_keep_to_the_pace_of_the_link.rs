@@ -18,7 +18,7 @@ const RATE: u64 = 9_700_000_000;
 /// The server pulls by this policy.
 fn star(clients: usize, policy: Pull) -> (World, Vec<SessionIndex>) {
     let (mut world, sessions) = World::star(clients);
-    world.nodes[0].endpoint.set_grant_policy(Box::new(policy));
+    world.nodes[0].endpoint.set_pull_policy(Box::new(policy));
     (world, sessions)
 }
 
@@ -244,7 +244,7 @@ fn the_shortest_message_gets_on_while_memory_is_full() {
     let (mut world, session, _) = World::connected_with(ethernet(), server);
     world.nodes[1].application = Box::new(|_| Answer::Reply(Bytes::new()));
     let policy = Pull::new(RATE, 40_000);
-    world.nodes[1].endpoint.set_grant_policy(Box::new(policy));
+    world.nodes[1].endpoint.set_pull_policy(Box::new(policy));
     let calls: Vec<_> = (0..40)
         .map(|number| world.call(0, session, body(number, 2 * MB)))
         .collect();

@@ -30,16 +30,16 @@ fn taken_by_one(sessions_max: usize) -> (World, Vec<SessionIndex>) {
 }
 
 /// The sessions of node 0 that have ended, each as an unused one.
-fn displaced(world: &mut World) -> Vec<SessionIndex> {
-    let mut displaced = Vec::new();
+fn evicted(world: &mut World) -> Vec<SessionIndex> {
+    let mut evicted = Vec::new();
     while let Some((session, end)) = world.nodes[0].event(|event| match event {
         Event::SessionEnded { session, end } => Some((*session, end.clone())),
         _ => None,
     }) {
         assert_eq!(end, SessionEnd::ClosedByPeer(CloseCode::Idle));
-        displaced.push(session);
+        evicted.push(session);
     }
-    displaced
+    evicted
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn a_client_gets_in_although_another_network_has_taken_all_sessions() {
         let rpc = world.call(2, session, body(1, 10));
         assert_eq!(world.outcome(2, rpc), Ok(body(1, 10)));
     }
-    assert_eq!(displaced(&mut world).len(), 3);
+    assert_eq!(evicted(&mut world).len(), 3);
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 6);
 }
 
 #[test]
-fn a_client_displaces_none_of_a_network_that_has_no_more_than_its_own() {
+fn a_client_evicts_none_of_a_network_that_has_no_more_than_its_own() {
     let (mut world, _) = taken_by_one(6);
     for _ in 0..3 {
         world.connect(2, 1).unwrap();
@@ -64,7 +64,7 @@ fn a_client_displaces_none_of_a_network_that_has_no_more_than_its_own() {
         let refused = ConnectError::Unavailable(Unavailability::Full);
         assert_eq!(world.connect(node, 1).unwrap_err(), refused);
     }
-    assert_eq!(displaced(&mut world).len(), 3);
+    assert_eq!(evicted(&mut world).len(), 3);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_session_that_has_been_unused_for_longest_is_closed() {
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
     }
     world.connect(2, 1).unwrap();
-    assert_eq!(displaced(&mut world), [taken[3]]);
+    assert_eq!(evicted(&mut world), [taken[3]]);
 }
 
 /// Although the host that has most has used all of its own more lately.
@@ -83,20 +83,20 @@ fn the_session_that_has_been_unused_for_longest_is_closed() {
 fn a_host_with_few_sessions_in_the_largest_network_keeps_them() {
     let (mut world, taken) = taken_by_one(6);
     let (session, _) = world.connect(3, 1).unwrap();
-    let first = displaced(&mut world);
+    let first = evicted(&mut world);
     for used in taken.iter().filter(|session| !first.contains(session)) {
         let rpc = world.call(0, *used, body(1, 10));
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
     }
     world.connect(2, 1).unwrap();
-    assert_eq!((first.len(), displaced(&mut world).len()), (1, 1));
+    assert_eq!((first.len(), evicted(&mut world).len()), (1, 1));
     let rpc = world.call(3, session, body(1, 10));
     assert_eq!(world.outcome(3, rpc), Ok(body(1, 10)));
 }
 
 /// Anybody can send in any name.
 #[test]
-fn a_client_without_a_cookie_displaces_none() {
+fn a_client_without_a_cookie_evicts_none() {
     let (mut world, _) = taken_by_one(6);
     for number in 0..50_u8 {
         let remote = SocketAddr::from(([198, 51, number, 9], 7));
@@ -118,7 +118,7 @@ fn a_client_without_a_cookie_displaces_none() {
         assert!(answer.is_some() && node.buffer[1] == PacketType::Cookie as u8);
     }
     world.run_for(ms(100));
-    assert_eq!(displaced(&mut world), []);
+    assert_eq!(evicted(&mut world), []);
 }
 
 /// Nor does it keep it from being closed in the end.
@@ -130,5 +130,5 @@ fn a_ping_is_no_use_of_a_session() {
         rogue.say(&mut world, &[Body::Ping(1), Body::WindowRequest]);
         world.run_for(ms(60_000));
     }
-    assert_eq!(displaced(&mut world), [session]);
+    assert_eq!(evicted(&mut world), [session]);
 }

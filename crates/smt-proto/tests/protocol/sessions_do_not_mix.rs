@@ -39,7 +39,7 @@ fn sessions_do_not_mix_although_a_packet_comes_by_another_address_of_the_host() 
     let path = Path::between(world.nodes[0].address, [198, 51, 100, 1].into());
     let (now, server) = (world.now, &mut world.nodes[1].endpoint);
     server.handle_datagram(now, path, &world.sent[0].bytes);
-    assert_eq!(server.statistics().packets_alien, 1);
+    assert_eq!(server.statistics().packets_unknown_session, 1);
     world.run_for(ms(1));
     assert!(world.nodes[1].delivered.is_empty());
     world.rule = Box::new(|_, _| Verdict::Deliver);

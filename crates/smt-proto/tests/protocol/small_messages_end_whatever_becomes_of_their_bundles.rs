@@ -61,7 +61,7 @@ fn world(random: &mut Random) -> (World, [SessionIndex; 2]) {
         if pulls {
             let order = [PullOrder::ShortestFirst, PullOrder::RoundRobin][random.below(2)];
             let policy = Pull::new(10_000_000_000, 20_000).in_order(order);
-            node.endpoint.set_grant_policy(Box::new(policy));
+            node.endpoint.set_pull_policy(Box::new(policy));
         }
         let mut answers = Random::new(random.any());
         node.application = Box::new(move |request| match answers.below(20) {

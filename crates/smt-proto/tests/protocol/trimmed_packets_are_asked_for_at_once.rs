@@ -21,7 +21,7 @@ fn pulling() -> (World, SessionIndex, SessionIndex) {
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     for node in &mut world.nodes {
         let policy = Pull::new(10_000_000_000, 20_000);
-        node.endpoint.set_grant_policy(Box::new(policy));
+        node.endpoint.set_pull_policy(Box::new(policy));
     }
     (world, client, server)
 }
@@ -270,11 +270,11 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
         changed(Vec::clear),
     ];
     malformed.iter().for_each(|forged| world.hand_in(forged));
-    let alien = [
+    let unknown = [
         changed(|bytes| set_u64(bytes, SESSION, 77)),
         changed(|bytes| bytes[SESSION].fill(0)),
     ];
-    alien.iter().for_each(|forged| world.hand_in(forged));
+    unknown.iter().for_each(|forged| world.hand_in(forged));
     // From another address.
     let mut elsewhere = template.clone();
     elsewhere.from = 7;
@@ -289,7 +289,7 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     assert_eq!(questions(&world, 1), []);
     let after = statistics(&world)[1];
     assert!(after.packets_malformed - before.packets_malformed >= malformed.len() as u64);
-    assert!(after.packets_alien - before.packets_alien > alien.len() as u64);
+    assert!(after.packets_unknown_session - before.packets_unknown_session > unknown.len() as u64);
     assert_eq!(after.packets_trimmed, before.packets_trimmed);
     assert_eq!(
         after.resets_sent, before.resets_sent,
@@ -424,7 +424,7 @@ fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
 fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let (mut world, session, _) = pulling();
     let policy = Pull::new(10_000_000, 20_000);
-    world.nodes[1].endpoint.set_grant_policy(Box::new(policy));
+    world.nodes[1].endpoint.set_pull_policy(Box::new(policy));
     world.is_recording = true;
     cut_first(&mut world, |datagram, data| {
         datagram.from == 0 && data.header.offset > 0
@@ -442,7 +442,7 @@ fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
 fn another_policy_leaves_waiting_questions_to_timers() {
     let (mut world, session, _) = pulling();
     let slow = Pull::new(10_000_000, 20_000);
-    world.nodes[1].endpoint.set_grant_policy(Box::new(slow));
+    world.nodes[1].endpoint.set_pull_policy(Box::new(slow));
     cut_first(&mut world, |datagram, data| {
         datagram.from == 0 && data.header.offset > 0
     });
@@ -461,7 +461,7 @@ fn incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {
         let (mut world, sessions) = World::star(10);
         let policy = Pull::new(9_500_000_000, 20_000).in_order(order);
-        world.nodes[0].endpoint.set_grant_policy(Box::new(policy));
+        world.nodes[0].endpoint.set_pull_policy(Box::new(policy));
         world.trims_above = 8 * 1_472;
         let began = world.now;
         let calls: Vec<_> = (0..10)

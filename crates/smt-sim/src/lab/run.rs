@@ -370,13 +370,13 @@ impl<'a, M: Messenger> Run<'a, M> {
         round::leave(&mut self.results.rounds, began, took);
         if self.is_counted(sent.at) {
             self.awaited -= 1;
-            let slowdown = self.slowdown(&sent, (arrival.from, at), now);
+            let slowdown = self.slowdown(&sent, arrival.from, at, now);
             self.messages.push((sent.length, slowdown));
         }
     }
 
     /// How much longer than alone a message has taken until now.
-    fn slowdown(&self, sent: &Sent, (from, to): (HostId, HostId), now: Time) -> f32 {
+    fn slowdown(&self, sent: &Sent, from: HostId, to: HostId, now: Time) -> f32 {
         let per_rack = self.scenario.topology.hosts_per_rack;
         let is_within = from.0 / per_rack == to.0 / per_rack;
         let alone = self.unloaded.time(sent.length, is_within);
@@ -399,7 +399,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             .chain(refused)
             .filter(|(.., sent)| self.is_counted(sent.at));
         missing
-            .map(|(from, to, sent)| (sent.length, self.slowdown(sent, (from, to), now)))
+            .map(|(from, to, sent)| (sent.length, self.slowdown(sent, from, to, now)))
             .collect()
     }
 

@@ -71,7 +71,7 @@ impl SmtMessenger {
         let payload = (datagram - DataHeader::LEN) as u64;
         let rate = link.rate * payload / wire_len(datagram);
         let pull = Pull::new(rate, self.round_trip).in_order(order);
-        self.host.endpoint.set_grant_policy(Box::new(pull));
+        self.host.endpoint.set_pull_policy(Box::new(pull));
         self
     }
 

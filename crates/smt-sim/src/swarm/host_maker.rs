@@ -50,8 +50,8 @@ impl<'a> HostMaker<'a> {
             odd_clocks: self.case.odd_clocks().collect(),
             limits: limits.map(|config| config.message_limit).collect(),
         };
-        let world = (Rc::clone(&self.credentials), hosts);
-        let player = Player::new(id, world, random.fork());
+        let credentials = Rc::clone(&self.credentials);
+        let player = Player::new(id, credentials, hosts, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
@@ -86,7 +86,7 @@ impl<'a> HostMaker<'a> {
             order,
         }) = case.pulls[at]
         {
-            endpoint.set_grant_policy(Box::new(Pull::new(rate, window).in_order(order)));
+            endpoint.set_pull_policy(Box::new(Pull::new(rate, window).in_order(order)));
         }
         let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&self.seals), numbers_max));
         endpoint.set_aead_provider(Arc::new(cipher));

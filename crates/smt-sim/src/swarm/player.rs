@@ -105,7 +105,8 @@ struct Underway {
 impl Player {
     pub(super) fn new(
         id: HostId,
-        (credentials, hosts): (Rc<Credentials>, Hosts),
+        credentials: Rc<Credentials>,
+        hosts: Hosts,
         random: Random,
     ) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use smt::{Builder, KeyEnds, RegisteredKey, Suite};
+use smt::{Builder, KeyEnds, RegisteredKey, Suite, TlsTrafficKey};
 
 use crate::choices_are_honoured::Lines;
 use crate::support::forwarder::{Forwarder, Way};
@@ -106,15 +106,9 @@ fn another_secret_under_the_same_name_establishes_nothing_and_says_what_to_compa
 #[test]
 fn keys_of_a_tls_session_establish_sessions() {
     let key = |ends| {
-        let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
-        RegisteredKey::from_tls_keys(
-            b"tls",
-            ends,
-            Suite::Aes128Gcm,
-            (&client.0, &client.1),
-            (&server.0, &server.1),
-        )
-        .unwrap()
+        let [client, server] =
+            [(&[1; 16], &[2; 12]), (&[3; 16], &[4; 12])].map(|(key, iv)| TlsTrafficKey { key, iv });
+        RegisteredKey::from_tls_keys(b"tls", ends, Suite::Aes128Gcm, client, server).unwrap()
     };
     let server = Builder::new()
         .registered_key(key(SERVER))

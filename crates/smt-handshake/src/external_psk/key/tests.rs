@@ -103,15 +103,18 @@ mod from_secret {
 mod from_tls_keys {
     use super::*;
 
+    const fn traffic<'a>(key: &'a [u8], iv: &'a [u8; 12]) -> TlsTrafficKey<'a> {
+        TlsTrafficKey { key, iv }
+    }
+
     #[test]
     fn secret_is_client_key_and_iv_then_server_key_and_iv() {
-        let (client, server) = (([1; 16], [2; 12]), ([3; 16], [4; 12]));
         let key = RegisteredKey::from_tls_keys(
             b"k",
             ENDS,
             Suite::Aes128Gcm,
-            (&client.0, &client.1),
-            (&server.0, &server.1),
+            traffic(&[1; 16], &[2; 12]),
+            traffic(&[3; 16], &[4; 12]),
         );
         let secret = [&[1; 16][..], &[2; 12], &[3; 16], &[4; 12]].concat();
         let same = RegisteredKey::from_secret(b"k", OTHER_END, Suite::Aes128Gcm, &secret);
@@ -126,8 +129,8 @@ mod from_tls_keys {
                 b"k",
                 ENDS,
                 Suite::Aes128Gcm,
-                (client, &[0; 12]),
-                (server, &[0; 12]),
+                traffic(client, &[0; 12]),
+                traffic(server, &[0; 12]),
             );
             let error = error.unwrap_err();
             assert!(

@@ -94,8 +94,9 @@ impl Index {
         }
     }
 
-    /// The entry that was found so is about to leave, and the last one to take its place.
-    pub(super) fn forget<T>(&mut self, entries: &[(u64, T)], (slot, place): (usize, usize)) {
+    /// The entry that was found in this slot and place is about to leave, and the last one to take
+    /// its place.
+    pub(super) fn forget<T>(&mut self, entries: &[(u64, T)], slot: usize, place: usize) {
         self.close_gap(entries, slot);
         let last = entries.len() - 1;
         if place < last {

@@ -10,7 +10,7 @@
 //! ranges were trimmed (`trimmed`).
 
 use crate::grant::ndp::pacer::Pacer;
-use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, Pulling};
+use crate::grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, PullPolicy, Pulling};
 use crate::limits::{OLDEST_SHARE, OVERCOMMIT};
 use crate::time::Time;
 use alloc::vec::Vec;
@@ -93,10 +93,6 @@ impl GrantPolicy for Pull {
         OVERCOMMIT
     }
 
-    fn pulls(&self) -> Option<Pulling> {
-        Some(self.pulling)
-    }
-
     fn grant(
         &mut self,
         now: Time,
@@ -119,6 +115,12 @@ impl GrantPolicy for Pull {
             end: message.granted + 1,
             priority: PRIORITY,
         }));
+    }
+}
+
+impl PullPolicy for Pull {
+    fn pulling(&self) -> Pulling {
+        self.pulling
     }
 
     fn may_pull(&mut self, now: Time) -> bool {

@@ -33,7 +33,7 @@ pub(crate) struct TrimmedPart {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missing {
     /// Record 0, which has not opened here.
-    First,
+    FirstRecord,
     Range(ByteRange),
 }
 
@@ -88,7 +88,8 @@ impl TrimmedRanges {
     pub(crate) fn note(
         &mut self,
         now: Time,
-        (part, is_again): (ByteRange, bool),
+        part: ByteRange,
+        is_again: bool,
         interval: Duration,
     ) -> Option<ByteRange> {
         if now.since(self.since) >= interval {
@@ -135,16 +136,16 @@ fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
 pub(crate) struct UnopenedIds(BTreeMap<MessageId, (Time, usize)>);
 
 impl UnopenedIds {
-    /// Notes an id; `is_again` tells that the trimmed packet was a repetition. Returns whether the
-    /// id is to be asked about: as seldom as a range, not if there are too many ids, and at their
-    /// rate.
+    /// Notes the id of a trimmed packet. Returns whether the id is to be asked about: as seldom as
+    /// a range, not if there are too many ids, and at their rate.
     pub(crate) fn note(
         &mut self,
         now: Time,
-        (id, is_again): (MessageId, bool),
+        header: &DataHeader,
         interval: Duration,
         rate: &mut TokenBucket,
     ) -> bool {
+        let (id, is_again) = (header.id, header.retransmit);
         let before = self.0.get(&id).copied();
         let (at, tries) = before
             .filter(|(at, _)| now.since(*at) < interval)
@@ -228,12 +229,12 @@ mod tests {
         fn a_range_is_asked_for_once_in_an_interval() {
             let mut ranges = TrimmedRanges::default();
             let part = range(1_000, 2_400);
-            assert_eq!(ranges.note(NOW, (part, false), INTERVAL), Some(part));
-            assert_eq!(ranges.note(NOW, (part, false), INTERVAL), None);
+            assert_eq!(ranges.note(NOW, part, false, INTERVAL), Some(part));
+            assert_eq!(ranges.note(NOW, part, false, INTERVAL), None);
             let within = range(1_500, 2_400);
-            assert_eq!(ranges.note(NOW, (within, false), INTERVAL), None);
+            assert_eq!(ranges.note(NOW, within, false, INTERVAL), None);
             assert_eq!(
-                ranges.note(NOW + INTERVAL, (part, false), INTERVAL),
+                ranges.note(NOW + INTERVAL, part, false, INTERVAL),
                 Some(part)
             );
         }
@@ -243,23 +244,23 @@ mod tests {
             let mut ranges = TrimmedRanges::default();
             let part = range(1_000, 2_400);
             let again = |ranges: &mut TrimmedRanges, now| {
-                let asked = (0..10).filter(|_| ranges.note(now, (part, true), INTERVAL).is_some());
+                let asked = (0..10).filter(|_| ranges.note(now, part, true, INTERVAL).is_some());
                 asked.count()
             };
             assert_eq!(again(&mut ranges, NOW), TRIMMED_TRIES);
             assert_eq!(again(&mut ranges, NOW + INTERVAL), TRIMMED_TRIES);
             let mut first = TrimmedRanges::default();
-            first.note(NOW, (part, false), INTERVAL);
+            first.note(NOW, part, false, INTERVAL);
             assert_eq!(again(&mut first, NOW), TRIMMED_TRIES - 1);
         }
 
         #[test]
         fn of_what_overlaps_the_rest_is_asked_for() {
             let mut ranges = TrimmedRanges::default();
-            ranges.note(NOW, (range(2_000, 3_400), false), INTERVAL);
-            let shortened = ranges.note(NOW, (range(1_000, 2_400), false), INTERVAL);
+            ranges.note(NOW, range(2_000, 3_400), false, INTERVAL);
+            let shortened = ranges.note(NOW, range(1_000, 2_400), false, INTERVAL);
             assert_eq!(shortened, Some(range(1_000, 2_000)));
-            let behind = ranges.note(NOW, (range(2_900, 4_300), false), INTERVAL);
+            let behind = ranges.note(NOW, range(2_900, 4_300), false, INTERVAL);
             assert_eq!(behind, Some(range(3_400, 4_300)));
         }
 
@@ -268,7 +269,7 @@ mod tests {
             let mut ranges = TrimmedRanges::default();
             let asked = (1_000..10_000u32).rev().filter(|start| {
                 let part = range(*start, start + 1_400);
-                ranges.note(NOW, (part, false), INTERVAL).is_some()
+                ranges.note(NOW, part, false, INTERVAL).is_some()
             });
             assert!(asked.count() <= 1 + 9_000 / 350);
         }
@@ -278,7 +279,7 @@ mod tests {
             let mut ranges = TrimmedRanges::default();
             let noted = (0..10_000).filter(|at| {
                 let part = range(at * 2_000, at * 2_000 + 1_400);
-                ranges.note(NOW, (part, false), INTERVAL).is_some()
+                ranges.note(NOW, part, false, INTERVAL).is_some()
             });
             assert_eq!(noted.count(), TRIMMED_RANGES_MAX);
         }
@@ -303,20 +304,37 @@ mod tests {
     mod unopened_ids {
         use super::*;
 
+        /// The header of a packet with record 0, which was trimmed.
+        fn header(id: MessageId, retransmit: bool) -> DataHeader {
+            DataHeader {
+                epoch: 0,
+                retransmit,
+                session: smt_wire::SessionIndex(1),
+                id,
+                message_length: 100_000,
+                offset: 0,
+            }
+        }
+
         #[test]
         fn an_id_is_asked_about_once_in_an_interval_and_they_are_bounded() {
             let mut ids = UnopenedIds::default();
             let mut rate = TokenBucket::new(1_000_000);
             let asked = (0..10 * UNOPENED_MAX as u64).filter(|number| {
                 let number = number % (2 * UNOPENED_MAX as u64);
-                ids.note(NOW, (MessageId(number), false), INTERVAL, &mut rate)
+                ids.note(NOW, &header(MessageId(number), false), INTERVAL, &mut rate)
             });
             assert_eq!(asked.count(), UNOPENED_MAX);
-            assert!(ids.note(NOW + INTERVAL, (MessageId(0), false), INTERVAL, &mut rate));
+            assert!(ids.note(
+                NOW + INTERVAL,
+                &header(MessageId(0), false),
+                INTERVAL,
+                &mut rate
+            ));
             // The others are old enough to make room.
             assert!(ids.note(
                 NOW + INTERVAL,
-                (MessageId(u64::MAX), false),
+                &header(MessageId(u64::MAX), false),
                 INTERVAL,
                 &mut rate
             ));
@@ -333,7 +351,7 @@ mod tests {
             for millis in 0..1_000 {
                 let now = NOW + Duration::from_millis(millis);
                 for id in (0..1_000).map(MessageId) {
-                    asked += u32::from(ids.note(now, (id, true), INTERVAL, &mut rate));
+                    asked += u32::from(ids.note(now, &header(id, true), INTERVAL, &mut rate));
                 }
             }
             assert!((90..=120).contains(&asked), "{asked}");
@@ -347,7 +365,7 @@ mod tests {
                 session: smt_wire::SessionIndex(1),
                 id: MessageId(id),
             },
-            missing: Missing::First,
+            missing: Missing::FirstRecord,
         };
         let mut queue = TrimmedQueue::default();
         for (rank, id) in [(5, 1), (0, 2), (5, 3), (0, 4)] {

@@ -12,22 +12,20 @@ fn rpc(id: u64) -> RpcId {
 
 /// Tells at time 0 that `arrived` of these bytes have arrived and `granted` may be sent.
 fn update(grants: &mut GrantScheduler, rpc: RpcId, length: u32, arrived: u32, granted: u32) {
-    update_at(0, grants, rpc, (length, arrived, granted));
+    update_at(0, grants, rpc, progress(length, arrived, granted));
 }
 
 /// Tells the same at `at` milliseconds.
-fn update_at(
-    at: u64,
-    grants: &mut GrantScheduler,
-    rpc: RpcId,
-    (length, arrived, granted): (u32, u32, u32),
-) {
-    let progress = Progress {
+fn update_at(at: u64, grants: &mut GrantScheduler, rpc: RpcId, progress: Progress) {
+    grants.update(milli(at), rpc, progress);
+}
+
+fn progress(length: u32, arrived: u32, granted: u32) -> Progress {
+    Progress {
         length,
         arrived,
         granted,
-    };
-    grants.update(milli(at), rpc, progress);
+    }
 }
 
 fn milli(at: u64) -> Time {
@@ -47,7 +45,7 @@ fn begin_one_after_the_other(
         let rpc = rpc(id as u64);
         update(&mut grants, rpc, length, 1_000, FREE);
         ends.insert(rpc, (length, FREE));
-        for granted in grants.decide(Time::default(), policy, (LIMIT, false), |_| true) {
+        for granted in grants.decide(Time::default(), policy, LIMIT, None) {
             let (length, end) = ends.get_mut(&granted.rpc).unwrap();
             assert!(granted.end > *end && granted.end <= *length);
             *end = granted.end;
@@ -90,13 +88,13 @@ fn a_policy_grants_as_many_at_once_as_it_wants() {
     let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
     assert_eq!(
         grants
-            .decide(Time::default(), &mut policy, (LIMIT, false), |_| true)
+            .decide(Time::default(), &mut policy, LIMIT, None)
             .len(),
         100
     );
     assert!(
         grants
-            .decide(Time::default(), &mut policy, (LIMIT, false), |_| true)
+            .decide(Time::default(), &mut policy, LIMIT, None)
             .is_empty()
     );
 }
@@ -220,7 +218,7 @@ fn rpc_of(session: u32, id: u64) -> RpcId {
 
 /// The id of the message that may get on at a time while memory is full, if any.
 fn turn(grants: &mut GrantScheduler, at: u64) -> Option<u64> {
-    let next = grants.under_memory_pressure(milli(at), |_| true);
+    let next = grants.under_memory_pressure(milli(at), &|_| true);
     next.map(|message| message.rpc.id.0)
 }
 
@@ -242,7 +240,7 @@ fn a_policy_that_pulls_is_shown_starved_messages_beyond_the_budget() {
     let mut policy = crate::grant::ndp::pull::Pull::new(10_000_000_000, 100_000);
     let mut pulled = |grants: &mut GrantScheduler| {
         let limit = 8 * granted;
-        let decisions = grants.decide(Time::default(), &mut policy, (limit, false), |_| true);
+        let decisions = grants.decide(Time::default(), &mut policy, limit, None);
         decisions.first().map(|granted| granted.rpc.id.0)
     };
     assert_eq!(pulled(&mut grants), None);
@@ -263,7 +261,7 @@ fn four_of_two_sessions() -> GrantScheduler {
 #[test]
 fn only_a_message_that_frees_memory_gets_on_while_memory_is_full() {
     let mut grants = four_of_two_sessions();
-    let next = grants.under_memory_pressure(Time::default(), |rpc| rpc.id.0 > 2);
+    let next = grants.under_memory_pressure(Time::default(), &|rpc| rpc.id.0 > 2);
     assert_eq!(next.map(|message| message.rpc.id.0), Some(3));
 }
 
@@ -382,7 +380,12 @@ fn grants_that_are_not_used_for_a_resend_interval_are_given_to_others() {
     let mut grants = stalled(20);
     assert_eq!(grants.outstanding, 0);
     assert_eq!(grants.next_timeout(), None);
-    update_at(5, &mut grants, rpc_of(2, 99), (8_000_000, FREE, FREE));
+    update_at(
+        5,
+        &mut grants,
+        rpc_of(2, 99),
+        progress(8_000_000, FREE, FREE),
+    );
     let decisions = decide(&mut grants);
     assert_eq!(decisions, [(99, FREE + LIMIT)], "all of the budget");
 }
@@ -395,7 +398,7 @@ fn a_message_that_its_sender_limits_has_a_least_window_and_no_more() {
         20,
         &mut grants,
         rpc(3),
-        (1_000_000, arrived, FREE + GRANT_WINDOW_MIN),
+        progress(1_000_000, arrived, FREE + GRANT_WINDOW_MIN),
     );
     assert_eq!(decide(&mut grants), [(3, arrived + GRANT_WINDOW_MIN)]);
     assert_eq!(grants.outstanding, 0);
@@ -405,16 +408,16 @@ fn a_message_that_its_sender_limits_has_a_least_window_and_no_more() {
 fn a_sender_that_uses_a_least_window_in_time_is_limited_no_longer() {
     let mut grants = stalled(10);
     let (half, granted) = (FREE + 16_406, FREE + GRANT_WINDOW_MIN);
-    update_at(20, &mut grants, rpc(1), (1_000_000, half, granted));
+    update_at(20, &mut grants, rpc(1), progress(1_000_000, half, granted));
     let more = granted + 16_406;
-    update_at(20, &mut grants, rpc(1), (1_000_000, half, more));
-    update_at(25, &mut grants, rpc(1), (1_000_000, granted, more));
+    update_at(20, &mut grants, rpc(1), progress(1_000_000, half, more));
+    update_at(25, &mut grants, rpc(1), progress(1_000_000, granted, more));
     assert_eq!(
         decide(&mut grants),
         [(1, granted + GRANT_WINDOW_MIN)],
         "too late"
     );
-    update_at(29, &mut grants, rpc(1), (1_000_000, more, more));
+    update_at(29, &mut grants, rpc(1), progress(1_000_000, more, more));
     assert_eq!(decide(&mut grants), [(1, more + LIMIT)]);
 }
 
@@ -434,7 +437,7 @@ fn a_message_that_ends_or_is_passed_over_is_not_measured_any_longer() {
 /// The present decisions of Homa's policy: the ids, and the ends of what they may send.
 fn decide(grants: &mut GrantScheduler) -> Vec<(u64, u32)> {
     let mut policy = ShortestRemainingFirst::default();
-    let decisions = grants.decide(Time::default(), &mut policy, (LIMIT, false), |_| true);
+    let decisions = grants.decide(Time::default(), &mut policy, LIMIT, None);
     let of = |granted: &Granted| (granted.rpc.id.0, granted.end);
     decisions.iter().map(of).collect()
 }
@@ -443,13 +446,18 @@ fn decide(grants: &mut GrantScheduler) -> Vec<(u64, u32)> {
 fn a_window_that_comes_at_once_is_used_in_time_on_a_path_with_a_longer_round_trip() {
     let mut grants = stalled(10);
     let granted = FREE + GRANT_WINDOW_MIN;
-    update_at(20, &mut grants, rpc(1), (1_000_000, FREE + 16_406, granted));
+    update_at(
+        20,
+        &mut grants,
+        rpc(1),
+        progress(1_000_000, FREE + 16_406, granted),
+    );
     assert_eq!(decide(&mut grants), [(1, granted + 16_406)]);
     update_at(
         21,
         &mut grants,
         rpc(1),
-        (1_000_000, granted, granted + 16_406),
+        progress(1_000_000, granted, granted + 16_406),
     );
     assert_eq!(decide(&mut grants), [(1, granted + LIMIT)]);
 }
@@ -462,7 +470,7 @@ fn limited(count: u64) -> GrantScheduler {
     let mut grants = stalled(10);
     for id in 0..10 {
         let granted = FREE + GRANT_WINDOW_MIN;
-        update_at(20, &mut grants, rpc(id), (1_000_000, HALF, granted));
+        update_at(20, &mut grants, rpc(id), progress(1_000_000, HALF, granted));
     }
     (count..10).for_each(|id| grants.remove(rpc(id)));
     grants
@@ -478,7 +486,12 @@ fn messages_that_their_senders_limit_share_the_budget_while_nobody_else_wants_gr
 #[test]
 fn sender_limited_messages_share_a_budget_that_includes_what_they_hold() {
     let mut grants = limited(3);
-    update_at(20, &mut grants, rpc(0), (1_000_000, HALF, HALF + LIMIT));
+    update_at(
+        20,
+        &mut grants,
+        rpc(0),
+        progress(1_000_000, HALF, HALF + LIMIT),
+    );
     let end = HALF + GRANT_WINDOW_MIN;
     assert_eq!(decide(&mut grants), [(1, end), (2, end)]);
 }
@@ -486,8 +499,18 @@ fn sender_limited_messages_share_a_budget_that_includes_what_they_hold() {
 #[test]
 fn another_message_takes_over_and_has_all_of_the_budget_at_the_next_decision() {
     let mut grants = limited(2);
-    update_at(20, &mut grants, rpc(0), (1_000_000, HALF, HALF + LIMIT));
-    update_at(20, &mut grants, rpc_of(2, 9), (8_000_000, FREE, FREE));
+    update_at(
+        20,
+        &mut grants,
+        rpc(0),
+        progress(1_000_000, HALF, HALF + LIMIT),
+    );
+    update_at(
+        20,
+        &mut grants,
+        rpc_of(2, 9),
+        progress(8_000_000, FREE, FREE),
+    );
     let least = (1, HALF + GRANT_WINDOW_MIN);
     assert_eq!(decide(&mut grants), [(9, FREE + LIMIT), least]);
 }
@@ -501,7 +524,12 @@ fn a_message_that_comes_back_under_a_policy_that_pulls_is_in_the_budget() {
         order: PullOrder::RoundRobin,
     }));
     let granted = FREE + GRANT_WINDOW_MIN;
-    update_at(40, &mut grants, rpc(0), (1_000_000, HALF + 1, granted));
+    update_at(
+        40,
+        &mut grants,
+        rpc(0),
+        progress(1_000_000, HALF + 1, granted),
+    );
     assert_eq!(grants.outstanding, u64::from(granted - HALF - 1));
     assert_eq!(grants.outstanding_limited, 0);
 }

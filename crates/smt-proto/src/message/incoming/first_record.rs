@@ -11,7 +11,7 @@ use super::{Incoming, Opener, Piece};
 
 /// The content of a message's first packet.
 #[derive(Debug)]
-pub(crate) struct First {
+pub(crate) struct FirstRecord {
     pub(crate) header: InnerHeader,
     /// Bytes of the record stream that have opened.
     pub(crate) arrived: u32,
@@ -27,7 +27,7 @@ pub(crate) enum Message {
     Part(Box<Incoming>),
 }
 
-impl First {
+impl FirstRecord {
     /// Opens record 0 from the payload of a packet with offset 0. `None` if it does not open:
     /// nothing of the packet is then to be believed.
     pub(crate) fn open(

@@ -105,7 +105,7 @@ const PARTIAL_RECORDS_ASKED: usize = 64;
 mod tests {
     use super::*;
     use crate::collections::step_count::steps_of;
-    use crate::message::reassembly::Reassembly;
+    use crate::message::reassembly::{ClaimedRecord, Reassembly};
     use crate::message::record_bitmap::RecordBitmap;
     use smt_wire::{Geometry, InnerHeader};
 
@@ -143,6 +143,13 @@ mod tests {
         }
     }
 
+    /// Writes a part of a record of 86 bytes.
+    fn write(incoming: &mut Incoming, index: u32, epoch: u8, within: u32, bytes: &[u8]) {
+        let claimed = ClaimedRecord { index, epoch };
+        let partial = incoming.reassembly.entry(claimed, 86, &mut Vec::new());
+        partial.write(within, bytes);
+    }
+
     fn range(start: u32, end: u32) -> ByteRange {
         ByteRange { start, end }
     }
@@ -162,14 +169,8 @@ mod tests {
     #[test]
     fn missing_ranges_are_neither_open_nor_there_in_part() {
         let mut incoming = message(10, [0, 1, 4].into_iter());
-        incoming
-            .reassembly
-            .entry((3, 0), 86, &mut Vec::new())
-            .write(10, &[1; 20]);
-        incoming
-            .reassembly
-            .entry((9, 0), 86, &mut Vec::new())
-            .write(0, &[1; 86]);
+        write(&mut incoming, 3, 0, 10, &[1; 20]);
+        write(&mut incoming, 9, 0, 0, &[1; 86]);
         let expected = [
             range(2 * 86, 3 * 86 + 10),
             range(3 * 86 + 30, 4 * 86),
@@ -185,10 +186,7 @@ mod tests {
     #[test]
     fn the_gap_in_a_range_ends_where_something_is() {
         let mut incoming = message(10, [0, 4].into_iter());
-        incoming
-            .reassembly
-            .entry((2, 0), 86, &mut Vec::new())
-            .write(10, &[1; 20]);
+        write(&mut incoming, 2, 0, 10, &[1; 20]);
         let gap = |start, end| incoming.gap_in(range(start, end));
         assert_eq!(gap(86, 1_000), Some(range(86, 2 * 86 + 10)));
         assert_eq!(gap(2 * 86 + 10, 1_000), None);
@@ -203,11 +201,9 @@ mod tests {
     #[test]
     fn forged_parts_of_many_records_are_asked_for_a_few_at_a_time() {
         let mut incoming = message(1_000, 0..1);
-        for name in (1..1_000).flat_map(|index| [(index, 0), (index, 1)]) {
-            incoming
-                .reassembly
-                .entry(name, 86, &mut Vec::new())
-                .write(0, &[1]);
+        for index in 1..1_000 {
+            write(&mut incoming, index, 0, 0, &[1]);
+            write(&mut incoming, index, 1, 0, &[1]);
         }
         let first = range(86, (1 + PARTIAL_RECORDS_ASKED as u32) * 86);
         assert_eq!(incoming.missing(16), [first]);

@@ -13,7 +13,7 @@ use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Member
 use super::data::{accept, piece};
 use super::delivery::NewRequest;
 use crate::event::Event;
-use crate::message::incoming::{First, Incoming, Message};
+use crate::message::incoming::{FirstRecord, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -25,7 +25,7 @@ impl Session {
     pub(in crate::session) fn handle_new_bundle(
         &mut self,
         now: Time,
-        first: First,
+        first: FirstRecord,
         data: &Data<'_>,
         shared: &mut Shared,
     ) {

@@ -15,6 +15,7 @@ use crate::message::client_message::{ClientMessage, Content, LiveMessage};
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
+use crate::message::transmitting::Transmitting;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -57,7 +58,7 @@ impl Session {
     fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
         let opened = control_packet::open(&mut self.keys.open, control);
         match &opened {
-            Ok(opened) => self.peer_token = opened.token.or(self.peer_token),
+            Ok(opened) => self.peer_reset_token = opened.reset_token.or(self.peer_reset_token),
             Err(failure) => shared.statistics.control_not_opened(*failure),
         }
         opened.is_ok()
@@ -141,7 +142,8 @@ impl Session {
             },
         };
         let Some(outgoing) = outgoing else { return };
-        if outgoing.grant(grant) {
+        let transmitting = outgoing.transmitting_mut();
+        if transmitting.is_some_and(|transmitting| transmitting.grant(grant)) {
             retry.progressed(now, interval);
             let due = retry.due;
             self.pass_timer.set(due);
@@ -213,7 +215,10 @@ impl Session {
                     self.recovery.pmtud.stalled(now);
                 }
                 // Nothing to send again: what has not left yet waits for grants, keys or its turn.
-                if !outgoing.is_resending() {
+                if !outgoing
+                    .transmitting()
+                    .is_some_and(Transmitting::is_resending)
+                {
                     self.lane.control.id(PacketType::Busy, id);
                 }
                 served.retry.heard(now);

@@ -12,7 +12,9 @@ use smt_record::{IdParts, OutgoingId};
 use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
 
 use crate::limits;
-use crate::message::incoming::{First, Incoming, Message, MessageKeys, Opener, Piece, record_end};
+use crate::message::incoming::{
+    FirstRecord, Incoming, Message, MessageKeys, Opener, Piece, record_end,
+};
 use crate::message::reordered::ReorderedPacket;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -144,7 +146,13 @@ impl Session {
     }
 
     /// Begins a message of the peer, whose record 0 has opened and for which there is room.
-    fn begin_message(&mut self, now: Time, first: First, data: &Data<'_>, shared: &mut Shared) {
+    fn begin_message(
+        &mut self,
+        now: Time,
+        first: FirstRecord,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) {
         let id = data.header.id;
         let Some(IdParts {
             counter, stripe, ..
@@ -274,7 +282,7 @@ impl Session {
         id: MessageId,
         data: &Data<'_>,
         shared: &mut Shared,
-    ) -> Option<First> {
+    ) -> Option<FirstRecord> {
         if data.header.offset != 0 {
             self.keep_reordered(now, &data.header, data.payload, shared);
             return None;
@@ -287,7 +295,7 @@ impl Session {
             buffer_pool: &shared.buffer_pool,
             statistics: &mut shared.statistics,
         };
-        First::open(piece(data), self.agreement.geometry, &mut opener)
+        FirstRecord::open(piece(data), self.agreement.geometry, &mut opener)
     }
 
     /// Keeps a packet, or its header if the packet was trimmed, until its record 0 has opened.

@@ -18,7 +18,7 @@ use crate::grant::ndp::pull::PullOrder;
 use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
 use crate::message::client_message::LiveMessage;
-use crate::message::incoming::First;
+use crate::message::incoming::FirstRecord;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -88,13 +88,13 @@ impl Session {
         }
         self.pass_timer.set(now + limits::REORDERED_LIFE);
         let rank = rank(header.message_length, shared);
-        self.push_trimmed(rank, id, Missing::First, shared);
+        self.push_trimmed(rank, id, Missing::FirstRecord, shared);
     }
 
     /// Record 0 has opened: it was unscheduled, unless it was asked for after it had been trimmed.
     pub(in crate::session) fn first_came(
         &mut self,
-        first: &First,
+        first: &FirstRecord,
         data: &Data<'_>,
         shared: &mut Shared,
     ) {
@@ -156,7 +156,7 @@ impl Session {
         let missing = incoming.gap_in(trimmed.range);
         let trimmed_queue = incoming.trimmed_mut();
         let Some(range) =
-            missing.and_then(|range| trimmed_queue.note(now, (range, trimmed.is_again), interval))
+            missing.and_then(|range| trimmed_queue.note(now, range, trimmed.is_again, interval))
         else {
             shared.statistics.packets_duplicate += 1;
             return;
@@ -178,7 +178,7 @@ impl Session {
     pub(crate) fn resend_for(&mut self, part: &TrimmedPart) -> Option<Resend> {
         let id = part.rpc.id;
         match part.missing {
-            Missing::First => self.lane.reordered.is_first_trimmed(id).then_some(Resend {
+            Missing::FirstRecord => self.lane.reordered.is_first_trimmed(id).then_some(Resend {
                 id,
                 offset: 0,
                 length: 1,
@@ -205,7 +205,7 @@ impl Session {
         self.lane.trimmed_waiting = self.lane.trimmed_waiting.saturating_sub(1);
         let first = self.first_length();
         let bytes = retry.map_or(0, |retry| match part.missing {
-            Missing::First => first,
+            Missing::FirstRecord => first,
             Missing::Range(_) => retry.length,
         });
         if let (Missing::Range(_), Some(incoming)) =

@@ -24,7 +24,7 @@ use crate::error::{CallError, OneWayOutcome};
 use crate::establish::agreement::Agreement;
 use crate::event::Event;
 use crate::limits;
-use crate::message::client_message::{Content, LiveMessage, Members, Terms};
+use crate::message::client_message::{Content, HeaderFields, LiveMessage, Members};
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -41,14 +41,14 @@ struct Filling {
 
 impl Filling {
     /// Writes a member behind the others.
-    fn append(&mut self, id: MessageId, terms: Terms, text: &[u8]) {
+    fn append(&mut self, id: MessageId, header_fields: HeaderFields, text: &[u8]) {
         let header = MemberHeader {
             id,
-            kind: terms.kind,
+            kind: header_fields.kind,
             // Record 0 would hold it, which has at most 1,142 bytes.
             length: text.len() as u16,
-            deadline_us: terms.deadline_us,
-            reply_unscheduled: terms.reply_unscheduled,
+            deadline_us: header_fields.deadline_us,
+            reply_unscheduled: header_fields.reply_unscheduled,
         };
         let mut place = [0; MemberHeader::LEN];
         header.emit(&mut place);
@@ -195,12 +195,12 @@ impl Session {
         let Some(live) = live.filter(|live| !live.is_bundle()) else {
             return false;
         };
-        let terms = live.terms(now);
+        let header_fields = live.header_fields(now);
         let waiting = live.outgoing.as_ref().and_then(Outgoing::waiting);
         let Some(text) = waiting.filter(|text| text.len() <= text_max) else {
             return false;
         };
-        filling.append(id, terms, text);
+        filling.append(id, header_fields, text);
         filling.members.has_others = true;
         live.bundle = Some(filling.right.id());
         live.outgoing = None;
@@ -218,7 +218,7 @@ impl Session {
         let Some(text) = waiting.filter(|text| text.len() <= text_max) else {
             return false;
         };
-        filling.append(id, Terms::of(Kind::Reply), text);
+        filling.append(id, HeaderFields::of(Kind::Reply), text);
         filling.members.replies += outgoing.length();
         served.state = ServerRpcState::Bundled(filling.right.id());
         true

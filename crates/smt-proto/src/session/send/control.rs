@@ -67,7 +67,7 @@ impl Session {
             session: self.remote_index,
             number,
         };
-        control_packet::seal(&mut self.keys.seal, route, body, &self.own_token, out);
+        control_packet::seal(&mut self.keys.seal, route, body, &self.own_reset_token, out);
     }
 }
 

@@ -5,7 +5,7 @@ use smt_record::SealError;
 use smt_wire::{InnerHeader, Kind, MessageId};
 
 use crate::collections::id_map::IdMap;
-use crate::message::client_message::Terms;
+use crate::message::client_message::HeaderFields;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::message::transmitting::{PacketWriter, Transmitting};
@@ -36,7 +36,7 @@ impl Session {
         };
         let Some(OutgoingMut {
             outgoing,
-            terms,
+            header_fields,
             need_ack,
         }) = message
         else {
@@ -47,8 +47,8 @@ impl Session {
         if let Some(records) = outgoing.begins() {
             self.keys.begin(records);
             // A bundle's members were counted.
-            shared.statistics.messages_sent += u64::from(terms.kind != Kind::Bundle);
-            let header = header(terms, lane.stripes.of_mut(id));
+            shared.statistics.messages_sent += u64::from(header_fields.kind != Kind::Bundle);
+            let header = header(header_fields, lane.stripes.of_mut(id));
             let bits = self.agreement.send_bits;
             outgoing.freeze(bits, &mut shared.transmitting_pool, header);
         }
@@ -87,7 +87,7 @@ impl Session {
 struct OutgoingMut<'a> {
     outgoing: &'a mut Outgoing,
     /// The fields of its header if it leaves now.
-    terms: Terms,
+    header_fields: HeaderFields,
     /// The timer of NEED_ACK, if the message is a reply.
     need_ack: Option<&'a mut RetryTimer>,
 }
@@ -96,11 +96,11 @@ impl<'a> OutgoingMut<'a> {
     /// A message that this side initiated.
     fn of_client(client: &'a mut ClientMessages, now: Time, id: MessageId) -> Option<Self> {
         let live = client.live_mut(id)?;
-        let terms = live.terms(now);
+        let header_fields = live.header_fields(now);
         let outgoing = live.outgoing.as_mut()?;
         Some(Self {
             outgoing,
-            terms,
+            header_fields,
             need_ack: None,
         })
     }
@@ -113,7 +113,7 @@ impl<'a> OutgoingMut<'a> {
         };
         Some(Self {
             outgoing,
-            terms: Terms::of(Kind::Reply),
+            header_fields: HeaderFields::of(Kind::Reply),
             need_ack: Some(retry),
         })
     }
@@ -121,15 +121,18 @@ impl<'a> OutgoingMut<'a> {
 
 /// Makes the inner header of a message that is about to leave for the first time, from its length
 /// without and with padding.
-fn header(terms: Terms, stripe: &mut Stripe) -> impl FnOnce(u32, u32) -> InnerHeader {
+fn header(
+    header_fields: HeaderFields,
+    stripe: &mut Stripe,
+) -> impl FnOnce(u32, u32) -> InnerHeader {
     let ack = stripe.acks.take();
     let window = stripe.tell_limit() as u32;
     move |true_length, padded_length| InnerHeader {
         true_length,
         padded_length,
-        kind: terms.kind,
-        deadline_us: terms.deadline_us,
-        reply_unscheduled: terms.reply_unscheduled,
+        kind: header_fields.kind,
+        deadline_us: header_fields.deadline_us,
+        reply_unscheduled: header_fields.reply_unscheduled,
         window,
         ack,
     }

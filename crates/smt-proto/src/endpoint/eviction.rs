@@ -11,7 +11,7 @@ use smt_wire::SessionIndex;
 use super::Endpoint;
 use crate::error::CloseCode;
 use crate::establish::address_shares::Excess;
-use crate::limits::DISPLACEABLE;
+use crate::limits::EVICTION_CANDIDATES;
 
 /// A live session, by the address of its peer.
 type Place = (SocketAddr, SessionIndex, SessionIndex);
@@ -46,14 +46,14 @@ impl Endpoint {
             SessionIndex(0),
             SessionIndex(0),
         );
-        let from = self.displaced.max(start);
+        let from = self.eviction_from.max(start);
         let is_theirs = |place: &&Place| excess.has(place.0.ip());
         let ahead = (Bound::Excluded(from), Bound::Unbounded);
         let ahead = self.by_remote.range(ahead).take_while(is_theirs);
         let around = self.by_remote.range(start..=from).take_while(is_theirs);
         let mut longest = None;
-        for place in ahead.chain(around).take(DISPLACEABLE) {
-            self.displaced = *place;
+        for place in ahead.chain(around).take(EVICTION_CANDIDATES) {
+            self.eviction_from = *place;
             let session = self.sessions.get(place.2.0);
             let session = session.filter(|session| session.side() == Side::Server);
             let Some(session) = session.filter(|session| !session.has_ended()) else {
