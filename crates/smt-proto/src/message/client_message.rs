@@ -49,7 +49,7 @@ pub(crate) struct LiveMessage {
     pub(crate) bundle: Option<MessageId>,
 }
 
-/// What a message is.
+/// The kind of a message, with the state that only this kind has.
 #[derive(Debug)]
 pub(crate) enum Content {
     Request(ExpectedReply),
@@ -145,7 +145,8 @@ impl LiveMessage {
         matches!(&self.content, Content::Bundle(members) if !members.has_others)
     }
 
-    /// The reply, while it is incomplete; `None` if no record of it has opened, or none is expected.
+    /// The reply, while it is incomplete; `None` if no record of it has opened, or no reply is
+    /// expected.
     pub(crate) fn incoming(&self) -> Option<&Incoming> {
         match &self.content {
             Content::Request(reply) => reply.incoming.as_deref(),
@@ -201,6 +202,6 @@ fn micros_left(deadline: Time, now: Time) -> u32 {
         .max(1)
 }
 
-// Messages are moved when tables grow and shrink, with every message: state that a message needs only
-// sometimes is elsewhere.
+// Messages are moved when tables grow and shrink, with every message: state that a message needs
+// only sometimes is elsewhere.
 const _: () = assert!(size_of::<ClientMessage>() <= 192);

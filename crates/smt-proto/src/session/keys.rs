@@ -130,7 +130,7 @@ impl Keys {
         false
     }
 
-    /// What is due about the previous epoch of this side, whose messages `holders` are.
+    /// Asks about the previous epoch of this side, if that is due. `holders` finds its messages.
     pub(super) fn finish_previous(
         &mut self,
         now: Time,
@@ -153,8 +153,8 @@ impl Keys {
         self.epoch_done.ask(now, interval, previous)
     }
 
-    /// Takes EPOCH_ACK. Returns whether the previous epoch is finished by it. It must have been told
-    /// to the peer: with the key go the repetitions of what was sealed under it.
+    /// Takes EPOCH_ACK. Returns whether the previous epoch is finished by it. EPOCH_DONE must have
+    /// left: with the key go the repetitions of what was sealed under it.
     pub(super) fn epoch_acked(&mut self, epoch: u32) -> bool {
         let is_finished = self.seal.previous() == Some(epoch) && self.epoch_done.is_told();
         if is_finished {

@@ -2,8 +2,8 @@
 //! All that a session has of messages: their ids and numbers, the messages of both sides, and the
 //! queues in which they leave.
 //!
-//! A session has one lane. What a lane has, no other part of the session needs to see: several
-//! lanes on several cores would share keys, the peer's address and its liveness.
+//! A session has one lane. Several lanes on several cores would share no more than keys, the peer's
+//! address and its liveness.
 
 use smt_wire::MessageId;
 
@@ -24,9 +24,9 @@ use crate::shared::Shared;
 /// The messages of a session.
 pub(super) struct Lane {
     pub(super) stripes: Stripes,
-    /// What this side initiated.
+    /// Messages that this side initiated.
     pub(super) client: ClientMessages,
-    /// What the peer initiated, and the replies to it.
+    /// Messages that the peer initiated, and the replies to them.
     pub(super) server: IdMap<ServerRpc>,
     pub(super) memory_share: MemoryShare,
     pub(super) reordered: Reordered,

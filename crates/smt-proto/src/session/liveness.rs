@@ -31,7 +31,7 @@ pub(super) struct Liveness {
     requests_repeated: u8,
 }
 
-/// What the silence of a peer means.
+/// The meaning of a peer's silence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Silence {
     /// The peer owes no answer.
@@ -44,7 +44,7 @@ pub(super) enum Silence {
     Dead(Duration),
 }
 
-/// What is due about the memory of an unused session.
+/// Whether an unused session gives up memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Hibernation {
     Already,
@@ -98,7 +98,7 @@ impl Liveness {
         self.received_at
     }
 
-    /// What the silence of the peer means, which is dead after `most` at the earliest.
+    /// The meaning of the silence of the peer, which is dead after `most` at the earliest.
     ///
     /// Questions may have backed off so far that a few losses would look like death; and a process
     /// that was stopped has asked nothing meanwhile. Enough PINGs must therefore have waited in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a peer takes of the endpoint's memory, and what it may still begin (SPEC §9.2, §10).
+//! The memory of the endpoint that a peer takes, and the messages that it may still begin (SPEC
+//! §9.2, §10).
 //!
 //! Not here: the bounds of all peers together (`memory::accounting`).
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session knows of its path and bounds its repetitions by.
+//! Facts about the path of a session, and the budgets of its repetitions.
 
 use core::time::Duration;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session has received of messages whose record 0 has not opened (SPEC §5.4, §9.10).
+//! Packets that a session has received of messages whose record 0 has not opened (SPEC §5.4,
+//! §9.10).
 //!
 //! Nothing of it has authenticated: packets are bounded over all sessions together, and ids whose
 //! record 0 was trimmed are asked about at a bounded rate.
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_given_back_to_all() {
+    fn dropped_packets_are_given_back_to_all() {
         let drops: [fn(&mut Reordered, &mut usize); 3] = [
             |reordered, all| reordered.clear(all),
             |reordered, all| reordered.forget(MessageId(1), all),

@@ -179,8 +179,8 @@ impl Stripes {
     /// The next id of this side, of the stripes in turn.
     ///
     /// # Errors
-    /// That of the last stripe if the peer permits no more ids in any, or that of the first whose
-    /// ids are used up.
+    /// `Blocked` if the peer permits no more ids in any stripe; `Exhausted` if the ids of a stripe
+    /// are used up.
     pub(super) fn next_id(&mut self) -> Result<OutgoingId, AllocationError> {
         let mut tries = self.all.len();
         loop {

@@ -28,7 +28,7 @@ pub(super) struct EpochInUse {
     pub(super) is_waited_for: bool,
 }
 
-/// What is due about the previous epoch.
+/// The question that is due about the previous epoch.
 #[derive(Debug, Eq, PartialEq)]
 pub(in crate::session) enum PreviousEpoch {
     NothingDue,

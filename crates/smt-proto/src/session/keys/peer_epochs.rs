@@ -19,7 +19,7 @@ pub(in crate::session) struct AskForUpdate {
     pub(in crate::session) is_again: bool,
 }
 
-/// What this side waits for from the peer's keys.
+/// The events of the peer's keys for which this side waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerEpochs {
     /// The old epoch whose keys are kept, and since when.
