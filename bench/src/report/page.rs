@@ -97,7 +97,7 @@ fn plot_of(title: &str, x: &str, lines: Vec<Line>) -> Plot {
 
 fn bar_plot(results: &Results, place: &str, view: &View, label: &str) -> Figure {
     let bar = |(color, peer): (usize, &&'static str)| {
-        let row = find(results, place, view, (peer, label))?;
+        let row = find(results, place, view, peer, label)?;
         Some(Bar {
             name: (*peer).to_owned(),
             color,
