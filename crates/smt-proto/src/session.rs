@@ -2,8 +2,9 @@
 //! One session: keys, ids, and the messages under way in both directions.
 //!
 //! A message's way through this folder:
-//! 1. `commands`: the application's call gets an id and waits in `calls`.
-//! 2. `send::transmit`: its records are sealed as they leave; GRANTs are written.
+//! 1. `commands`: the application's call gets an id and waits among the messages of the `lane`.
+//! 2. `send`: records are sealed as they leave (`message`), in the order of `transmit`; control
+//!    packets (`control`), GRANTs among them (`grant`).
 //! 3. `receive::{data, replies}`: the peer's records open into an `Incoming`; a whole message
 //!    becomes an event (`receive::delivery`).
 //! 4. `receive::control`: grants, questions and acknowledgements of the peer; `cancel`: all that
@@ -11,8 +12,11 @@
 //! 5. `send::bundle`, `receive::bundle`: small messages that leave and arrive together.
 //! 6. `receive::trimmed`: headers of packets that the network has trimmed.
 //! 7. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
-//! 8. `liveness`: whether the peer is there, and the session is in use.
-//! 9. `keys`, `key_epochs`: key epochs; `hibernate`: memory that an unused session gives up.
+//! 8. `key_epochs`: which messages hold an epoch; `hibernate`: memory that an unused session gives
+//!    up.
+//!
+//! The state is in groups, each with its rules: `keys`, `liveness`, `recovery`, `pass_timer`, and
+//! the `lane` of `stripe`, `client_messages`, `memory_share` and `reordered`.
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
@@ -53,7 +57,7 @@ use crate::event::{Event, RpcId};
 use crate::memory::cipher_cache::CipherSlot;
 use crate::message::server_rpc::ServerRpcState;
 use crate::send::control_queue::ControlQueue;
-use crate::send::ready_queue::Place;
+use crate::send::ready_queue::Slot;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -78,10 +82,8 @@ pub(crate) struct Session {
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
     ended: Option<SessionEnd>,
-    /// Its place among those with something to send.
-    pub(crate) ready: Option<Place>,
-    /// The endpoint's timer for this session.
-    pub(crate) timer: Option<Time>,
+    /// Its entries in the endpoint's schedule.
+    pub(crate) slot: Slot,
 }
 
 impl Session {
@@ -108,8 +110,7 @@ impl Session {
             liveness: Liveness::new(now),
             cipher_slot: CipherSlot::Empty,
             ended: None,
-            ready: None,
-            timer: None,
+            slot: Slot::default(),
             agreement,
         }
     }

@@ -118,6 +118,11 @@ impl IdLayout {
         Ok(MessageId(counter << (stripes_log2 + 1) | low))
     }
 
+    /// The stripe of an id.
+    pub fn stripe(self, id: MessageId) -> u16 {
+        (id.0 & (self.stripes() - 1)) as u16
+    }
+
     /// The parts of an id. `None` if it is 2^id_bits or more.
     pub fn split(self, id: MessageId) -> Option<IdParts> {
         let initiator_and_counter = id.0.checked_shr(u32::from(self.stripes_log2))?;
@@ -127,7 +132,7 @@ impl IdLayout {
         } else {
             Side::Server
         };
-        let stripe = u16::try_from(id.0 & (self.stripes() - 1)).ok()?;
+        let stripe = self.stripe(id);
         (counter < self.counters()).then_some(IdParts {
             counter,
             initiator,

@@ -11,7 +11,7 @@ use smt_wire::SessionIndex;
 use crate::establish::client::ClientHandshake;
 use crate::establish::server::ServerHandshake;
 use crate::event::ConnectId;
-use crate::send::ready_queue::{Place, ReadyQueue};
+use crate::send::ready_queue::{Place, ReadyQueue, Slot};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -33,11 +33,8 @@ pub(super) trait Scheduled {
     /// When its timer is due next.
     fn due(&self) -> Option<Time>;
 
-    /// Where it waits for its turn.
-    fn ready(&mut self) -> &mut Option<Place>;
-
-    /// The timer that the schedule has for it.
-    fn timer(&mut self) -> &mut Option<Time>;
+    /// Its entries in the schedule.
+    fn slot(&mut self) -> &mut Slot;
 }
 
 /// The senders that wait for their turn, and the timers of all.
@@ -59,7 +56,7 @@ impl Schedule {
     /// any more keeps its place, and is passed over there.
     pub(super) fn settle<S: Scheduled>(&mut self, sender: Sender, of: &mut S, shared: &Shared) {
         if let Some(rank) = of.rank(shared) {
-            let place = of.ready();
+            let place = &mut of.slot().ready;
             if place.is_none_or(|(waiting, _)| rank < waiting) {
                 if let Some(place) = *place {
                     self.ready.remove(place, sender);
@@ -68,7 +65,7 @@ impl Schedule {
             }
         }
         let due = of.due();
-        let before = core::mem::replace(of.timer(), due);
+        let before = core::mem::replace(&mut of.slot().timer, due);
         if due == before {
             return;
         }
@@ -80,10 +77,10 @@ impl Schedule {
 
     /// Lets a sender that had its turn in vain wait where it has waited before.
     pub(super) fn put_back<S: Scheduled>(&mut self, sender: Sender, of: &mut S, before: Place) {
-        if let Some(place) = of.ready().filter(|place| place.0 >= before.0) {
+        if let Some(place) = of.slot().ready.filter(|place| place.0 >= before.0) {
             self.ready.remove(place, sender);
             self.ready.restore(before, sender);
-            *of.ready() = Some(before);
+            of.slot().ready = Some(before);
         }
     }
 
@@ -116,12 +113,8 @@ impl Scheduled for Session {
         Self::due(self)
     }
 
-    fn ready(&mut self) -> &mut Option<Place> {
-        &mut self.ready
-    }
-
-    fn timer(&mut self) -> &mut Option<Time> {
-        &mut self.timer
+    fn slot(&mut self) -> &mut Slot {
+        &mut self.slot
     }
 }
 
@@ -134,12 +127,8 @@ impl Scheduled for ClientHandshake {
         Some(Self::due(self))
     }
 
-    fn ready(&mut self) -> &mut Option<Place> {
-        &mut self.ready
-    }
-
-    fn timer(&mut self) -> &mut Option<Time> {
-        &mut self.timer
+    fn slot(&mut self) -> &mut Slot {
+        &mut self.slot
     }
 }
 
@@ -152,12 +141,8 @@ impl Scheduled for ServerHandshake {
         Some(Self::due(self))
     }
 
-    fn ready(&mut self) -> &mut Option<Place> {
-        &mut self.ready
-    }
-
-    fn timer(&mut self) -> &mut Option<Time> {
-        &mut self.timer
+    fn slot(&mut self) -> &mut Slot {
+        &mut self.slot
     }
 }
 
@@ -167,13 +152,12 @@ mod tests {
     use crate::config::Config;
     use std::prelude::v1::*;
 
-    /// A sender with this rank, timer, place and timer in the schedule.
+    /// A sender with this rank and timer.
     #[derive(Default)]
     struct One {
         rank: Option<u32>,
         due: Option<Time>,
-        ready: Option<Place>,
-        timer: Option<Time>,
+        slot: Slot,
     }
 
     impl Scheduled for One {
@@ -183,11 +167,8 @@ mod tests {
         fn due(&self) -> Option<Time> {
             self.due
         }
-        fn ready(&mut self) -> &mut Option<Place> {
-            &mut self.ready
-        }
-        fn timer(&mut self) -> &mut Option<Time> {
-            &mut self.timer
+        fn slot(&mut self) -> &mut Slot {
+            &mut self.slot
         }
     }
 
@@ -208,7 +189,7 @@ mod tests {
         let shared = Shared::new(Config::default());
         let (mut schedule, mut one, mut other) = (Schedule::new(), One::default(), One::default());
         schedule.settle(A, &mut one, &shared);
-        assert!(one.ready.is_none() && schedule.ready.is_empty());
+        assert!(one.slot.ready.is_none() && schedule.ready.is_empty());
         (one.rank, other.rank) = (Some(10), Some(10));
         for (sender, of) in [(A, &mut one), (B, &mut other)] {
             schedule.settle(sender, of, &shared);
@@ -230,11 +211,11 @@ mod tests {
         (one.rank, other.rank) = (Some(10), Some(10));
         schedule.settle(A, &mut one, &shared);
         schedule.settle(B, &mut other, &shared);
-        let before = one.ready.take().unwrap();
+        let before = one.slot.ready.take().unwrap();
         assert_eq!(schedule.ready.pop(), Some(A));
         schedule.settle(A, &mut one, &shared);
         schedule.put_back(A, &mut one, before);
-        assert_eq!(one.ready, Some(before));
+        assert_eq!(one.slot.ready, Some(before));
         assert_eq!(turns(&mut schedule), [A, B]);
     }
 
@@ -249,7 +230,7 @@ mod tests {
         }
         assert_eq!(schedule.pop_timer(at(7)), None);
         assert_eq!(schedule.pop_timer(at(8)), Some(A));
-        (one.timer, one.due) = (None, Some(at(20)));
+        (one.slot.timer, one.due) = (None, Some(at(20)));
         schedule.settle(A, &mut one, &shared);
         one.due = None;
         schedule.settle(A, &mut one, &shared);

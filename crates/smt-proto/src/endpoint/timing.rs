@@ -136,7 +136,7 @@ impl Endpoint {
         self.connect_of.remove(&connect.index());
         self.foreign.end(connect.path.remote);
         self.schedule
-            .stop(Sender::ClientHandshake(id), connect.timer);
+            .stop(Sender::ClientHandshake(id), connect.slot.timer);
     }
 
     pub(super) fn remove_accept(&mut self, index: SessionIndex) {
@@ -145,7 +145,7 @@ impl Endpoint {
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
         self.schedule
-            .stop(Sender::ServerHandshake(index), accept.timer);
+            .stop(Sender::ServerHandshake(index), accept.slot.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         self.accept_shares.remove(accept.path.remote.ip());
     }
@@ -161,14 +161,15 @@ impl Endpoint {
         }
         self.by_remote
             .remove(&(session.path.remote, session.remote_index, index));
-        self.schedule.stop(Sender::Session(index), session.timer);
+        self.schedule
+            .stop(Sender::Session(index), session.slot.timer);
     }
 
     fn time_session(&mut self, now: Time, index: SessionIndex) {
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
-        session.timer = None;
+        session.slot.timer = None;
         session.handle_timeout(now, &mut self.shared);
         self.reschedule(index);
     }
@@ -177,7 +178,7 @@ impl Endpoint {
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;
         };
-        connect.timer = None;
+        connect.slot.timer = None;
         let foreign = self.foreign.last(connect.path.remote);
         let progress = connect.handle_timeout(now, foreign);
         self.progress(now, id, progress);

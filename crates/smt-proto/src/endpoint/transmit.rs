@@ -96,7 +96,7 @@ impl Endpoint {
     }
 
     fn place(&self, index: SessionIndex) -> Option<Place> {
-        self.sessions.get(index.0)?.ready
+        self.sessions.get(index.0)?.slot.ready
     }
 
     fn has_only_messages(&self, sender: Sender) -> bool {
@@ -205,7 +205,7 @@ impl Endpoint {
         batch: &mut Batch<'_>,
     ) -> Option<Path> {
         let session = self.sessions.get_mut(index.0)?;
-        session.ready = None;
+        session.slot.ready = None;
         session.write(now, &mut self.shared, batch);
         let path = session.path;
         self.reschedule(index);
@@ -214,7 +214,7 @@ impl Endpoint {
 
     fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
         let connect = self.connects.get_mut(id.0)?;
-        connect.ready = None;
+        connect.slot.ready = None;
         if !connect.has_output() {
             return None;
         }
@@ -224,7 +224,7 @@ impl Endpoint {
 
     fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
         let accept = self.accepts.get_mut(index.0)?;
-        accept.ready = None;
+        accept.slot.ready = None;
         if !accept.has_output() {
             return None;
         }

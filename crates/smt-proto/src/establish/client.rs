@@ -31,7 +31,7 @@ use crate::limits::{
 use crate::recovery::retry_timer::RetryTimer;
 use crate::send::batch::Batch;
 use crate::send::buffer::TransmitBuffer;
-use crate::send::ready_queue::Place;
+use crate::send::ready_queue::Slot;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -53,10 +53,8 @@ pub(crate) struct ClientHandshake {
     has_answered: bool,
     /// The registered key of the last attempt that lacked only the server's CONFIRM.
     unproven_key: Option<Vec<u8>>,
-    /// Its place among those with something to send.
-    pub(crate) ready: Option<Place>,
-    /// The endpoint's timer for it.
-    pub(crate) timer: Option<Time>,
+    /// Its entries in the endpoint's schedule.
+    pub(crate) slot: Slot,
 }
 
 /// The session that the application wants.
@@ -99,8 +97,7 @@ impl ClientHandshake {
             last_failure: None,
             has_answered: false,
             unproven_key: None,
-            ready: None,
-            timer: None,
+            slot: Slot::default(),
         })
     }
 

@@ -24,7 +24,7 @@ use crate::establish::stateless::COOKIE_PACKET_LEN;
 use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::Batch;
-use crate::send::ready_queue::Place;
+use crate::send::ready_queue::Slot;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -56,10 +56,8 @@ pub(crate) struct ServerHandshake {
     /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
     unconfirmed: Option<Box<Unconfirmed>>,
-    /// Its place among those with something to send.
-    pub(crate) ready: Option<Place>,
-    /// The endpoint's timer for it.
-    pub(crate) timer: Option<Time>,
+    /// Its entries in the endpoint's schedule.
+    pub(crate) slot: Slot,
 }
 
 impl ServerHandshake {
@@ -92,8 +90,7 @@ impl ServerHandshake {
             spoilt: 0,
             refusal: None,
             unconfirmed: None,
-            ready: None,
-            timer: None,
+            slot: Slot::default(),
         }
     }
 

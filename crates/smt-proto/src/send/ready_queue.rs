@@ -5,6 +5,8 @@
 use alloc::collections::{BTreeSet, BinaryHeap};
 use core::cmp::Reverse;
 
+use crate::time::Time;
+
 /// Senders in the order of their ranks; of equals the one that has waited longest comes first.
 ///
 /// Removal is lazy: a removed entry stays in the heap until it would be next, or until many were
@@ -18,6 +20,16 @@ pub(crate) struct ReadyQueue<S> {
 
 /// Where a sender waits: its rank, and its turn among equals.
 pub(crate) type Place = (u32, u64);
+
+/// A sender's entries in the schedule of its endpoint. The sender holds them, so that the schedule
+/// need not look for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot {
+    /// Where the sender waits for its turn.
+    pub(crate) ready: Option<Place>,
+    /// The timer that the schedule has for the sender.
+    pub(crate) timer: Option<Time>,
+}
 
 impl<S: Copy + Ord> ReadyQueue<S> {
     pub(crate) fn new() -> Self {

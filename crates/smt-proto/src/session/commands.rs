@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The application's commands to a session.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use core::time::Duration;
 
@@ -307,7 +308,7 @@ impl Session {
         if self.lane.blocked.is_none() {
             let retry = RetryTimer::new(now, self.recovery.rto.interval());
             self.pass_timer.set(retry.due);
-            self.lane.blocked = Some(retry);
+            self.lane.blocked = Some(Box::new(retry));
             self.ask_for_window();
         }
         Err(Refused::Blocked)

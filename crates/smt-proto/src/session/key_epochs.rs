@@ -63,8 +63,8 @@ impl Session {
 
     /// Tells the peer that the previous epoch is finished, once it is, until the peer acknowledges.
     pub(super) fn finish_epoch(&mut self, now: Time) {
-        let (calls, served) = (&self.lane.client, &self.lane.server);
-        let holders = |epoch| holders(transmitting(calls, served), epoch);
+        let (client, server) = (&self.lane.client, &self.lane.server);
+        let holders = |epoch| holders(transmitting(client, server), epoch);
         let due = self
             .keys
             .finish_previous(now, self.recovery.rto.interval(), holders);
@@ -126,18 +126,18 @@ impl Session {
 
 /// Messages of which something may have been sealed.
 fn transmitting<'a>(
-    calls: &'a ClientMessages,
-    served: &'a IdMap<ServerRpc>,
+    client: &'a ClientMessages,
+    server: &'a IdMap<ServerRpc>,
 ) -> impl Iterator<Item = (MessageId, &'a Transmitting)> {
-    let calls = calls.iter_live();
-    let calls = calls.filter_map(|(id, live)| Some((id, live.outgoing.as_ref()?.transmitting()?)));
-    let replies = served.iter().filter_map(|(number, served)| {
+    let live = client.iter_live();
+    let own = live.filter_map(|(id, live)| Some((id, live.outgoing.as_ref()?.transmitting()?)));
+    let replies = server.iter().filter_map(|(number, served)| {
         let ServerRpcState::Replying(outgoing) = &served.state else {
             return None;
         };
         Some((MessageId(number), outgoing.transmitting()?))
     });
-    calls.chain(replies)
+    own.chain(replies)
 }
 
 /// Messages that may still have to repeat a record of `epoch` or before.

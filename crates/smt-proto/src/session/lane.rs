@@ -5,6 +5,8 @@
 //! A session has one lane. Several lanes on several cores would share no more than keys, the peer's
 //! address and its liveness.
 
+use alloc::boxed::Box;
+
 use smt_wire::MessageId;
 
 use super::client_messages::ClientMessages;
@@ -38,8 +40,9 @@ pub(super) struct Lane {
     /// Whether the next batch is of messages although control packets wait, which ask for the bytes
     /// that messages are to bring.
     pub(super) messages_first: bool,
-    /// WINDOW_REQUEST, since a command was refused for lack of ids.
-    pub(super) blocked: Option<RetryTimer>,
+    /// WINDOW_REQUEST, since a command was refused for lack of ids. It is rare, and an idle session
+    /// is to be small.
+    pub(super) blocked: Option<Box<RetryTimer>>,
 }
 
 impl Lane {

@@ -148,7 +148,7 @@ impl Stripes {
 
     /// The number of an id's stripe.
     pub(super) fn number_of(&self, id: MessageId) -> u16 {
-        (id.0 & ((1 << self.layout.stripes_log2) - 1)) as u16
+        self.layout.stripe(id)
     }
 
     /// Whether this side initiated the id.
@@ -208,5 +208,103 @@ impl Stripes {
     /// The counter's distance from the id's low end: k + 1 (SPEC §4.1).
     fn shift(&self) -> u32 {
         u32::from(self.layout.stripes_log2) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smt_record::IndexBits;
+    use smt_wire::Geometry;
+    use std::prelude::v1::*;
+
+    /// Ids of the peer in a stripe, as few as may be.
+    const WINDOW: u32 = 64;
+
+    /// An agreement of a client that may use `ids` ids in a stripe.
+    fn agreement(stripes_log2: u8, ids: u32) -> Agreement {
+        let bits = IndexBits::new(17).unwrap();
+        Agreement {
+            side: Side::Client,
+            geometry: Geometry::new(1_142, 16_384).unwrap(),
+            send_bits: bits,
+            receive_bits: bits,
+            layout: IdLayout::new(bits, bits, stripes_log2).unwrap(),
+            stripes_log2,
+            own_window: WINDOW,
+            peer_window: ids,
+            message_max: 1_000_000,
+            received_max: 1_000_000,
+            unscheduled: 60_000,
+            datagram_limit: 1_472,
+            takes_bundles: true,
+            sends_bundles: true,
+        }
+    }
+
+    fn stripes(stripes_log2: u8, ids: u32) -> Stripes {
+        Stripes::new(&agreement(stripes_log2, ids))
+    }
+
+    fn peer_id(stripes: &Stripes, counter: u64) -> MessageId {
+        stripes.layout.id(counter, Side::Server, 0).unwrap()
+    }
+
+    #[test]
+    fn messages_begin_in_the_stripes_in_turn_until_all_windows_are_full() {
+        let mut stripes = stripes(1, 2);
+        let ids: Vec<MessageId> = (0..4).map(|_| stripes.next_id().unwrap().id()).collect();
+        let numbers: Vec<u16> = ids.iter().map(|id| stripes.number_of(*id)).collect();
+        assert_eq!(numbers, [0, 1, 0, 1]);
+        let blocked = stripes.next_id().unwrap_err();
+        assert!(matches!(blocked, AllocationError::Blocked { .. }));
+        assert!(stripes.at(1).raise_peer_limit(3) && !stripes.at(1).raise_peer_limit(3));
+        let id = stripes.next_id().unwrap().id();
+        assert_eq!(stripes.number_of(id), 1);
+    }
+
+    #[test]
+    fn ids_of_this_side_count_once_a_message_has_had_them() {
+        let mut stripes = stripes(0, 8);
+        let id = stripes.layout.id(0, Side::Client, 0).unwrap();
+        assert!(stripes.is_own(id) && stripes.is_unissued(id) && stripes.issued(id).is_none());
+        assert_eq!(stripes.next_id().unwrap().id(), id);
+        assert!(!stripes.is_unissued(id) && stripes.issued(id).is_some());
+    }
+
+    #[test]
+    fn ids_of_the_peer_count_within_its_window() {
+        let stripes = stripes(0, 8);
+        let window = u64::from(WINDOW);
+        let (last, beyond) = (peer_id(&stripes, window - 1), peer_id(&stripes, window));
+        assert!(!stripes.is_own(last) && !stripes.is_unissued(beyond));
+        assert!(stripes.issued(last).is_some() && stripes.issued(beyond).is_none());
+    }
+
+    #[test]
+    fn the_peer_is_told_of_new_ids_when_more_than_half_of_its_window_is_used() {
+        let mut stripes = stripes(0, 8);
+        let stripe = stripes.at(0);
+        let half = u64::from(WINDOW / 2);
+        for counter in 0..half {
+            stripe.window.mark_seen(counter).unwrap();
+            assert_eq!(stripe.limit_to_tell(WINDOW), None);
+        }
+        stripe.window.mark_seen(half).unwrap();
+        let limit = half + 1 + u64::from(WINDOW);
+        assert_eq!(stripe.limit_to_tell(WINDOW), Some(limit));
+        assert_eq!(stripe.limit_to_tell(WINDOW), None, "it has been told");
+    }
+
+    #[test]
+    fn control_numbers_go_on_where_the_handshake_left_off() {
+        let received = ControlNumber {
+            stripe: 0,
+            counter: 2,
+        };
+        let mut stripes = Stripes::after_handshake(&agreement(0, 8), 3, Some(received));
+        assert_eq!(stripes.at(0).next_control_counter(), 3);
+        assert_eq!(stripes.at(0).next_control_counter(), 4);
+        assert!(!stripes.at(0).control_window.check(2) && stripes.at(0).control_window.check(3));
     }
 }

@@ -120,14 +120,16 @@ impl Session {
             self.lane.control.push(0, Body::Ping(now.as_nanos()));
         }
         self.pass_timer.set_if(self.liveness.ping_due());
-        if let Some(mut retry) = self.lane.blocked {
-            if retry.due <= now {
+        if let Some(retry) = &mut self.lane.blocked {
+            let is_due = retry.due <= now;
+            if is_due {
                 retry.ask(now, RESEND_INTERVAL_MAX);
+            }
+            self.pass_timer.set(retry.due);
+            if is_due {
                 self.liveness.asked(now);
                 self.ask_for_window();
             }
-            self.pass_timer.set(retry.due);
-            self.lane.blocked = Some(retry);
         }
     }
 

@@ -2,6 +2,7 @@
 //! The epochs of the peer: a new one is asked for when too much has failed to open, and an old one
 //! is dropped that the peer forgot to finish (SPEC §7.3).
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use smt_record::OpenKeys;
@@ -20,12 +21,13 @@ pub(in crate::session) struct AskForUpdate {
 }
 
 /// The events of the peer's keys for which this side waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PeerEpochs {
     /// The old epoch whose keys are kept, and since when.
     old: Option<(u32, Time)>,
-    /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch.
-    request: Option<(u32, RetryTimer)>,
+    /// KEY_UPDATE_REQUEST, until the peer has moved past this epoch. The request is rare, and an
+    /// idle session is to be small.
+    request: Option<Box<(u32, RetryTimer)>>,
 }
 
 impl PeerEpochs {
@@ -55,13 +57,13 @@ impl PeerEpochs {
         open: &mut OpenKeys,
     ) -> Option<AskForUpdate> {
         if let Some(epoch) = open.take_update_request() {
-            self.request = Some((epoch, RetryTimer::new(now, interval)));
+            self.request = Some(Box::new((epoch, RetryTimer::new(now, interval))));
             let is_again = false;
             return Some(AskForUpdate { epoch, is_again });
         }
         let current = open.epoch();
-        self.request = self.request.filter(|(epoch, _)| *epoch == current);
-        let (epoch, retry) = self.request.as_mut()?;
+        self.request.take_if(|request| request.0 != current);
+        let (epoch, retry) = &mut **self.request.as_mut()?;
         if now < retry.due {
             return None;
         }
@@ -71,6 +73,6 @@ impl PeerEpochs {
     }
 
     pub(super) fn request_due(&self) -> Option<Time> {
-        self.request.map(|(_, retry)| retry.due)
+        self.request.as_ref().map(|request| request.1.due)
     }
 }

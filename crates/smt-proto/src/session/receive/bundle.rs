@@ -170,7 +170,7 @@ impl Session {
             ..Answered::default()
         };
         for (header, place) in members {
-            let parts = self.agreement.layout.split(header.id);
+            let parts = self.lane.stripes.split(header.id);
             let Some(parts) = parts.filter(|parts| parts.stripe == stripe) else {
                 shared.statistics.violations += 1;
                 continue;

@@ -31,7 +31,7 @@ impl Session {
         }
         self.wake(now);
         let id = data.header.id;
-        let Some(parts) = self.agreement.layout.split(id) else {
+        let Some(parts) = self.lane.stripes.split(id) else {
             shared.statistics.packets_contradicting += 1;
             return;
         };
@@ -92,75 +92,18 @@ impl Session {
     }
 
     /// Takes DATA of an id of the peer without live state.
-    fn handle_new_data(
-        &mut self,
-        now: Time,
-        IdParts {
-            counter, stripe, ..
-        }: IdParts,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) {
-        let id = data.header.id;
-        let window = &self.lane.stripes.at(stripe).window;
-        if window.is_seen(counter) {
-            shared.statistics.packets_duplicate += 1;
-            return;
-        }
-        if !window.in_range(counter) {
-            shared.statistics.packets_contradicting += 1;
-            return;
-        }
-        let admission = self
-            .lane
-            .memory_share
-            .admission(self.lane.memory(shared), self.agreement.takes_bundles);
-        // The packet may be all of a message, or of a bundle with replies, which make room.
-        if !admission.takes_packet(data.header.offset) {
-            shared.statistics.memory_refusals += 1;
-            return;
-        }
-        let Some(first) = self.begin(now, id, data, shared) else {
+    fn handle_new_data(&mut self, now: Time, parts: IdParts, data: &Data<'_>, shared: &mut Shared) {
+        let Some(first) = self.open_new_message(now, parts, data, shared) else {
             return;
         };
-        match first.header.kind {
-            Kind::Bundle => {
-                self.first_came(&first, data, shared);
-                self.handle_new_bundle(now, first, data, shared);
-                return;
-            }
-            Kind::Request | Kind::OneWay
-                if !admission.takes_message(matches!(first.message, Message::Whole(_)))
-                    || !self.may_wait(&first.message, shared) =>
-            {
-                shared.statistics.memory_refusals += 1;
-                return;
-            }
-            Kind::Request | Kind::OneWay => {}
-            Kind::Reply => {
-                shared.statistics.violations += 1;
-                return;
-            }
-        }
-        self.begin_message(now, first, data, shared);
-    }
-
-    /// Begins a message of the peer, whose record 0 has opened and for which there is room.
-    fn begin_message(
-        &mut self,
-        now: Time,
-        first: FirstRecord,
-        data: &Data<'_>,
-        shared: &mut Shared,
-    ) {
-        let id = data.header.id;
-        let Some(IdParts {
-            counter, stripe, ..
-        }) = self.lane.stripes.split(id)
-        else {
+        if first.header.kind == Kind::Bundle {
+            self.first_came(&first, data, shared);
+            self.handle_new_bundle(now, first, data, shared);
             return;
-        };
-        let Some(sight) = self.lane.stripes.at(stripe).window.mark_seen(counter) else {
+        }
+        let (id, stripe) = (data.header.id, parts.stripe);
+        let window = &mut self.lane.stripes.at(stripe).window;
+        let Some(sight) = window.mark_seen(parts.counter) else {
             return;
         };
         self.liveness.answered(now);
@@ -196,6 +139,49 @@ impl Session {
             }
         }
         self.tell_window(stripe);
+    }
+
+    /// Opens record 0 of a message of the peer without live state, if the message may begin.
+    fn open_new_message(
+        &mut self,
+        now: Time,
+        parts: IdParts,
+        data: &Data<'_>,
+        shared: &mut Shared,
+    ) -> Option<FirstRecord> {
+        let window = &self.lane.stripes.at(parts.stripe).window;
+        if window.is_seen(parts.counter) {
+            shared.statistics.packets_duplicate += 1;
+            return None;
+        }
+        if !window.in_range(parts.counter) {
+            shared.statistics.packets_contradicting += 1;
+            return None;
+        }
+        let memory = self.lane.memory(shared);
+        let takes_bundles = self.agreement.takes_bundles;
+        let admission = self.lane.memory_share.admission(memory, takes_bundles);
+        // The packet may be all of a message, or of a bundle with replies, which make room.
+        if !admission.takes_packet(data.header.offset) {
+            shared.statistics.memory_refusals += 1;
+            return None;
+        }
+        let first = self.begin(now, data.header.id, data, shared)?;
+        match first.header.kind {
+            Kind::Bundle => {}
+            Kind::Request | Kind::OneWay => {
+                let is_whole = matches!(first.message, Message::Whole(_));
+                if !admission.takes_message(is_whole) || !self.may_wait(&first.message, shared) {
+                    shared.statistics.memory_refusals += 1;
+                    return None;
+                }
+            }
+            Kind::Reply => {
+                shared.statistics.violations += 1;
+                return None;
+            }
+        }
+        Some(first)
     }
 
     /// Takes the packets that came before record 0 of a message, after the one that opened it.

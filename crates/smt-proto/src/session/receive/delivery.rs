@@ -126,7 +126,7 @@ impl Session {
         body: Bytes,
         shared: &mut Shared,
     ) {
-        let Some(parts) = self.agreement.layout.split(id) else {
+        let Some(parts) = self.lane.stripes.split(id) else {
             return;
         };
         let window = &mut self.lane.stripes.of_mut(id).window;

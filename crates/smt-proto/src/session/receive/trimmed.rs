@@ -29,7 +29,7 @@ impl Session {
         if self.ended.is_some() {
             return;
         }
-        let parts = self.agreement.layout.split(header.id);
+        let parts = self.lane.stripes.split(header.id);
         let is_long = !self.is_acceptable_length(header.message_length, shared);
         let Some(parts) = parts.filter(|_| !is_long) else {
             shared.statistics.packets_contradicting += 1;

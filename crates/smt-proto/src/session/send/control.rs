@@ -24,8 +24,8 @@ impl Session {
     /// One datagram with as many control packets as fit.
     pub(super) fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) {
         let limit = self.recovery.pmtud.size().min(CONTROL_DATAGRAM_MAX);
-        let shift = self.agreement.stripes_log2;
-        let stripe_of = move |id: MessageId| (id.0 & ((1 << shift) - 1)) as u16;
+        let layout = self.agreement.layout;
+        let stripe_of = move |id: MessageId| layout.stripe(id);
         let most = (DATAGRAM_FLOOR - ControlHeader::LEN - TAG_LEN) / LIST_ENTRY_MAX;
         loop {
             let taken = if self.has_controls(shared) {

@@ -117,9 +117,9 @@ impl Session {
 
     /// Whether the endpoint's accounts have it as it is: the first of many commands changes them.
     pub(crate) fn is_schedule_current(&self, shared: &Shared) -> bool {
-        self.due() == self.timer
+        self.due() == self.slot.timer
             && self.is_cipher_slot_current()
-            && match self.ready {
+            && match self.slot.ready {
                 Some((waiting, _)) => self.rank() >= waiting,
                 None => !self.has_output(shared) && !self.has_ended(),
             }
