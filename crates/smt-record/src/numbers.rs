@@ -119,6 +119,8 @@ impl IdLayout {
     }
 
     /// The stripe of an id.
+    // Asked several times for each message, by another crate.
+    #[inline]
     pub fn stripe(self, id: MessageId) -> u16 {
         (id.0 & (self.stripes() - 1)) as u16
     }

@@ -80,6 +80,12 @@ impl Endpoint {
         if !is_possible && self.backpressure.rpcs.is_empty() {
             return self.shared.events.pop_front();
         }
+        self.poll_event_behind_replies()
+    }
+
+    /// The next event, while some peer keeps much or requests wait.
+    #[cold]
+    fn poll_event_behind_replies(&mut self) -> Option<Event> {
         loop {
             match self.shared.events.front() {
                 Some(Event::Request { rpc, .. }) if self.must_wait(rpc.session) => {

@@ -177,11 +177,11 @@ impl Session {
             };
             let body = bundle.body.slice(place);
             let member = Member {
-                header,
+                header: &header,
                 parts,
                 body,
             };
-            if member.header.kind == Kind::Reply {
+            if header.kind == Kind::Reply {
                 is_telling |= self.take_member_reply(now, member, &mut answered, shared);
             } else {
                 self.take_member_message(now, member, shared);
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// Takes a request or one-way message of the peer.
-    fn take_member_message(&mut self, now: Time, member: Member, shared: &mut Shared) {
+    fn take_member_message(&mut self, now: Time, member: Member<'_>, shared: &mut Shared) {
         let Member {
             header,
             parts,
@@ -244,7 +244,7 @@ impl Session {
     fn take_member_reply(
         &mut self,
         now: Time,
-        member: Member,
+        member: Member<'_>,
         answered: &mut Answered,
         shared: &mut Shared,
     ) -> bool {
@@ -296,8 +296,8 @@ pub(in crate::session) struct WholeBundle {
 }
 
 /// A message in a bundle of the peer.
-struct Member {
-    header: MemberHeader,
+struct Member<'a> {
+    header: &'a MemberHeader,
     parts: IdParts,
     body: Bytes,
 }
