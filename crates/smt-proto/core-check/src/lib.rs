@@ -135,8 +135,8 @@ pub fn core_close(endpoint: &mut Endpoint, session: SessionIndex, code: CloseCod
 }
 
 #[unsafe(no_mangle)]
-pub fn core_drain(endpoint: &mut Endpoint) {
-    endpoint.drain();
+pub fn core_drain(endpoint: &mut Endpoint, now: Time) {
+    endpoint.drain(now);
 }
 
 #[unsafe(no_mangle)]

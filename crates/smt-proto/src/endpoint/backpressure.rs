@@ -11,10 +11,11 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use smt_wire::SessionIndex;
+use smt_wire::{AbortCode, SessionIndex};
 
 use super::Endpoint;
 use crate::event::{Event, RpcId};
+use crate::time::Time;
 
 /// Requests that wait, by session.
 #[derive(Debug, Default)]
@@ -120,6 +121,30 @@ impl Endpoint {
         if let Event::Request { rpc, body, .. } = &request {
             self.shared.memory.enter_waiting(cost(body.len()));
             self.backpressure.push(*rpc, request);
+        }
+    }
+
+    /// Refuses all requests that the application has not been told of, as those that come later are
+    /// refused: the endpoint shuts down.
+    pub(super) fn refuse_untold_requests(&mut self, now: Time) {
+        let waiting = core::mem::take(&mut self.backpressure);
+        let mut untold = waiting.rpcs;
+        for request in waiting.of.into_values().flatten() {
+            if let Event::Request { body, .. } = request {
+                self.shared.memory.leave_waiting(cost(body.len()));
+            }
+        }
+        self.shared.events.retain(|event| match event {
+            Event::Request { rpc, .. } => {
+                untold.insert(*rpc);
+                false
+            }
+            Event::Cancelled(rpc) => !untold.contains(rpc),
+            _ => true,
+        });
+        for rpc in untold {
+            // Without success where its caller has given up.
+            let _ = self.abort(now, rpc, AbortCode::Refused);
         }
     }
 

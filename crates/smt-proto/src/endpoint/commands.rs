@@ -219,11 +219,13 @@ impl Endpoint {
         while self.stateless.pop().is_some() {}
     }
 
-    /// From now on new requests are refused (their callers learn that they did not run), and new
-    /// clients are told so (handshakes in progress are finished). Requests that the application has
-    /// are finished as usual; peers are asked soon whether replies have arrived.
-    pub fn drain(&mut self) {
+    /// From now on new requests are refused, and so are those of which the application has not been
+    /// told: their callers learn that they did not run. New clients are told so (handshakes in
+    /// progress are finished). Requests that the application has are finished as usual; peers are
+    /// asked soon whether replies have arrived.
+    pub fn drain(&mut self, now: Time) {
         self.shared.is_draining = true;
+        self.refuse_untold_requests(now);
         let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();
         for number in all {
             if let Some(session) = self.sessions.get_mut(number) {

@@ -62,7 +62,8 @@ fn hand_in_forged(world: &mut World, destination: SessionIndex) {
 #[test]
 fn a_server_that_shuts_down_says_so() {
     let mut world = World::pair(Config::default(), Config::default());
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     let (error, taken) = refused(&mut world);
     let expected = ConnectError::Unavailable(Unavailability::ShuttingDown);
     assert_eq!(error, expected);
@@ -95,7 +96,8 @@ fn a_server_that_shuts_down_finishes_handshakes_that_have_begun() {
         });
         world.begin_connect(0, 1);
         world.run_for(ms(10));
-        world.nodes[1].endpoint.drain();
+        let now = world.now;
+        world.nodes[1].endpoint.drain(now);
         world.rule = Box::new(|_, _| Verdict::Deliver);
         until_connected(&mut world);
         assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 0);
@@ -146,7 +148,8 @@ fn a_server_with_nothing_in_common_says_so() {
 fn the_answer_is_smaller_than_the_packet_it_answers() {
     let mut world = World::pair(Config::default(), Config::default());
     world.is_recording = true;
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     refused(&mut world);
     let flights = first_flights(&world);
     assert_eq!(answers(&world).len(), flights.len());
@@ -159,7 +162,8 @@ fn the_answer_is_smaller_than_the_packet_it_answers() {
 #[test]
 fn only_the_first_fragment_is_answered() {
     let mut world = World::pair(Config::default(), Config::default());
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     for fragment in 0..4 {
         let mut bytes = vec![0; 1_200];
         Handshake {
@@ -187,7 +191,8 @@ fn only_the_first_fragment_is_answered() {
 fn an_endpoint_that_takes_no_clients_at_all_says_nothing() {
     let mut world = World::new(vec![Config::default(), Config::default()]);
     world.is_recording = true;
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     let (error, _) = refused(&mut world);
     assert!(matches!(error, ConnectError::NoAnswer(_)), "{error}");
     assert!(answers(&world).is_empty());
@@ -201,7 +206,8 @@ fn two_answers_are_not_believed() {
     let mut config = Config::default();
     config.accept = true;
     let mut shutting_down = Node::new(1, config);
-    shutting_down.endpoint.drain();
+    let now = world.now;
+    shutting_down.endpoint.drain(now);
     let running = std::mem::replace(&mut world.nodes[1], shutting_down);
     world.begin_connect(0, 1);
     world.run_for(ms(7));

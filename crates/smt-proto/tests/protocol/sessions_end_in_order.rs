@@ -231,7 +231,8 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let first = world.call(0, client, body(1, 10));
     world.run_for(ms(1));
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     let second = world.call(0, client, body(2, 10));
     let error = world.outcome(0, second).unwrap_err();
     assert_eq!(
@@ -296,7 +297,37 @@ fn a_server_that_shuts_down_asks_soon_whether_its_replies_have_arrived() {
         1,
         "kept until it is acknowledged"
     );
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     world.run_for(ms(3));
     assert_eq!(world.nodes[1].endpoint.served_len(), 0);
+}
+
+#[test]
+fn a_server_that_shuts_down_refuses_requests_that_wait_behind_unacknowledged_replies() {
+    let mut config = Config::default();
+    config.memory_max = 1 << 20;
+    let (mut world, client, _) = World::connected_with(Config::default(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 300_000)));
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        1 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    // They leave in one bundle, so all are taken before the first is answered.
+    let calls = world.begin_calls(0, client, (0..8).map(|_| body(2, 10)));
+    world.run_for(ms(1));
+    assert_eq!(world.nodes[1].delivered.len(), 1, "its reply is kept");
+
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world.outcome(0, calls[0]).unwrap();
+    for call in &calls[1..] {
+        let error = world.outcome(0, *call).map(drop).unwrap_err();
+        assert_eq!(
+            (error.reason, error.execution),
+            (CallFailure::Refused, Execution::DidNotRun)
+        );
+    }
+    assert_eq!(world.nodes[1].delivered.len(), 1);
 }

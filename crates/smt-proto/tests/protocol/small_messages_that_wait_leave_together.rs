@@ -550,7 +550,8 @@ fn replies_are_taken_although_memory_is_full() {
 #[test]
 fn a_server_that_shuts_down_refuses_each_member() {
     let (mut world, session, _) = World::connected();
-    world.nodes[1].endpoint.drain();
+    let now = world.now;
+    world.nodes[1].endpoint.drain(now);
     let rpcs = calls(&mut world, session, 5, 64);
     for rpc in rpcs {
         let error = world.outcome(0, rpc).unwrap_err();

@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
                 }
             }
             K::ShutDown => {
-                host.endpoint.drain();
+                host.endpoint.drain(host.clock.at(now));
                 host.application.is_draining = true;
             }
             K::Pause => host.is_up = false,
