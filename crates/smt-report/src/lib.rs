@@ -3,7 +3,8 @@
 //!
 //! 1. A [`Plot`] has two [`Axis`]es and [`Line`]s; [`Bars`] compare values; both become SVG.
 //! 2. A [`Table`] has texts, in HTML or Markdown.
-//! 3. A [`Page`] holds all of it in one HTML file, which needs no network and no script.
+//! 3. A [`Page`] holds all of it in one HTML file, which needs no network and no script;
+//!    [`svg_file`] makes a file of a plot alone.
 //!
 //! Not here: the measurements, and the choice of those that are shown.
 
@@ -18,6 +19,6 @@ mod table;
 
 pub use axis::Axis;
 pub use bars::{Bar, Bars};
-pub use page::{Figure, Page};
+pub use page::{Figure, Page, svg_file};
 pub use plot::{Line, Plot};
 pub use table::{Table, number};

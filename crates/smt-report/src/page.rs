@@ -74,7 +74,7 @@ impl Page {
     /// All of it.
     pub fn html(&self) -> String {
         let (title, heading) = (escaped(&self.title), escaped(&self.heading));
-        let (colors, body) = (self.color_style(), &self.body);
+        let (colors, body) = (color_style(self.colors), &self.body);
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
@@ -89,14 +89,23 @@ impl Page {
         self.body
             .push_str(&format!("<h2>{}</h2>\n", escaped(heading)));
     }
+}
 
-    fn color_style(&self) -> String {
-        let rule = |number: usize| {
-            let color = color(number, self.colors);
-            format!("path.c{number} {{ stroke: {color}; }} rect.c{number} {{ fill: {color}; }}\n")
-        };
-        (0..self.colors).map(rule).collect()
-    }
+/// A plot or bars as an SVG file of its own, for documents that show pictures. It is as dark as its
+/// reader's system, as a [`Page`] is; `colors` is the number of colours that it may have.
+pub fn svg_file(element: &str, colors: usize) -> String {
+    let colors = color_style(colors);
+    let style = format!("<style>\n{STYLE}{FILE_STYLE}{colors}</style>\n");
+    let (head, body) = element.split_once('\n').unwrap_or_default();
+    head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1) + "\n" + &style + body
+}
+
+fn color_style(colors: usize) -> String {
+    let rule = |number: usize| {
+        let color = color(number, colors);
+        format!("path.c{number} {{ stroke: {color}; }} rect.c{number} {{ fill: {color}; }}\n")
+    };
+    (0..colors).map(rule).collect()
 }
 
 /// Two colours are those of the style. More are hues around the circle, in two lightnesses, so that
@@ -143,10 +152,22 @@ svg path { fill: none; } .grid { stroke: var(--faint); } .frame { stroke: var(--
 th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--faint); }
 td { max-width: 28rem; overflow-wrap: anywhere; }
 ";
+/// A plot in a page has these from the page.
+const FILE_STYLE: &str = "svg { background: var(--ground); font-family: system-ui, sans-serif; }\n";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_its_own_has_its_style_and_its_namespace() {
+        let element = "<svg viewBox=\"0 0 1 1\">\n<path class=\"c0\" d=\"M0 0\"/>\n</svg>\n";
+        let file = svg_file(element, 1);
+        let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\">\n<style>";
+        assert!(file.starts_with(head), "{file}");
+        assert!(file.ends_with("<path class=\"c0\" d=\"M0 0\"/>\n</svg>\n"));
+        assert!(file.contains("path.c0 { stroke: var(--c0); }"), "{file}");
+    }
 
     #[test]
     fn text_stays_text() {
