@@ -26,7 +26,7 @@ pub(crate) fn markdown(results: &Results) -> String {
         let Some((name, ratio)) = check.ratio(results) else {
             continue;
         };
-        let (sign, is_reached) = match check.is_more_better() {
+        let (sign, is_reached) = match check.key.is_more_better() {
             true => ("≥", ratio >= check.wanted),
             false => ("≤", ratio <= check.wanted),
         };
@@ -43,23 +43,9 @@ pub(crate) fn markdown(results: &Results) -> String {
 }
 
 impl Check {
-    fn is_more_better(&self) -> bool {
-        ["gbit_per_s", "per_second"].contains(&self.key.figure)
-    }
-
     /// Our peer that is compared, and the ratio; `None` if a figure was not measured.
     fn ratio(&self, results: &Results) -> Option<(&'static str, f64)> {
-        let value = |peer: &&'static str| Some((*peer, results.median(&self.key, peer)?));
-        let best = |peers: &'static [&'static str]| {
-            let values = peers.iter().filter_map(value);
-            values.reduce(|best, other| {
-                if (other.1 < best.1) != self.is_more_better() {
-                    other
-                } else {
-                    best
-                }
-            })
-        };
+        let best = |peers| results.best(&self.key, peers);
         let ((name, ours), (_, theirs)) = (best(self.ours)?, best(self.theirs)?);
         (theirs > 0.0).then_some((name, ours / theirs))
     }

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine, the build and the run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Machine {
     /// Commit of the source tree that this program was built in; with `+` if files were changed
     /// since.
     pub(crate) commit: String,
-    pub(crate) build: &'static str,
+    pub(crate) build: String,
     pub(crate) load_average: String,
     pub(crate) started_unix_s: u64,
     pub(crate) command: String,
@@ -46,16 +46,46 @@ impl Machine {
             cores: processors.count(),
             kernel: read("/proc/sys/kernel/osrelease"),
             commit: commit(),
-            build: if cfg!(debug_assertions) {
-                "debug"
-            } else {
-                "release"
+            build: match cfg!(debug_assertions) {
+                true => "debug".to_owned(),
+                false => RELEASE.to_owned(),
             },
             load_average: read("/proc/loadavg"),
             started_unix_s: since.map_or(0, |since| since.as_secs()),
             command: command_line(),
         }
     }
+
+    /// Whether it measured what users run.
+    pub(crate) fn is_release_build(&self) -> bool {
+        self.build == RELEASE
+    }
+
+    /// The day of the run, in UTC.
+    pub(crate) fn date(&self) -> String {
+        date(self.started_unix_s)
+    }
+}
+
+/// A time as the day that it is in, as 2026-11-25.
+fn date(unix_s: u64) -> String {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    let (mut days, mut year, mut month) = (unix_s / 86_400, 1970, 1);
+    let days_of = |year| if is_leap(year) { 366 } else { 365 };
+    while days >= days_of(year) {
+        days -= days_of(year);
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", days + 1)
 }
 
 fn command_line() -> String {
@@ -88,5 +118,25 @@ fn commit() -> String {
     match git(&["status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if !changes.is_empty() => commit + "+",
         _ => commit,
+    }
+}
+
+const RELEASE: &str = "release";
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn a_time_is_in_its_day() {
+        for (unix_s, day) in [
+            (0, "1970-01-01"),
+            (951_782_399, "2000-02-28"),
+            (951_782_400, "2000-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_795_564_800, "2026-11-25"),
+        ] {
+            assert_eq!(date(unix_s), day);
+        }
     }
 }

@@ -19,6 +19,7 @@ mod load;
 mod machine;
 mod namespaces;
 mod peers;
+mod performance;
 mod process;
 mod report;
 mod results;
@@ -44,6 +45,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
+    Page(performance::Arguments),
     Shards(shards::Arguments),
     /// List the peers and their settings
     Peers,
@@ -67,6 +69,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Page(arguments) => performance::run(&arguments),
         Command::Shards(arguments) => shards::run(&arguments),
         Command::Peers => peers::list(),
         Command::Serve { job } => server::run(&job),

@@ -4,7 +4,7 @@
 mod page;
 mod table;
 
-pub(crate) use page::html;
+pub(crate) use page::{html, place_of_round_trips, round_trips};
 
 use crate::failure::Failure;
 use crate::results::Results;
@@ -79,14 +79,17 @@ impl View {
     }
 }
 
+/// The first of [`VIEWS`], and the plot of docs/PERFORMANCE.md.
+const ROUND_TRIPS: View = View::new(
+    Scenario::Unloaded,
+    "p50_us",
+    "Round trip, one call at a time: p50 in us",
+    Some("bytes"),
+);
+
 /// The figures that are shown, in this order. JSON has more.
 const VIEWS: &[View] = &[
-    View::new(
-        Scenario::Unloaded,
-        "p50_us",
-        "Round trip, one call at a time: p50 in us",
-        Some("bytes"),
-    ),
+    ROUND_TRIPS,
     View::new(
         Scenario::Unloaded,
         "p99_us",

@@ -2,11 +2,12 @@
 //! All that was measured, as medians with their spread.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::{Doing, Failure};
 use crate::job::{Findings, Work};
 use crate::machine::Machine;
 use crate::namespaces::Place;
@@ -45,7 +46,7 @@ pub(crate) struct Measured {
 }
 
 /// A figure over its repetitions.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Figure {
     pub(crate) median: f64,
     pub(crate) least: f64,
@@ -85,43 +86,43 @@ impl Default for Figure {
 }
 
 /// A peer in a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) place: String,
     pub(crate) mtu: u32,
     #[serde(flatten)]
     pub(crate) case: Case,
-    pub(crate) peer: &'static str,
+    pub(crate) peer: String,
     pub(crate) repetitions: usize,
     /// Calls of all repetitions.
     pub(crate) calls: u64,
-    pub(crate) figures: BTreeMap<&'static str, Figure>,
+    pub(crate) figures: BTreeMap<String, Figure>,
     /// The reason why the case cannot be measured, or of a repetition that failed.
-    pub(crate) refused: Option<&'static str>,
+    pub(crate) refused: Option<String>,
     pub(crate) failed: Option<String>,
 }
 
 /// A place, for readers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct PlaceFacts {
     pub(crate) name: String,
     pub(crate) mtu: u32,
-    pub(crate) segmentation_offload: &'static str,
+    pub(crate) segmentation_offload: String,
 }
 
 /// All of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Results {
     pub(crate) schema: u32,
     pub(crate) machine: Machine,
-    pub(crate) aead: &'static str,
-    pub(crate) key_exchange: &'static str,
+    pub(crate) aead: String,
+    pub(crate) key_exchange: String,
     pub(crate) duration_s: f64,
-    pub(crate) peers: BTreeMap<&'static str, &'static str>,
+    pub(crate) peers: BTreeMap<String, String>,
     pub(crate) places: Vec<PlaceFacts>,
     pub(crate) rows: Vec<Row>,
-    #[serde(skip)]
-    pub(crate) order: Vec<&'static str>,
+    /// The peers' names in the order of tables.
+    pub(crate) order: Vec<String>,
 }
 
 impl Results {
@@ -130,16 +131,16 @@ impl Results {
         Self {
             schema: SCHEMA,
             machine,
-            aead: "AES-128-GCM (none: smt-core-null, tcp-*, udp*)",
-            key_exchange: "X25519, a P-256 certificate, verified",
+            aead: "AES-128-GCM (none: smt-core-null, tcp-*, udp*)".to_owned(),
+            key_exchange: "X25519, a P-256 certificate, verified".to_owned(),
             duration_s: duration.as_secs_f64(),
             peers: peers
                 .iter()
-                .map(|peer| (peer.name(), peer.settings()))
+                .map(|peer| (peer.name().to_owned(), peer.settings().to_owned()))
                 .collect(),
             places: Vec::new(),
             rows: Vec::new(),
-            order: peers.iter().map(|peer| peer.name()).collect(),
+            order: peers.iter().map(|peer| peer.name().to_owned()).collect(),
         }
     }
 
@@ -148,7 +149,7 @@ impl Results {
         self.places.push(PlaceFacts {
             name: place.name.clone(),
             mtu: place.mtu,
-            segmentation_offload: place.offload,
+            segmentation_offload: place.offload.to_owned(),
         });
     }
 
@@ -164,7 +165,7 @@ impl Results {
         row.repetitions += 1;
         row.calls += calls(measured);
         for (name, value) in figures(case, measured) {
-            row.figures.entry(name).or_default().add(value);
+            row.figures.entry(name.to_owned()).or_default().add(value);
         }
     }
 
@@ -176,7 +177,7 @@ impl Results {
         peer: &'static str,
         reason: &'static str,
     ) {
-        self.row(place, case, peer).refused = Some(reason);
+        self.row(place, case, peer).refused = Some(reason.to_owned());
     }
 
     /// It should have been measured.
@@ -190,13 +191,26 @@ impl Results {
         self.row(place, case, peer).failed = Some(failure.to_string());
     }
 
+    /// Reads what a run has written.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let what = format!("reading {}", path.display());
+        let text = std::fs::read_to_string(path).doing(&what)?;
+        let results: Self = serde_json::from_str(&text).doing(&what)?;
+        match results.schema {
+            SCHEMA => Ok(results),
+            other => Err(Failure::new(format!(
+                "{what}: its schema is {other}, and this program knows {SCHEMA}"
+            ))),
+        }
+    }
+
     /// Rows of which a repetition failed.
     pub(crate) fn failures(&self) -> usize {
         self.rows.iter().filter(|row| row.failed.is_some()).count()
     }
 
-    /// The median of a figure.
-    pub(crate) fn median(&self, key: &Key<'_>, peer: &str) -> Option<f64> {
+    /// The figure of a peer.
+    pub(crate) fn figure(&self, key: &Key<'_>, peer: &str) -> Option<&Figure> {
         let is_it = |row: &&Row| {
             is_at(&row.place, key.place)
                 && row.case.scenario == key.scenario
@@ -205,7 +219,20 @@ impl Results {
                 && row.case.callers == key.callers
         };
         let row = self.rows.iter().find(is_it)?;
-        Some(row.figures.get(key.figure)?.median)
+        row.figures.get(key.figure)
+    }
+
+    /// The best of these peers, and its median; `None` if none of them was measured.
+    pub(crate) fn best<'p>(&self, key: &Key<'_>, peers: &[&'p str]) -> Option<(&'p str, f64)> {
+        let values = peers
+            .iter()
+            .filter_map(|peer| Some((*peer, self.figure(key, peer)?.median)));
+        values.reduce(
+            |best, other| match (other.1 < best.1) != key.is_more_better() {
+                true => other,
+                false => best,
+            },
+        )
     }
 
     fn row(&mut self, place: &Place, case: &Case, peer: &'static str) -> &mut Row {
@@ -215,7 +242,7 @@ impl Results {
                 place: place.name.clone(),
                 mtu: place.mtu,
                 case: case.clone(),
-                peer,
+                peer: peer.to_owned(),
                 repetitions: 0,
                 calls: 0,
                 figures: BTreeMap::new(),
@@ -237,6 +264,13 @@ pub(crate) struct Key<'a> {
     pub(crate) size: u32,
     pub(crate) callers: usize,
     pub(crate) figure: &'static str,
+}
+
+impl Key<'_> {
+    /// Rates are good if they are high, times if they are short.
+    pub(crate) fn is_more_better(&self) -> bool {
+        ["gbit_per_s", "per_second"].contains(&self.figure)
+    }
 }
 
 /// Whether a place is the one that is meant: by its name without a loss rate.
@@ -304,7 +338,7 @@ fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
 }
 
 /// Changed when a field changes its meaning or goes.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,7 @@ use crate::job::{ClientJob, Findings, GO, LISTENING, READY, ServerJob, Setting, 
 use crate::machine::Machine;
 use crate::namespaces::{Pin, Place};
 use crate::peers::{self, Peer};
+use crate::performance;
 use crate::process::Process;
 use crate::report;
 use crate::results::{Measured, Results, ServerUse};
@@ -114,6 +115,9 @@ pub(crate) struct Arguments {
     /// Write a page with plots here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Measure what docs/PERFORMANCE.md shows, for `page`
+    #[arg(long)]
+    page: bool,
     /// See that everything works, in little time: the figures are worth nothing
     #[arg(long)]
     smoke: bool,
@@ -186,7 +190,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 type Places = Vec<(Place, Vec<Scenario>)>;
 
 impl Arguments {
-    /// With what `--smoke` means.
+    /// With what `--smoke` and `--page` mean.
     fn effective(&self) -> Self {
         let mut arguments = self.clone();
         if self.smoke {
@@ -202,12 +206,22 @@ impl Arguments {
                 .server_core
                 .min(std::thread::available_parallelism().map_or(0, |n| n.get() - 1));
         }
+        if self.page {
+            arguments.sizes = performance::SIZES.to_vec();
+            arguments.load_sizes = performance::LOAD_SIZES.to_vec();
+            arguments.concurrency = vec![performance::LOAD_CALLERS];
+            if self.only.is_empty() {
+                arguments.only = performance::SCENARIOS.to_vec();
+            }
+        }
         arguments
     }
 
     fn chosen_peers(&self) -> Result<Vec<Box<dyn Peer>>, Failure> {
         if self.peers.is_empty() {
-            return Ok(peers::all());
+            let mut all = peers::all();
+            all.retain(|peer| !self.page || performance::is_peer(peer.name()));
+            return Ok(all);
         }
         self.peers.iter().map(|name| peers::by_name(name)).collect()
     }
@@ -252,10 +266,13 @@ impl Arguments {
 
     /// Writes what there is so far: a run takes hours.
     fn save(&self, results: &Results) -> Result<(), Failure> {
-        match &self.json {
-            Some(path) => std::fs::write(path, report::json(results)?).doing("writing the JSON"),
-            None => Ok(()),
+        let Some(path) = &self.json else {
+            return Ok(());
+        };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).doing("making the directory of the JSON")?;
         }
+        std::fs::write(path, report::json(results)?).doing("writing the JSON")
     }
 
     /// All repetitions of a case.
@@ -264,6 +281,9 @@ impl Arguments {
         let repetitions = case.scenario.repetitions(self.repeat);
         for repetition in 1..=repetitions {
             for peer in chosen {
+                if self.page && !performance::is_compared(case, peer.name()) {
+                    continue;
+                }
                 if let Some(reason) = peer.refuses(&case.work) {
                     results.refuse(place, case, peer.name(), reason);
                     continue;

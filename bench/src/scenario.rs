@@ -2,7 +2,7 @@
 //! Scenarios, and the cases of each.
 
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::job::Work;
 use crate::load::Group;
@@ -10,7 +10,7 @@ use crate::run::Arguments;
 use crate::size::Size;
 
 /// A kind of measurement.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scenario {
     /// One call at a time
@@ -34,7 +34,7 @@ pub(crate) enum Scenario {
 }
 
 /// One combination of a scenario.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Case {
     pub(crate) scenario: Scenario,
     /// As the head of a column.
@@ -45,7 +45,6 @@ pub(crate) struct Case {
     pub(crate) callers: usize,
     /// Where the case stands on the axis of a plot.
     pub(crate) x: f64,
-    #[serde(skip)]
     pub(crate) work: Work,
 }
 

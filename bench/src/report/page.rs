@@ -4,7 +4,7 @@
 use smt_report::{Axis, Bar, Bars, Figure, Line, Page, Plot};
 
 use super::table::{columns, find};
-use super::{VIEWS, View};
+use super::{ROUND_TRIPS, VIEWS, View};
 use crate::results::Results;
 
 /// All of it.
@@ -22,6 +22,22 @@ pub(crate) fn html(results: &Results) -> String {
     }
     page.add_text(&crate::checks::markdown(results));
     page.html()
+}
+
+/// The plot of round trips by size at the first place that has it, as a file of its own.
+pub(crate) fn round_trips(results: &Results) -> Option<String> {
+    let place = place_of_round_trips(results)?;
+    let figures = line_plots(results, place, &ROUND_TRIPS, ROUND_TRIPS.x?);
+    let colors = results.order.len();
+    figures
+        .first()
+        .map(|figure| smt_report::svg_file(&figure.svg, colors))
+}
+
+/// The first place where round trips were measured.
+pub(crate) fn place_of_round_trips(results: &Results) -> Option<&str> {
+    let mut names = results.places.iter().map(|place| place.name.as_str());
+    names.find(|name| !columns(results, name, &ROUND_TRIPS).is_empty())
 }
 
 fn add_section(page: &mut Page, results: &Results, place: &str, view: &View) {
@@ -58,14 +74,14 @@ fn line_plots(results: &Results, place: &str, view: &View, x: &str) -> Vec<Figur
         sizes.push(0);
     }
     let plot = |size: &u32| {
-        let line = |(color, peer): (usize, &&'static str)| {
+        let line = |(color, peer): (usize, &String)| {
             let own =
                 rows().filter(|row| row.peer == *peer && (is_by_size || row.case.size == *size));
             let points =
                 own.filter_map(|row| Some((row.case.x, row.figures.get(view.figure)?.median)));
             Line {
                 color,
-                name: (*peer).to_owned(),
+                name: peer.clone(),
                 points: points.collect(),
             }
         };
@@ -96,10 +112,10 @@ fn plot_of(title: &str, x: &str, lines: Vec<Line>) -> Plot {
 }
 
 fn bar_plot(results: &Results, place: &str, view: &View, label: &str) -> Figure {
-    let bar = |(color, peer): (usize, &&'static str)| {
+    let bar = |(color, peer): (usize, &String)| {
         let row = find(results, place, view, peer, label)?;
         Some(Bar {
-            name: (*peer).to_owned(),
+            name: peer.clone(),
             color,
             value: row.figures.get(view.figure)?.median,
         })

@@ -13,12 +13,12 @@ pub(super) fn markdown(results: &Results, place: &str, view: &View) -> Option<St
         return None;
     }
     let mut notes = Vec::new();
-    let row = |peer: &&'static str| {
+    let row = |peer: &String| {
         let cell = |label: &&str| match find(results, place, view, peer, label) {
             Some(row) => cell(row, view, &mut notes),
             None => "–".to_owned(),
         };
-        ((*peer).to_owned(), columns.iter().map(cell).collect())
+        (peer.clone(), columns.iter().map(cell).collect())
     };
     let table = Table {
         corner: "peer".to_owned(),
@@ -62,7 +62,7 @@ pub(super) fn find<'a>(
 
 fn cell(row: &Row, view: &View, notes: &mut Vec<String>) -> String {
     let reason = row.failed.clone().map(|text| format!("failed: {text}"));
-    let reason = reason.or_else(|| row.refused.map(str::to_owned));
+    let reason = reason.or_else(|| row.refused.clone());
     let figure = row.figures.get(view.figure);
     let mut text = figure.map_or_else(
         || "–".to_owned(),

@@ -145,8 +145,8 @@ impl Builder {
     ///
     /// An endpoint spins only while messages mostly come within that time, and yields its core
     /// between looks. Where calls follow each other closely, a spinning endpoint takes up to a
-    /// whole core; CPU per call is in docs/PERF.md. At most half of a runtime's workers spin. The
-    /// only worker of a runtime does not: all tasks run between two looks instead.
+    /// whole core; CPU per call is in docs/PERFORMANCE.md. At most half of a runtime's workers
+    /// spin. The only worker of a runtime does not: all tasks run between two looks instead.
     pub fn spin(mut self, bound: Duration) -> Self {
         self.spin = Some(bound);
         self

@@ -3,8 +3,9 @@
 //! else block.
 //!
 //! A sleep and a wake-up cost 7 us on some machines and 70 on others, which is more than the rest
-//! of an unloaded round trip; there they cost more CPU than spinning does, too (docs/PERF.md).
-//! Spinning yields the core between looks, so that a peer on the same core is not starved.
+//! of an unloaded round trip; there they cost more CPU than spinning does, too
+//! (docs/lab/2026-11-23.md). Spinning yields the core between looks, so that a peer on
+//! the same core is not starved.
 //!
 //! 1. The one who begins to wait asks whether that may be spun for ([`Spin::begin`]), and tells
 //!    whether it came in time ([`Spin::hit`], [`Spin::miss`]), or how long was slept for it

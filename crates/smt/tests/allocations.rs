@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Allocations and system calls of an RPC in the steady state, client and server together.
 //!
-//! The figures are those of the table in docs/PERF.md; `--nocapture` prints them. Alone in its
-//! file, since it counts the allocations of the whole process.
+//! The figures are those of the table in docs/PERFORMANCE.md; `--nocapture` prints them. Alone
+//! in its file, since it counts the allocations of the whole process.
 
 use std::alloc::System;
 

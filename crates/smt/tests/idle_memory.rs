@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Memory of sessions that nobody uses.
 //!
-//! The figure is that of docs/PERF.md; `--nocapture` prints it. Alone in its file, since it counts
-//! the allocations of the whole process.
+//! The figure is that of the entries in docs/lab; `--nocapture` prints it. Alone in its file, since
+//! it counts the allocations of the whole process.
 
 use std::alloc::System;
 use std::time::{Duration, Instant};

@@ -2,7 +2,8 @@
 //! A send buffer: memory that is initialised once and then only written over.
 //!
 //! A vector that is cleared and grows again is zeroed again, byte for byte, right before a record
-//! is sealed into the same bytes: a pass over all that is sent, for nothing (docs/PERF.md).
+//! is sealed into the same bytes: a pass over all that is sent, for nothing
+//! (docs/lab/2026-11-22.md).
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};

@@ -413,7 +413,7 @@ const UNACCEPTED_MAX: usize = 64 << 10;
 /// Default of [`Builder::connect_deadline`] (SPEC §10).
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// Default of [`Builder::spin`]: the time that the peer takes for a call of 64 KB. A longer bound
-/// gains nothing (docs/PERF.md).
+/// gains nothing (docs/lab/2026-11-23.md).
 const SPIN: Duration = Duration::from_micros(100);
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ impl Driver {
         &self,
         mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
     ) -> T {
-        // Looks at the clock are felt in an unloaded call (docs/PERF.md): it is read when time has
-        // passed.
+        // Looks at the clock are felt in an unloaded call (docs/lab/2026-11-22.md): it is read when
+        // time has passed.
         let mut now = self.now();
         THREAD_WAKER.with(|(thread, waker)| {
             loop {
