@@ -105,7 +105,7 @@ struct RecordPart<'a> {
 impl Incoming {
     /// A message of several records, of which the first has opened, with its bytes of the record
     /// stream and of the body.
-    fn new(
+    pub(crate) fn new(
         header: InnerHeader,
         geometry: Geometry,
         arrived: u32,
