@@ -109,7 +109,7 @@ impl Outgoing {
     }
 
     /// The records that it will have, if nothing has been sealed yet.
-    pub(crate) fn begins(&self) -> Option<u32> {
+    pub(crate) fn records_if_waiting(&self) -> Option<u32> {
         self.waiting().map(|_| self.geometry.records(self.padded))
     }
 

@@ -56,7 +56,7 @@ fn milli(at: u64) -> Time {
 /// Messages of these lengths begin one after the other, with 60,000 bytes that need no grant and of
 /// which nothing arrives but 1,000; each is granted what the policy says. The end of what each may
 /// send.
-fn begin_one_after_the_other(
+fn start_one_after_the_other(
     policy: &mut dyn GrantPolicy,
     lengths: impl IntoIterator<Item = u32>,
 ) -> Vec<u32> {
@@ -83,7 +83,7 @@ fn outstanding(ends: &[u32]) -> u32 {
 #[test]
 fn granted_and_not_arrived_stays_within_the_budget() {
     let mut policy = ShortestRemainingFirst::default();
-    let ends = begin_one_after_the_other(&mut policy, [400_000; 50]);
+    let ends = start_one_after_the_other(&mut policy, [400_000; 50]);
     let sum = outstanding(&ends);
     assert!((LIMIT / 2..=LIMIT).contains(&sum), "{sum}");
 }
@@ -93,7 +93,7 @@ fn granted_and_not_arrived_stays_within_the_budget() {
 #[test]
 fn a_message_that_overtakes_when_the_budget_is_used_up_has_the_least_window() {
     let mut policy = ShortestRemainingFirst::new(8, 100_000..=200_000);
-    let ends = begin_one_after_the_other(&mut policy, (0..50).map(|at| 4_000_000 - at));
+    let ends = start_one_after_the_other(&mut policy, (0..50).map(|at| 4_000_000 - at));
     assert_eq!(ends.last(), Some(&101_000));
     let sum = outstanding(&ends);
     assert!(sum <= LIMIT + 50 * (101_000 - FREE), "{sum}");
@@ -133,7 +133,7 @@ impl GrantPolicy for Shown {
 #[test]
 fn a_decision_looks_at_few_messages_however_many_wait() {
     let mut policy = Shown::default();
-    begin_one_after_the_other(&mut policy, [2_000_000; 10_000]);
+    start_one_after_the_other(&mut policy, [2_000_000; 10_000]);
     assert_eq!(policy.0.len(), 10_000);
     let most = policy.0.iter().max().copied().unwrap();
     assert_eq!(most, policy.candidates());

@@ -44,8 +44,8 @@ impl Session {
             return Written::AllItMay;
         };
         outgoing.is_queued = false;
-        if let Some(records) = outgoing.begins() {
-            self.keys.begin(records);
+        if let Some(records) = outgoing.records_if_waiting() {
+            self.keys.count_message(records);
             // A bundle's members were counted.
             shared.statistics.messages_sent += u64::from(header_fields.kind != Kind::Bundle);
             let header = header(header_fields, lane.stripes.of_mut(id));
