@@ -127,12 +127,12 @@ impl Case {
         };
         let until = from + time;
         self.heals = self.heals.max(until);
-        let (deaf, heard) = self.two_hosts(random);
+        let (receiver, sender) = self.two_hosts(random);
         self.link_faults.push(LinkFault {
             kind: FaultKind::HalfPartition,
             from,
             until,
-            pair: Some((heard, deaf)),
+            pair: Some((sender, receiver)),
             chance: 1_000_000,
             extent: 0,
         });
