@@ -117,7 +117,7 @@ impl RetryTimer {
     }
 
     /// Makes the next question due by `due`.
-    pub(crate) fn hurry(&mut self, due: Time) {
+    pub(crate) fn make_due_by(&mut self, due: Time) {
         self.due = self.due.min(due);
     }
 

@@ -73,7 +73,7 @@ impl Session {
             live.retry.answered(now);
             self.send_bundle_again(now, bundle);
         } else if let Some(outgoing) = live.outgoing.as_mut() {
-            // The interval stays grown: a peer without memory for the message is not to be hurried.
+            // The interval stays grown: a peer without memory for the message is asked no sooner.
             live.retry.answered(now);
             // The question is no sign of a black hole: the peer may lack memory. Record 0 goes out
             // in a small datagram, so that the peer sees the message through one, and asks.

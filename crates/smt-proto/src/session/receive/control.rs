@@ -378,7 +378,7 @@ impl Session {
         // No record has opened, and no bytes were asked for: all of the reply is lost.
         let is_first = incoming.is_none() && live.retry.asked_in_vain == 0;
         if is_first {
-            live.retry.hurry(now);
+            live.retry.make_due_by(now);
         }
         let is_asked = !incoming.is_some_and(Incoming::has_trimmed_waiting)
             && live.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);
