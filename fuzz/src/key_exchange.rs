@@ -108,7 +108,7 @@ struct Side {
 
 impl Side {
     /// A side that begins with these parameters, and the key exchange bytes of its first flight.
-    fn begin(attempt: Attempt, own_params: &[u8]) -> (Self, Option<Vec<u8>>) {
+    fn start(attempt: Attempt, own_params: &[u8]) -> (Self, Option<Vec<u8>>) {
         let mut side = Self {
             exchange: attempt.exchange,
             has_failed: false,
@@ -154,7 +154,7 @@ fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, chang
     let attempt = client.client("a.example", None).expect("it is a client");
     let kind = attempt.kind;
     let offered = params(1, &attempt);
-    let (mut client_side, bytes) = Side::begin(attempt, &offered);
+    let (mut client_side, bytes) = Side::start(attempt, &offered);
     let mut sent = vec![Flight {
         number: 1,
         params: offered,
@@ -166,7 +166,7 @@ fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, chang
         return;
     };
     let mut answer = params(2, &attempt);
-    let (mut server_side, bytes) = Side::begin(attempt, &answer);
+    let (mut server_side, bytes) = Side::start(attempt, &answer);
     assert!(bytes.is_none(), "a server waits for flight 1");
     let mut received = first;
     let mut is_intact = received.params == sent[0].params;

@@ -189,7 +189,10 @@ impl Dissection {
         output: &mut dyn Write,
     ) -> Result<(), DumpError> {
         let header = data.header;
-        let to = (datagram.target, header.session);
+        let to = Direction {
+            target: datagram.target,
+            session: header.session,
+        };
         let terms = self.handshakes.terms(to);
         let is_assumed = terms.is_none();
         let terms = terms.unwrap_or(Terms::usual());
@@ -247,11 +250,11 @@ impl Dissection {
                     Err(error) => format!("record {index} FAILED: {error}"),
                 }
             }
-            Finding::Whole(kind, body) => self.whole(to, id, (kind, &body))?,
+            Finding::Whole(kind, body) => self.whole(to, id, kind, &body)?,
             Finding::Bundle(Ok(count)) => format!("bundle {id} whole: {count} messages"),
             Finding::Bundle(Err(error)) => format!("bundle {id} FAILED: {error}"),
             Finding::Member(header, body) => {
-                let mut line = self.whole(to, header.id, (header.kind, &body))?;
+                let mut line = self.whole(to, header.id, header.kind, &body)?;
                 if header.deadline_us > 0 {
                     line += &format!(", deadline {} us", header.deadline_us);
                 }
@@ -267,7 +270,8 @@ impl Dissection {
         &mut self,
         to: Direction,
         id: MessageId,
-        (kind, body): (Kind, &[u8]),
+        kind: Kind,
+        body: &[u8],
     ) -> Result<String, DumpError> {
         self.counts.whole += 1;
         let whole = format!(
@@ -317,7 +321,8 @@ fn write_new(
 }
 
 /// The file that a message is written to.
-fn name_of((target, session): Direction, id: MessageId, kind: Kind) -> String {
+fn name_of(to: Direction, id: MessageId, kind: Kind) -> String {
+    let Direction { target, session } = to;
     let (kind, host) = (kind.name().to_lowercase(), target.ip());
     format!("{session}-{id}-{kind}-to-{host}-port-{}", target.port())
 }

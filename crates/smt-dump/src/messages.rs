@@ -63,6 +63,18 @@ struct Sealer<'a> {
     epoch: u8,
 }
 
+/// The state that opening a record needs beside its message.
+struct Opener<'a> {
+    sealer: Sealer<'a>,
+    scratch: &'a mut Vec<u8>,
+}
+
+/// A whole record that has not opened, and its place in its message.
+struct SealedRecord<'a> {
+    place: Record,
+    bytes: &'a [u8],
+}
+
 /// A bundle's members (SPEC §5.7).
 fn unbundle(body: &[u8], findings: &mut Vec<Finding>) {
     let members = Members::parse(body);
@@ -92,6 +104,10 @@ impl Messages {
             .entry((to, header.id))
             .or_insert_with(|| Message::Waiting(Vec::new()));
         let mut findings = Vec::new();
+        let mut opener = Opener {
+            sealer,
+            scratch: &mut self.scratch,
+        };
         if let Message::Waiting(kept) = message {
             if header.offset > 0 {
                 kept.push((header.offset, data.payload.to_vec()));
@@ -108,17 +124,13 @@ impl Messages {
                 return findings;
             };
             for (offset, bytes) in std::mem::take(kept) {
-                open.fill(offset, &bytes, (sealer, &mut self.scratch, &mut findings));
+                open.fill(offset, &bytes, &mut opener, &mut findings);
             }
             *message = Message::Open(Box::new(open));
         }
         match message {
             Message::Open(open) => {
-                open.fill(
-                    header.offset,
-                    data.payload,
-                    (sealer, &mut self.scratch, &mut findings),
-                );
+                open.fill(header.offset, data.payload, &mut opener, &mut findings);
                 if let Some(body) = open.take_whole() {
                     match open.header.kind {
                         Kind::Bundle => unbundle(&body, &mut findings),
@@ -165,7 +177,10 @@ impl Sealer<'_> {
         mut attempt: impl FnMut(&dyn smt_record::Aead) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
         let mut outcome = Err(OpenError::Failed(smt_record::OpenFailed::Forged));
-        for aead in self.keys.candidates(self.to.1, Purpose::Data, self.epoch) {
+        for aead in self
+            .keys
+            .candidates(self.to.session, Purpose::Data, self.epoch)
+        {
             outcome = attempt(aead);
             if outcome.is_ok() {
                 break;
@@ -193,7 +208,8 @@ impl Open {
         &mut self,
         offset: u32,
         bytes: &[u8],
-        (sealer, scratch, findings): (Sealer<'_>, &mut Vec<u8>, &mut Vec<Finding>),
+        opener: &mut Opener<'_>,
+        findings: &mut Vec<Finding>,
     ) {
         let (geometry, padded) = (self.terms.geometry, self.header.padded_length);
         let mut place = geometry.record(padded, geometry.record_at(offset));
@@ -208,14 +224,9 @@ impl Open {
                 let into = offset.saturating_sub(place.stream_start) as usize;
                 let from = place.stream_start.saturating_sub(offset) as usize;
                 coverage.fill(into, &bytes[from..]);
-                if let Some(record) = coverage.whole() {
-                    let outcome = open_record(
-                        &mut self.body,
-                        &self.header,
-                        (place, record),
-                        self.terms,
-                        (sealer, scratch),
-                    );
+                if let Some(bytes) = coverage.whole() {
+                    let record = SealedRecord { place, bytes };
+                    let outcome = opener.open(record, &self.header, self.terms, &mut self.body);
                     *partial = match &outcome {
                         Ok(_) => None,
                         // Later arrivals replace it (SPEC §5.4).
@@ -235,26 +246,31 @@ impl Open {
     }
 }
 
-fn open_record(
-    body: &mut [u8],
-    header: &InnerHeader,
-    (place, record): (Record, &[u8]),
-    terms: Terms,
-    (sealer, scratch): (Sealer<'_>, &mut Vec<u8>),
-) -> Result<usize, OpenError> {
-    let sequence = terms
-        .index_bits
-        .sequence(sealer.id, place.index)
-        .map_err(|_| OpenError::Form)?;
-    let true_inner = header.true_length.saturating_add(InnerHeader::LEN as u32);
-    let length = place.content(true_inner);
-    // A record that lies wholly in the padding begins past the body.
-    let start = (place.inner_start as usize)
-        .saturating_sub(InnerHeader::LEN)
-        .min(body.len());
-    let content = &mut body[start..start + length];
-    sealer.first_success(|aead| {
-        open_rest(aead, sequence, &place, true_inner, record, content, scratch)
-    })?;
-    Ok(length)
+impl Opener<'_> {
+    /// Opens a record into its place in the body.
+    fn open(
+        &mut self,
+        record: SealedRecord<'_>,
+        header: &InnerHeader,
+        terms: Terms,
+        body: &mut [u8],
+    ) -> Result<usize, OpenError> {
+        let SealedRecord { place, bytes } = record;
+        let sequence = terms
+            .index_bits
+            .sequence(self.sealer.id, place.index)
+            .map_err(|_| OpenError::Form)?;
+        let true_inner = header.true_length.saturating_add(InnerHeader::LEN as u32);
+        let length = place.content(true_inner);
+        // A record that lies wholly in the padding begins past the body.
+        let start = (place.inner_start as usize)
+            .saturating_sub(InnerHeader::LEN)
+            .min(body.len());
+        let content = &mut body[start..start + length];
+        let scratch = &mut *self.scratch;
+        self.sealer.first_success(|aead| {
+            open_rest(aead, sequence, &place, true_inner, bytes, content, scratch)
+        })?;
+        Ok(length)
+    }
 }

@@ -39,7 +39,7 @@ impl<R: Read> Pcapng<R> {
             order: Order::Little,
             interfaces: Vec::new(),
         };
-        pcapng.begin_section()?;
+        pcapng.read_section_header()?;
         Ok(pcapng)
     }
 
@@ -54,7 +54,7 @@ impl<R: Read> Pcapng<R> {
             }
             // Reads the same in both orders.
             if Self::is_magic(ty) {
-                self.begin_section()?;
+                self.read_section_header()?;
                 continue;
             }
             let mut length = [0; 4];
@@ -70,7 +70,7 @@ impl<R: Read> Pcapng<R> {
     }
 
     /// Behind the type: length, byte order magic, and fields that are not needed.
-    fn begin_section(&mut self) -> io::Result<()> {
+    fn read_section_header(&mut self) -> io::Result<()> {
         let mut head = [0; 8];
         self.input.read_exact(&mut head)?;
         let [a, b, c, d, magic @ ..] = head;

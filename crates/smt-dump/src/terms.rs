@@ -15,7 +15,11 @@ use smt_wire::{FlightBody, Geometry, Handshake, Params, SessionIndex};
 use crate::coverage::Coverage;
 
 /// Where packets of one direction of a session go.
-pub(crate) type Direction = (SocketAddr, SessionIndex);
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Direction {
+    pub(crate) target: SocketAddr,
+    pub(crate) session: SessionIndex,
+}
 
 /// How the records of one direction are cut and numbered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,7 +43,10 @@ impl Handshakes {
         if packet.flight > 2 {
             return;
         }
-        let from = (source, packet.source);
+        let from = Direction {
+            target: source,
+            session: packet.source,
+        };
         let flight = self
             .flights
             .entry((from, packet.flight))
@@ -57,7 +64,10 @@ impl Handshakes {
             self.offers.insert(from, index_bits);
             return;
         }
-        let client = (target, packet.destination);
+        let client = Direction {
+            target,
+            session: packet.destination,
+        };
         let geometry = Geometry::new(params.first_record_size, params.record_size);
         let (Some(geometry), Some(&offer)) = (geometry, self.offers.get(&client)) else {
             return;

@@ -212,7 +212,7 @@ mod suite {
         let mut server = Side::of(attempt, 2);
         let mut lacking = server.params.clone();
         without_aes_128(&mut lacking);
-        server.begin(&lacking);
+        server.start(&lacking);
         let failure = server.receive(&client.flight(1).unwrap()).unwrap_err();
         assert_eq!(failure.kind, FailureKind::NoCommonParameters);
         assert!(server.finished().is_none());

@@ -297,7 +297,7 @@ impl Endpoint {
     fn issue_index(&mut self, path: Path) -> Option<OwnIndex> {
         let step = u32::from(self.shared.config.shard.count());
         if self.next_serial.checked_add(step).is_none() {
-            self.begin_next_boot()?;
+            self.advance_boot()?;
         }
         let index = SessionIndex::new(self.boot, self.next_serial);
         self.next_serial += step;
@@ -308,7 +308,7 @@ impl Endpoint {
     }
 
     /// Goes on to the next boot number, since the serials of this one are used up.
-    fn begin_next_boot(&mut self) -> Option<()> {
+    fn advance_boot(&mut self) -> Option<()> {
         let config = &self.shared.config;
         let more = self.boot.wrapping_sub(config.boot).checked_add(1)?;
         if config.durable_boot && more >= config.boots {

@@ -44,6 +44,7 @@ use lane::Lane;
 use liveness::Liveness;
 use pass_timer::PassTimer;
 use recovery::Recovery;
+use stripe::Stripes;
 
 use smt_carrier::Path;
 use smt_record::{Exporter, Side};
@@ -90,9 +91,11 @@ impl Session {
     /// A session that has just been established.
     pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
-        let lane = Lane::new(&established, factory.crypto.table_salt);
-        let interval = factory.config.resend_interval;
         let agreement = established.agreement;
+        let (sent, received) = (established.controls, established.confirmed_by);
+        let stripes = Stripes::after_handshake(&agreement, sent, received);
+        let lane = Lane::new(stripes, factory.crypto.table_salt);
+        let interval = factory.config.resend_interval;
         let datagram_limit = agreement.datagram_limit;
         Self {
             path: established.path,

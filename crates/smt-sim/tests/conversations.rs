@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use driven::Driven;
 use serde_json::Value;
-use setup::{Setup, from_hex};
+use setup::{Exchange, Setup, from_hex};
 use smt_record::KeyLimits;
 use smt_wire::{Packet, PacketType, VERSION, parse};
 
@@ -143,7 +143,12 @@ fn setup_of(value: &Value) -> Setup {
     let number = |name: &str| value[name].as_u64().expect(name);
     let small = |name: &str| u32::try_from(number(name)).expect(name);
     let flag = |name: &str| value[name].as_bool().expect(name);
-    setup.random = array(&value["random"]);
+    setup.exchange = match value["tls"]["seed"].as_u64() {
+        Some(seed) => Exchange::Tls { seed },
+        None => Exchange::Registered {
+            random: array(&value["random"]),
+        },
+    };
     setup.reset_token = array(&value["reset_token"]);
     let config = &mut setup.config;
     config.boot = small("boot");

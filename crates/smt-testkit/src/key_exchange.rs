@@ -83,7 +83,7 @@ impl FakeKeyExchange {
         exchange
     }
 
-    fn begin(&self, side: Side) -> Attempt {
+    fn attempt(&self, side: Side) -> Attempt {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
         let exchange = Exchange {
             side,
@@ -131,11 +131,11 @@ impl ExchangeSettings {
 
 impl KeyExchangeProvider for FakeKeyExchange {
     fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        Ok(self.begin(Side::Client))
+        Ok(self.attempt(Side::Client))
     }
 
     fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        Ok(self.begin(Side::Server))
+        Ok(self.attempt(Side::Server))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn captures() -> Vec<Vec<u8>> {
 fn play(seed: u64) -> (String, Vec<u8>) {
     let (bytes, log) = (Bytes::default(), Arc::new(Log::default()));
     let view = View::Host(HostId(0));
-    let capture = Capture::begin(Box::new(bytes.clone()), view, CAPTURE_BYTES).unwrap();
+    let capture = Capture::create(Box::new(bytes.clone()), view, CAPTURE_BYTES).unwrap();
     let capture = Rc::new(RefCell::new(capture));
     let observers = Observers {
         tap: Some(Box::new(CaptureTap(Rc::clone(&capture)))),

@@ -38,13 +38,13 @@ pub(super) struct Threads<C>(pub(super) Vec<C>);
 
 impl<C: Caller> Load for Threads<C> {
     fn run(&mut self, size: Size, duration: Duration) -> Result<Histogram<u64>, Failure> {
-        let barrier = Barrier::new(self.0.len());
-        let is_failed = AtomicBool::new(false);
+        let round = Round {
+            begin: Barrier::new(self.0.len()),
+            is_failed: AtomicBool::new(false),
+        };
         let request = request_of(size);
         std::thread::scope(|scope| {
-            let one = |caller| {
-                scope.spawn(|| run_one(caller, &request, duration, (&barrier, &is_failed)))
-            };
+            let one = |caller| scope.spawn(|| run_one(caller, &request, duration, &round));
             let threads: Vec<_> = self.0.iter_mut().map(one).collect();
             let mut total = histogram()?;
             for thread in threads {
@@ -58,22 +58,28 @@ impl<C: Caller> Load for Threads<C> {
     }
 }
 
+/// Threads that begin together, and end early if one of them fails.
+struct Round {
+    begin: Barrier,
+    is_failed: AtomicBool,
+}
+
 fn run_one(
     caller: &mut impl Caller,
     request: &Bytes,
     duration: Duration,
-    (barrier, is_failed): (&Barrier, &AtomicBool),
+    round: &Round,
 ) -> Result<Histogram<u64>, Failure> {
     let mut times = histogram();
-    barrier.wait();
+    round.begin.wait();
     let end = Instant::now() + duration;
     let mut began = Instant::now();
-    while began < end && !is_failed.load(Ordering::Relaxed) {
+    while began < end && !round.is_failed.load(Ordering::Relaxed) {
         let outcome = caller
             .call(request)
             .and_then(|length| check(length, request));
         if let Err(failure) = outcome {
-            is_failed.store(true, Ordering::Relaxed);
+            round.is_failed.store(true, Ordering::Relaxed);
             return Err(failure);
         }
         let now = Instant::now();

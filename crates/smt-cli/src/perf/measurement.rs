@@ -41,6 +41,13 @@ pub(super) struct Values {
     pub(super) server_cpu_us_per_rpc: f64,
 }
 
+/// The processor time that the two sides of a measurement have used.
+#[derive(Clone, Copy)]
+struct CpuTimes {
+    client: Duration,
+    server: Duration,
+}
+
 impl Measurement {
     /// Measures once, after a warm-up.
     pub(super) fn take(
@@ -65,7 +72,7 @@ impl Measurement {
             concurrency: case.concurrency,
             repetitions: 1,
             calls: times.len(),
-            values: Values::of(&times, case.size.0, elapsed, (client, server)),
+            values: Values::of(&times, case.size.0, elapsed, CpuTimes { client, server }),
         })
     }
 
@@ -97,12 +104,7 @@ impl Measurement {
 }
 
 impl Values {
-    fn of(
-        times: &Histogram<u64>,
-        size: u64,
-        elapsed: Duration,
-        (client, server): (Duration, Duration),
-    ) -> Self {
+    fn of(times: &Histogram<u64>, size: u64, elapsed: Duration, cpu: CpuTimes) -> Self {
         let calls = times.len().max(1) as f64;
         let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e3;
         let rpc_per_s = times.len() as f64 / elapsed.as_secs_f64();
@@ -114,8 +116,8 @@ impl Values {
             max_us: times.max() as f64 / 1e3,
             rpc_per_s,
             goodput_mb_per_s: rpc_per_s * size as f64 / 1e6,
-            client_cpu_us_per_rpc: client.as_secs_f64() * 1e6 / calls,
-            server_cpu_us_per_rpc: server.as_secs_f64() * 1e6 / calls,
+            client_cpu_us_per_rpc: cpu.client.as_secs_f64() * 1e6 / calls,
+            server_cpu_us_per_rpc: cpu.server.as_secs_f64() * 1e6 / calls,
         }
     }
 }
@@ -133,7 +135,10 @@ mod tests {
         for us in times_us {
             record(&mut times, Duration::from_micros(*us));
         }
-        let cpu = (Duration::from_micros(30), Duration::from_micros(60));
+        let cpu = CpuTimes {
+            client: Duration::from_micros(30),
+            server: Duration::from_micros(60),
+        };
         Measurement {
             transport: "smt",
             api: "blocking",

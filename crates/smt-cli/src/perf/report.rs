@@ -39,7 +39,10 @@ pub(super) fn run(
     }
     let cases = plan.cases();
     for (place, &case) in cases.iter().enumerate() {
-        let progress = (place, cases.len());
+        let progress = Progress {
+            place: place + 1,
+            places: cases.len(),
+        };
         let medians = measure(plan, case, transports, progress)?;
         for median in &medians {
             say(&if plan.json {
@@ -52,12 +55,19 @@ pub(super) fn run(
     Ok(())
 }
 
+/// The number of a case, from 1 on, and how many there are.
+#[derive(Clone, Copy)]
+struct Progress {
+    place: usize,
+    places: usize,
+}
+
 /// The medians of one case, one for each transport.
 fn measure(
     plan: &Plan,
     case: Case,
     transports: &[&dyn Transport],
-    (place, places): (usize, usize),
+    progress: Progress,
 ) -> Result<Vec<Measurement>, Failure> {
     let is_watched = std::io::stderr().is_terminal();
     let mut parts = vec![Vec::new(); transports.len()];
@@ -65,8 +75,9 @@ fn measure(
         for (transport, parts) in transports.iter().zip(&mut parts) {
             if is_watched {
                 standard_error::tell_part(format_args!(
-                    "\r[{}/{places}] {} {} x{} ({repetition}/{})   ",
-                    place + 1,
+                    "\r[{}/{}] {} {} x{} ({repetition}/{})   ",
+                    progress.place,
+                    progress.places,
                     transport.name(),
                     case.size,
                     case.concurrency,

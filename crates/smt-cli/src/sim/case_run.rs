@@ -50,7 +50,7 @@ pub(super) fn run(
         racks: 1,
         spines: 0,
     };
-    let mut recording = Recording::begin(recorded, plan)?;
+    let mut recording = Recording::start(recorded, plan)?;
     let key_log = arguments.key_log.as_deref().map(key_log).transpose()?;
     let told = match is_json {
         true => case_text::json(&case).to_string(),

@@ -11,8 +11,16 @@ use crate::time_span;
 pub(super) struct Progress {
     began: Instant,
     status: StatusLine,
-    /// Seeds to play, and time to play them in.
-    bounds: (Option<u64>, Option<Duration>),
+    bounds: Bounds,
+}
+
+/// The end of a swarm: whichever of both comes first.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Seeds to play.
+    seeds: Option<u64>,
+    /// Time to play them in.
+    time: Option<Duration>,
 }
 
 impl Progress {
@@ -21,7 +29,7 @@ impl Progress {
         Self {
             began: Instant::now(),
             status: StatusLine::new(),
-            bounds: (seeds, time),
+            bounds: Bounds { seeds, time },
         }
     }
 
@@ -47,12 +55,8 @@ pub(super) fn rate(done: u64, elapsed: Duration) -> f64 {
     done as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-fn line(
-    done: u64,
-    failed: u64,
-    elapsed: Duration,
-    (seeds, time): (Option<u64>, Option<Duration>),
-) -> String {
+fn line(done: u64, failed: u64, elapsed: Duration, bounds: Bounds) -> String {
+    let Bounds { seeds, time } = bounds;
     let rate = rate(done, elapsed);
     let by_time = time.map(|time| time.saturating_sub(elapsed));
     let by_count = seeds.and_then(|seeds| {
@@ -69,14 +73,14 @@ fn line(
 #[cfg(test)]
 mod tests {
     mod line {
-        use super::super::line;
+        use super::super::{Bounds, line};
         use std::time::Duration;
 
         const TEN: Duration = Duration::from_secs(10);
 
         #[test]
         fn the_nearer_bound_says_what_is_left() {
-            let of = |seeds, time| line(200, 1, TEN, (seeds, time));
+            let of = |seeds, time| line(200, 1, TEN, Bounds { seeds, time });
             assert_eq!(of(None, None), "200 seeds, 20.0 a second, 1 failed");
             assert!(of(Some(300), None).ends_with(", 5.00 s left"));
             assert!(of(Some(300), Some(TEN * 9)).ends_with(", 5.00 s left"));
@@ -85,7 +89,11 @@ mod tests {
 
         #[test]
         fn nothing_is_foretold_before_the_first_seed() {
-            let line = line(0, 0, Duration::ZERO, (Some(5), None));
+            let bounds = Bounds {
+                seeds: Some(5),
+                time: None,
+            };
+            let line = line(0, 0, Duration::ZERO, bounds);
             assert_eq!(line, "0 seeds, 0.0 a second, 0 failed");
         }
     }

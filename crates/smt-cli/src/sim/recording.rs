@@ -80,14 +80,14 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Begins one if it was asked for.
-    pub(super) fn begin(arguments: &Arguments, plan: Plan) -> Result<Option<Self>, Failure> {
+    /// Starts one if it was asked for.
+    pub(super) fn start(arguments: &Arguments, plan: Plan) -> Result<Option<Self>, Failure> {
         let Some(path) = arguments.capture.clone() else {
             return Ok(None);
         };
         let view = view(arguments, plan)?;
         let file = File::create(&path).doing(format!("making {}", path.display()))?;
-        let capture = Capture::begin(Box::new(BufWriter::new(file)), view, CAPTURE_BYTES_MAX)
+        let capture = Capture::create(Box::new(BufWriter::new(file)), view, CAPTURE_BYTES_MAX)
             .doing(format!("writing {}", path.display()))?;
         let capture = Rc::new(RefCell::new(capture));
         Ok(Some(Self { capture, path }))

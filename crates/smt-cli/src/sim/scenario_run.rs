@@ -96,7 +96,7 @@ fn play(
         racks: scenario.topology.racks,
         spines: scenario.topology.spines,
     };
-    let recording = Recording::begin(recorded, plan)?;
+    let recording = Recording::start(recorded, plan)?;
     let began = Instant::now();
     let mut status = StatusLine::new();
     let mut tell = |standing: Standing| status.tell(|| line(standing, scenario.duration));

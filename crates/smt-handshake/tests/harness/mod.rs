@@ -117,7 +117,7 @@ impl Side {
     }
 
     /// Begins with these parameters, whatever it should send.
-    pub fn begin(&mut self, own_params: &[u8]) {
+    pub fn start(&mut self, own_params: &[u8]) {
         self.step(Input::Begin { own_params }).unwrap();
     }
 
@@ -151,7 +151,7 @@ impl Side {
     fn begun(attempt: Attempt, index: u64) -> Self {
         let mut side = Self::of(attempt, index);
         let params = side.params.clone();
-        side.begin(&params);
+        side.start(&params);
         side
     }
 

@@ -53,7 +53,7 @@ impl Endpoint {
         let connect = ClientHandshake::new(now, &request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
-        self.foreign.begin(path.remote);
+        self.foreign.add_connect(path.remote);
         self.connects.insert(id.0, connect);
         self.reschedule_connect(id);
         Ok(id)
@@ -70,7 +70,7 @@ impl Endpoint {
         body: Bytes,
         deadline: Option<Duration>,
     ) -> Result<RpcId, Refused> {
-        self.begin(
+        self.start_message(
             now,
             session,
             body,
@@ -92,7 +92,7 @@ impl Endpoint {
         body: Bytes,
         deadline: Option<Duration>,
     ) -> Result<RpcId, Refused> {
-        self.begin(
+        self.start_message(
             now,
             session,
             body,
@@ -244,7 +244,7 @@ impl Endpoint {
             .sum()
     }
 
-    fn begin(
+    fn start_message(
         &mut self,
         now: Time,
         session: SessionIndex,

@@ -78,9 +78,9 @@ impl Endpoint {
             .load(path.remote.ip())
             .admission(|| stateless.is_cookie(now, path.remote, packet.source, packet.cookie));
         match admission {
-            Admission::Admit { has_cookie } => self.begin_accept(now, came, has_cookie),
+            Admission::Admit { has_cookie } => self.start_accept(now, came, has_cookie),
             Admission::AdmitByEviction if self.evict_handshake(path.remote.ip()) => {
-                self.begin_accept(now, came, true);
+                self.start_accept(now, came, true);
             }
             Admission::AdmitByEviction => {}
             Admission::AskForCookie if packet.offset == 0 => {
@@ -106,7 +106,7 @@ impl Endpoint {
     }
 
     /// Begins the handshake of a client.
-    fn begin_accept(&mut self, now: Time, came: &HandshakePacket<'_>, has_cookie: bool) {
+    fn start_accept(&mut self, now: Time, came: &HandshakePacket<'_>, has_cookie: bool) {
         let (path, packet) = (came.path, came.packet);
         let Some(own) = self.issue_index(path) else {
             self.refuse(now, came, Unavailability::Full);

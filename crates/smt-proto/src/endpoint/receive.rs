@@ -191,7 +191,7 @@ impl Endpoint {
                 return;
             }
             let peer = core::mem::take(&mut established.peer);
-            self.begin_session(now, established);
+            self.start_session(now, established);
             self.shared.events.push_back(Event::Accepted {
                 session: index,
                 path,

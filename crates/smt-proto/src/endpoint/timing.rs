@@ -91,7 +91,7 @@ impl Endpoint {
                 self.remove_connect(id);
                 let index = established.indices.own;
                 let peer = core::mem::take(&mut established.peer);
-                self.begin_session(now, *established);
+                self.start_session(now, *established);
                 self.shared.events.push_back(Event::Connected {
                     connect: id,
                     session: index,
@@ -111,7 +111,7 @@ impl Endpoint {
     /// Begins a session, since the peer has confirmed.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    pub(super) fn begin_session(&mut self, now: Time, established: Established) {
+    pub(super) fn start_session(&mut self, now: Time, established: Established) {
         let factory = SessionFactory {
             config: &self.shared.config,
             crypto: &self.crypto,
@@ -134,7 +134,7 @@ impl Endpoint {
             return;
         };
         self.connect_of.remove(&connect.index());
-        self.foreign.end(connect.path.remote);
+        self.foreign.remove_connect(connect.path.remote);
         self.schedule
             .stop(Sender::ClientHandshake(id), connect.slot.timer);
     }

@@ -223,7 +223,7 @@ impl ClientHandshake {
             Some(_) => Progress::Waiting,
             None => {
                 attempt.asked_before_hint = Some(attempt.retry.asked);
-                attempt.retry.hurry(now + STALE_HINTS);
+                attempt.retry.make_due_by(now + STALE_HINTS);
                 Progress::Waiting
             }
         }
@@ -236,7 +236,7 @@ impl ClientHandshake {
         if self.attempt.has_answer || self.attempt.has_failed {
             return Progress::Waiting;
         }
-        self.attempt.retry.hurry(now + STALE_HINTS);
+        self.attempt.retry.make_due_by(now + STALE_HINTS);
         self.refuse_attempt(ConnectError::Unavailable(why))
     }
 

@@ -21,13 +21,13 @@ struct Place {
 }
 
 impl NonSmtPackets {
-    /// Notes that a connect to this address begins.
-    pub(crate) fn begin(&mut self, remote: SocketAddr) {
+    /// Notes that a connect to this address is under way.
+    pub(crate) fn add_connect(&mut self, remote: SocketAddr) {
         self.0.entry(remote).or_default().connects += 1;
     }
 
     /// Notes that a connect to this address is over.
-    pub(crate) fn end(&mut self, remote: SocketAddr) {
+    pub(crate) fn remove_connect(&mut self, remote: SocketAddr) {
         let Some(place) = self.0.get_mut(&remote) else {
             return;
         };

@@ -222,7 +222,7 @@ impl ServerHandshake {
         factory: &SessionFactory<'_>,
     ) -> Option<()> {
         if number == 1 {
-            self.begin(now, body.params, factory)?;
+            self.answer_offer(now, body.params, factory)?;
         }
         let step = self.key_exchange.as_mut()?.step(flight_of(number, &body));
         let (next, finished, outcome) = match step {
@@ -246,7 +246,12 @@ impl ServerHandshake {
     }
 
     /// Answers the client's parameters.
-    fn begin(&mut self, now: Time, client: &[u8], factory: &SessionFactory<'_>) -> Option<()> {
+    fn answer_offer(
+        &mut self,
+        now: Time,
+        client: &[u8],
+        factory: &SessionFactory<'_>,
+    ) -> Option<()> {
         let names_itself = Params::parse(client).is_ok_and(|params| params.index == self.remote);
         self.or_refused(check_offer(factory.config, client), |disagreement| {
             *disagreement == Disagreement::Version

@@ -105,12 +105,12 @@ impl Entry {
         let mut found = verdict(self.usage);
         self.message.is_sender_limited |= found == Verdict::SenderLimited;
         if matches!(found, Verdict::SenderLimited | Verdict::Void) {
-            self.usage = Usage::begin(now, progress, from);
+            self.usage = Usage::new(now, progress, from);
             found = verdict(self.usage);
         }
         if found == Verdict::Used {
             self.message.is_sender_limited = false;
-            self.usage = Usage::begin(now, progress, progress.arrived);
+            self.usage = Usage::new(now, progress, progress.arrived);
         }
     }
 

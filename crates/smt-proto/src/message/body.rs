@@ -26,7 +26,7 @@ impl Body {
     /// Starts a body of up to `whole` bytes whose first bytes are `bytes`. A long one has a pooled
     /// buffer for all of it from the beginning, if there is one; a new one is small until more has
     /// come.
-    pub(crate) fn beginning(bytes: &[u8], whole: usize, buffer_pool: &BufferPool) -> Self {
+    pub(crate) fn starting_with(bytes: &[u8], whole: usize, buffer_pool: &BufferPool) -> Self {
         if whole <= OWN_MAX {
             let mut own = Vec::with_capacity(whole);
             own.extend_from_slice(bytes);

@@ -105,7 +105,7 @@ struct RecordPart<'a> {
 impl Incoming {
     /// A message of several records, of which the first has opened, with its bytes of the record
     /// stream and of the body.
-    fn new(
+    pub(crate) fn new(
         header: InnerHeader,
         geometry: Geometry,
         arrived: u32,
@@ -120,7 +120,7 @@ impl Incoming {
             length: geometry.stream_length(header.padded_length),
             records: geometry.records(header.padded_length),
             opened,
-            body: Body::beginning(body, body_room(&header), buffer_pool),
+            body: Body::starting_with(body, body_room(&header), buffer_pool),
             reassembly: Reassembly::default(),
             allowed: 0,
             priority: 0,

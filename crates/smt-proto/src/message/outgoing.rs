@@ -109,7 +109,7 @@ impl Outgoing {
     }
 
     /// The records that it will have, if nothing has been sealed yet.
-    pub(crate) fn begins(&self) -> Option<u32> {
+    pub(crate) fn records_if_waiting(&self) -> Option<u32> {
         self.waiting().map(|_| self.geometry.records(self.padded))
     }
 
@@ -176,8 +176,8 @@ impl Outgoing {
     }
 
     /// How long after a reply has left its initiator is asked whether it has arrived.
-    pub(crate) fn need_ack_interval(&self, is_hurried: bool, jitter: Jitter) -> Duration {
-        jitter.lengthen(match self.is_large() || is_hurried {
+    pub(crate) fn need_ack_interval(&self, is_needed_soon: bool, jitter: Jitter) -> Duration {
+        jitter.lengthen(match self.is_large() || is_needed_soon {
             true => NEED_ACK_INTERVAL,
             false => NEED_ACK_INTERVAL_SHORT,
         })

@@ -15,13 +15,13 @@ pub(crate) struct RetryTimer {
     /// Microseconds until the next question. Every message has a retry timer, so the field is
     /// small.
     interval_us: NonZeroU32,
-    /// Questions since the peer was last heard about it.
+    /// Questions since the peer last answered one.
     pub(crate) asked: u32,
     /// Questions since the last progress.
     pub(crate) asked_in_vain: u32,
     /// The next question comes before the interval has passed.
     is_first_probe: bool,
-    /// When waiting began, or the peer was last heard about it.
+    /// When waiting began, or the peer last answered.
     pub(crate) since: Time,
     /// When the peer last asked about the same message, which it still wants, or waiting began.
     pub(crate) wanted_at: Time,
@@ -85,16 +85,16 @@ impl RetryTimer {
         self.asked > 0 && (is_again || was_due)
     }
 
-    /// Takes a sign that the peer heard this side but has no news: the interval stays grown, and
-    /// the questions so far do not count.
-    pub(crate) fn heard(&mut self, now: Time) {
+    /// Takes an answer of the peer that is no progress: the interval stays grown, and the questions
+    /// so far do not count.
+    pub(crate) fn answered(&mut self, now: Time) {
         self.since = now;
         self.wanted_at = now;
         self.asked = 0;
         self.is_first_probe = false;
     }
 
-    /// Takes a sign that the peer works on the message. In contrast to [`Self::heard`], `since`
+    /// Takes a sign that the peer works on the message. In contrast to [`Self::answered`], `since`
     /// stays, so that the time of a reply is all of it.
     pub(crate) fn busy(&mut self) {
         self.asked = 0;
@@ -117,13 +117,13 @@ impl RetryTimer {
     }
 
     /// Makes the next question due by `due`.
-    pub(crate) fn hurry(&mut self, due: Time) {
+    pub(crate) fn make_due_by(&mut self, due: Time) {
         self.due = self.due.min(due);
     }
 
     /// Puts the question off, since the peer waits for this side.
     pub(crate) fn waits_here(&mut self, now: Time) {
-        self.heard(now);
+        self.answered(now);
         self.asked_in_vain = 0;
     }
 

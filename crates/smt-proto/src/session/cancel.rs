@@ -70,11 +70,11 @@ impl Session {
             return;
         };
         if let Some(bundle) = live.bundle {
-            live.retry.heard(now);
+            live.retry.answered(now);
             self.send_bundle_again(now, bundle);
         } else if let Some(outgoing) = live.outgoing.as_mut() {
-            // The interval stays grown: a peer without memory for the message is not to be hurried.
-            live.retry.heard(now);
+            // The interval stays grown: a peer without memory for the message is asked no sooner.
+            live.retry.answered(now);
             // The question is no sign of a black hole: the peer may lack memory. Record 0 goes out
             // in a small datagram, so that the peer sees the message through one, and asks.
             outgoing.ask_all_again();
@@ -97,7 +97,7 @@ impl Session {
         let Some(outgoing) = live.outgoing.as_mut() else {
             return false;
         };
-        live.retry.heard(now);
+        live.retry.answered(now);
         let is_resending = outgoing
             .transmitting_mut()
             .is_some_and(Transmitting::repeat);

@@ -76,7 +76,7 @@ impl Session {
     ) -> Result<(), Refused> {
         let padded = self.padded_length(&body, shared);
         let geometry = self.agreement.geometry;
-        let is_hurried = self.is_hurried(shared);
+        let is_needed_soon = self.needs_acks_soon(shared);
         let served = self.lane.server.get_mut(id.0).ok_or(Refused::NoRpc)?;
         if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
@@ -93,7 +93,7 @@ impl Session {
             return Err(Refused::NoRpc);
         };
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
-        let interval = outgoing.need_ack_interval(is_hurried, self.recovery.jitter);
+        let interval = outgoing.need_ack_interval(is_needed_soon, self.recovery.jitter);
         served.retry = RetryTimer::new(now, interval);
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// Whether it matters when replies are acknowledged.
-    pub(super) fn is_hurried(&self, shared: &Shared) -> bool {
+    pub(super) fn needs_acks_soon(&self, shared: &Shared) -> bool {
         shared.is_draining || self.lane.server.len() > limits::KEPT_FEW
     }
 

@@ -43,7 +43,7 @@ impl Session {
         let begins = self
             .lane
             .outgoing_mut(id)
-            .and_then(|outgoing| outgoing.begins());
+            .and_then(|outgoing| outgoing.records_if_waiting());
         let Some(records) = begins else {
             return true;
         };

@@ -70,7 +70,7 @@ impl Keys {
         }
         self.seal.update();
         self.begun.key_changed();
-        self.epoch_done.begin(now, interval);
+        self.epoch_done.restart(now, interval);
         true
     }
 
@@ -85,7 +85,7 @@ impl Keys {
     }
 
     /// Counts a message of `records` records that begins.
-    pub(super) fn begin(&mut self, records: u32) {
+    pub(super) fn count_message(&mut self, records: u32) {
         self.begun.add(records);
     }
 

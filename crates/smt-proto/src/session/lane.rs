@@ -14,7 +14,6 @@ use super::memory_share::{Memory, MemoryShare};
 use super::reordered::Reordered;
 use super::stripe::Stripes;
 use crate::collections::id_map::{IdMap, Salt};
-use crate::establish::established::Established;
 use crate::message::incoming::Incoming;
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
@@ -46,10 +45,9 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(established: &Established, salt: Salt) -> Self {
-        let (sent, received) = (established.controls, established.confirmed_by);
+    pub(super) fn new(stripes: Stripes, salt: Salt) -> Self {
         Self {
-            stripes: Stripes::after_handshake(&established.agreement, sent, received),
+            stripes,
             client: ClientMessages::new(salt),
             server: IdMap::new(salt),
             memory_share: MemoryShare::default(),
@@ -126,3 +124,6 @@ impl Lane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

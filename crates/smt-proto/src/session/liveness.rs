@@ -122,7 +122,7 @@ impl Liveness {
     }
 
     /// Begins to send PING. Returns whether one is due now; else PING has begun before.
-    pub(super) fn begin_ping(&mut self, now: Time, interval: Duration) -> bool {
+    pub(super) fn start_ping(&mut self, now: Time, interval: Duration) -> bool {
         if self.ping.is_some() {
             return false;
         }
@@ -188,7 +188,7 @@ mod tests {
     fn asked(pings: u32) -> Liveness {
         let mut liveness = Liveness::new(at(0));
         liveness.asked(at(0));
-        liveness.begin_ping(at(1_000), INTERVAL);
+        liveness.start_ping(at(1_000), INTERVAL);
         for _ in 0..pings {
             let due = liveness.ping_due().unwrap();
             assert!(liveness.repeat_ping(due));

@@ -42,7 +42,7 @@ impl PassTimer {
     }
 
     /// Begins a pass if one is due: each timer then sets its next moment anew.
-    pub(super) fn begin_pass(&mut self, now: Time) -> bool {
+    pub(super) fn start_pass(&mut self, now: Time) -> bool {
         let is_due = self.due.is_some_and(|due| due <= now);
         if is_due {
             self.due = None;
@@ -68,23 +68,23 @@ mod tests {
     #[test]
     fn the_earliest_of_all_timers_counts() {
         let mut timer = PassTimer::new(at(0));
-        assert!(timer.begin_pass(at(0)) && !timer.begin_pass(at(0)));
+        assert!(timer.start_pass(at(0)) && !timer.start_pass(at(0)));
         for millis in [30, 10, 20] {
             timer.set(at(millis));
         }
         assert_eq!(timer.due(), Some(at(10)));
-        assert!(!timer.begin_pass(at(9)) && timer.begin_pass(at(10)));
+        assert!(!timer.start_pass(at(9)) && timer.start_pass(at(10)));
         assert_eq!(timer.due(), None);
     }
 
     #[test]
     fn passes_keep_their_distance_whatever_is_due_between_them() {
         let mut timer = PassTimer::new(at(0));
-        timer.begin_pass(at(0));
+        timer.start_pass(at(0));
         timer.set(at(1));
         timer.end_pass(at(0), Duration::from_millis(5));
         assert_eq!(timer.due(), Some(at(5)));
-        timer.begin_pass(at(5));
+        timer.start_pass(at(5));
         timer.end_pass(at(5), Duration::from_millis(5));
         timer.set(at(6));
         assert_eq!(timer.due(), Some(at(10)));

@@ -212,7 +212,7 @@ impl Stripes {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use smt_record::IndexBits;
     use smt_wire::Geometry;
@@ -242,7 +242,8 @@ mod tests {
         }
     }
 
-    fn stripes(stripes_log2: u8, ids: u32) -> Stripes {
+    /// The stripes of a client that may use `ids` ids in each.
+    pub(in crate::session) fn stripes(stripes_log2: u8, ids: u32) -> Stripes {
         Stripes::new(&agreement(stripes_log2, ids))
     }
 

@@ -31,7 +31,7 @@ pub(in crate::session) fn caller_quiet_max(shared: &Shared) -> Duration {
 impl Session {
     /// Does what is due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time, shared: &mut Shared) {
-        if self.ended.is_some() || !self.pass_timer.begin_pass(now) {
+        if self.ended.is_some() || !self.pass_timer.start_pass(now) {
             return;
         }
         self.time_calls(now, shared);
@@ -85,7 +85,7 @@ impl Session {
     }
 
     fn ping(&mut self, now: Time) {
-        if self.ended.is_none() && self.liveness.begin_ping(now, self.recovery.rto.interval()) {
+        if self.ended.is_none() && self.liveness.start_ping(now, self.recovery.rto.interval()) {
             self.lane.control.push(0, Body::Ping(now.as_nanos()));
             self.pass_timer.set(now + TIMER_GRAIN_MAX);
         }

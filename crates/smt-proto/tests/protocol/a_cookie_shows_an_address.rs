@@ -247,7 +247,7 @@ fn few_places_for_sessions_are_not_taken_by_invented_addresses() {
 fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
     let mut world = World::pair(Config::default(), server());
     world.is_recording = true;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let sent = world.sent[0].clone();
     let packets = sent.packets();
     let Some(Packet::Handshake(packet)) = packets.first() else {
@@ -274,7 +274,7 @@ fn a_flight_that_was_answered_with_an_alert_is_not_tried_again() {
     exchanges.settings.refuses = true;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     world.is_recording = true;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let flight = world.sent[0].bytes.clone();
     for _ in 0..100 {
         hand_to_server(&mut world, "192.0.2.9:9".parse().unwrap(), &flight);
@@ -290,7 +290,7 @@ fn cookies_count_as_what_an_address_gets_before_it_is_validated() {
     for length in (3_000..12_000).step_by(100) {
         let mut world = world_with_a_long_answer(length);
         world.is_recording = true;
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         let flight = world.sent[0].bytes.clone();
         let remote = "192.0.2.9:9".parse().unwrap();
         let sent = (0..100).map(|_| answer_to(&mut world, remote, &flight));

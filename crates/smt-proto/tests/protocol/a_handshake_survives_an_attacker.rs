@@ -127,7 +127,7 @@ fn a_server_that_restarts_in_the_middle_costs_one_attempt() {
             Verdict::Deliver
         }
     });
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(10));
     world.rule = Box::new(|_, _| Verdict::Deliver);
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges(99 << 32));
@@ -153,7 +153,7 @@ fn a_server_sends_no_more_than_three_times_what_it_received() {
             Verdict::Deliver
         }
     });
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(6_000));
     let [client, server] = *bytes.borrow();
     assert!(server > client, "it does answer");
@@ -203,7 +203,7 @@ fn a_client_must_show_a_cookie_under_load() {
 fn a_flood_of_first_flights_keeps_nobody_out() {
     let mut world = World::pair(Config::default(), server());
     world.is_recording = true;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let first = world.sent[0].clone();
     world.run_for(ms(500));
     world.is_recording = false;
@@ -231,7 +231,7 @@ fn a_flood_of_first_flights_keeps_nobody_out() {
 fn forged_cookies_do_not_make_a_client_a_flood() {
     let mut world = World::pair(Config::default(), Config::default());
     world.nodes[1] = Node::new(1, Config::default());
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let before = world.count;
     for number in 0..1_000_u16 {
         let mut bytes = vec![0; 100];
@@ -326,7 +326,7 @@ fn refusals_with_damage_between_them_are_not_added_up() {
             _ => Verdict::Deliver,
         }
     });
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let end = world.now + ms(4_000);
     while answers.get() < 4 {
         assert!(world.step(end), "four attempts");
@@ -353,7 +353,7 @@ fn a_client_that_another_protocol_answers_gives_up() {
         let mut world = World::pair(Config::default(), server());
         world.is_recording = true;
         world.rule = Box::new(|_, _| Verdict::Drop);
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         let sent = world.sent.iter().find(|sent| sent.from == 0);
         let bytes = answer.unwrap_or_else(|| sent.unwrap().bytes.clone());
         world.hand_in(&Datagram {
@@ -376,7 +376,7 @@ fn a_client_that_another_protocol_answers_gives_up() {
 fn packets_before_a_connect_say_nothing_of_its_server() {
     let mut world = World::pair(Config::default(), server());
     world.rule = Box::new(|_, _| Verdict::Drop);
-    let first = world.begin_connect(0, 1);
+    let first = world.start_connect(0, 1);
     world.hand_in(&Datagram {
         is_trimmed: false,
         at: world.now,
@@ -385,7 +385,7 @@ fn packets_before_a_connect_say_nothing_of_its_server() {
         bytes: b"HTTP/1.1 400 Bad Request".to_vec(),
     });
     world.run_for(ms(1));
-    let second = world.begin_connect(0, 1);
+    let second = world.start_connect(0, 1);
     let after = Duration::from_secs(5);
     let expected = [
         (first, ConnectError::NotSmt(after)),
@@ -405,7 +405,7 @@ fn packets_before_a_connect_say_nothing_of_its_server() {
 fn a_packet_that_is_no_answer_delays_no_answer() {
     let mut world = World::pair(Config::default(), server());
     let began = world.now;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.hand_in(&Datagram {
         is_trimmed: false,
         at: world.now,
@@ -432,7 +432,7 @@ fn a_report_that_no_socket_listens_is_believed_after_a_repetition() {
         Verdict::Drop
     });
     let began = world.now;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.nodes[0].endpoint.handle_unreachable(began, remote);
     world.nodes[0].endpoint.handle_unreachable(began, remote);
     world.run_for(ms(1));
@@ -453,7 +453,7 @@ fn a_report_that_no_socket_listens_is_believed_after_a_repetition() {
 fn a_report_about_earlier_packets_spoils_no_connect() {
     let mut world = World::pair(Config::default(), server());
     let (now, remote) = (world.now, world.nodes[1].address);
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.nodes[0].endpoint.handle_unreachable(now, remote);
     world.wait(0, |event| match event {
         Event::Connected { .. } => Some(()),
@@ -502,7 +502,7 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
         injected.clear();
         Verdict::Drop
     });
-    other.begin_connect(0, 1);
+    other.start_connect(0, 1);
     let answer = VersionAnswer { versions: &[7] };
     let mut bytes = vec![0; answer.packet_len()];
     answer.emit(&mut bytes);
@@ -644,7 +644,7 @@ fn refusals_with_silence_between_them_are_not_added_up() {
             _ => Verdict::Deliver,
         }
     });
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let end = world.now + ms(4_500);
     while attempts.borrow().len() < 5 {
         assert!(world.step(end), "five attempts");
@@ -670,7 +670,7 @@ fn nothing_but_confirm_makes_a_session_live() {
             let rest = datagram.bytes.len() - 60;
             Verdict::Replace(vec![datagram.bytes[..rest].to_vec()])
         });
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         world.run_for(ms(1));
         let mut own = world.sent.iter().filter(|sent| sent.from != from);
         let own = own.find_map(handshake).unwrap().source;
@@ -707,7 +707,7 @@ fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
             });
             Verdict::Replace(vec![renamed.bytes])
         });
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         world.run_for(ms(60));
         let deceived = world.sent.iter().filter(|sent| sent.from != from);
         let mut flights = deceived.filter_map(handshake).map(|packet| packet.flight);

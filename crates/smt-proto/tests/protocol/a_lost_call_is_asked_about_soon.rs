@@ -137,7 +137,7 @@ fn early_questions_do_not_delay_the_others() {
         }
         world.latency = us(70);
         let requests = (0..3).map(|number| body(round * 3 + number, 64));
-        for rpc in world.begin_calls(0, session, requests) {
+        for rpc in world.start_calls(0, session, requests) {
             world.outcome(0, rpc).unwrap();
         }
         world.run_for(ms(600));
@@ -158,11 +158,11 @@ fn waiting_for_grants_does_not_look_like_a_loss() {
     world.nodes[1].application = replies_of_asked_length();
     for _ in 0..5 {
         let short = (0..30).map(|_| asked_for(64));
-        for rpc in world.begin_calls(0, session, short) {
+        for rpc in world.start_calls(0, session, short) {
             world.outcome(0, rpc).unwrap();
         }
         let long = (0..10).map(|_| asked_for(200_000));
-        for rpc in world.begin_calls(0, session, long) {
+        for rpc in world.start_calls(0, session, long) {
             assert_eq!(world.outcome(0, rpc).unwrap().len(), 200_000);
         }
     }
@@ -184,7 +184,7 @@ fn a_queue_does_not_look_like_a_loss() {
     world.rate = 1_250;
     world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 20_000)));
     let requests = (0..100).map(|number| body(number, 64));
-    for rpc in world.begin_calls(0, session, requests) {
+    for rpc in world.start_calls(0, session, requests) {
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 20_000)));
     }
     assert_eq!(world.nodes[1].endpoint.statistics().packets_resent, 0);
@@ -213,7 +213,7 @@ fn a_short_request_is_repeated_ahead_of_the_question() {
         let from = world.sent.len();
         lose_the_first_data_of(&mut world, 0);
         let requests = (0..calls).map(|number| body(number, 64));
-        for rpc in world.begin_calls(0, session, requests) {
+        for rpc in world.start_calls(0, session, requests) {
             world.outcome(0, rpc).unwrap();
         }
         assert_eq!(said_by_client(&world, from), "RR?", "{calls} calls");
@@ -243,7 +243,7 @@ fn a_bundle_that_was_answered_in_part_is_not_repeated() {
     });
     world.is_recording = true;
     let from = world.sent.len();
-    let rpcs = world.begin_calls(0, session, (0..3).map(|number| body(number, 64)));
+    let rpcs = world.start_calls(0, session, (0..3).map(|number| body(number, 64)));
     world.outcome(0, rpcs[0]).unwrap();
     world.run_for(ms(2));
     assert_eq!(said_by_client(&world, from), "R?");
@@ -276,7 +276,7 @@ fn a_bundle_is_repeated_once_although_its_members_ask_at_different_times() {
     let from = world.sent.len();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     for number in 0..4 {
-        world.begin_calls(0, session, [body(number, 64)]);
+        world.start_calls(0, session, [body(number, 64)]);
         world.now = world.now + us(60);
     }
     world.run_for(ms(2));

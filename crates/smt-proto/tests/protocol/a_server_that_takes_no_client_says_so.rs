@@ -94,7 +94,7 @@ fn a_server_that_shuts_down_finishes_handshakes_that_have_begun() {
                 false => Verdict::Deliver,
             }
         });
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         world.run_for(ms(10));
         let now = world.now;
         world.nodes[1].endpoint.drain(now);
@@ -209,7 +209,7 @@ fn two_answers_are_not_believed() {
     let now = world.now;
     shutting_down.endpoint.drain(now);
     let running = std::mem::replace(&mut world.nodes[1], shutting_down);
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(7));
     assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 2);
     world.nodes[1] = running;
@@ -238,7 +238,7 @@ fn an_answer_does_not_explain_a_later_failure() {
             _ => Verdict::Drop,
         }
     });
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(1));
     hand_in_forged(&mut world, source.get().unwrap());
     let error = world.wait(0, |event| match event {
@@ -254,7 +254,7 @@ fn an_answer_for_another_attempt_is_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
     world.is_recording = true;
     world.rule = Box::new(|_, _| Verdict::Drop);
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(1));
     let (_, flight) = first_flights(&world)[0];
     let other = SessionIndex(flight.source.0 + 1);
@@ -294,7 +294,7 @@ fn an_answer_after_flight_2_is_not_believed() {
             }
             _ => Verdict::Deliver,
         });
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         world.run_for(ms(1));
         for _ in 0..5 {
             let flights = first_flights(&world);

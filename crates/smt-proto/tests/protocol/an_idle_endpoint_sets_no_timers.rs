@@ -53,7 +53,7 @@ fn timers_of_many_messages_fire_rarely() {
         _ => super::support::Answer::Reply(request.clone()),
     });
     for _ in 0..30 {
-        world.begin_calls(0, session, (0..100).map(|number| body(number, 100)));
+        world.start_calls(0, session, (0..100).map(|number| body(number, 100)));
         world.run_for(ms(1));
     }
     world.run_for(ms(5_000));

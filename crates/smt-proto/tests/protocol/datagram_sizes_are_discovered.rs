@@ -124,7 +124,7 @@ fn a_black_hole_brings_back_the_floor_for_one_way_messages() {
 /// Calls that leave together, and are answered together.
 fn call_at_once(world: &mut World, client: SessionIndex, bodies: Vec<Bytes>) {
     let began = world.now;
-    for rpc in world.begin_calls(0, client, bodies) {
+    for rpc in world.start_calls(0, client, bodies) {
         assert!(world.outcome(0, rpc).is_ok());
     }
     let took = world.now.since(began);

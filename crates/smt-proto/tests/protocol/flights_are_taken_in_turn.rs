@@ -146,7 +146,7 @@ fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
     for (versions, is_reason) in [(&[1, 2][..], false), (&[2, 3], true)] {
         let mut world = World::pair(Config::default(), server());
         world.rule = Box::new(|_, _| Verdict::Drop);
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         let answer = VersionAnswer { versions };
         let mut bytes = vec![0; answer.packet_len()];
         answer.emit(&mut bytes);
@@ -173,7 +173,7 @@ fn answer(filler: usize, length: usize) -> Vec<u8> {
     exchanges.settings.filler[1] = filler;
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     world.is_recording = true;
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     let mut bytes = vec![0; length];
     handshake(&world.sent[0])
         .unwrap()

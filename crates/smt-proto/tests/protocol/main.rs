@@ -22,6 +22,7 @@ mod a_peer_that_breaks_the_rules_gains_nothing;
 mod a_request_runs_at_most_once;
 mod a_server_that_takes_no_client_says_so;
 mod a_silent_peer_is_asked_a_bounded_number_of_times;
+mod an_acknowledgement_ends_what_is_kept;
 mod an_attacker_on_the_path_achieves_nothing;
 mod an_idle_endpoint_sets_no_timers;
 mod calls_of_every_size_are_answered;

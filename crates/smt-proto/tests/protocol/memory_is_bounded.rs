@@ -264,7 +264,7 @@ fn a_peer_that_finishes_nothing_does_not_keep_short_messages_of_others_out() {
     let began = world.now;
     let alone = world.call(2, other, body(1, 100));
     assert_eq!(world.outcome(2, alone), Ok(body(1, 100)));
-    let together = world.begin_calls(2, other, (0..9).map(|number| body(number, 100)));
+    let together = world.start_calls(2, other, (0..9).map(|number| body(number, 100)));
     for (number, rpc) in (0..).zip(together) {
         assert_eq!(world.outcome(2, rpc), Ok(body(number, 100)));
     }
@@ -278,7 +278,7 @@ fn a_peer_that_finishes_nothing_does_not_keep_long_messages_of_others_out() {
     let refused = world.nodes[1].endpoint.statistics().memory_refusals;
     assert!(refused > 0, "one peer did not take all it could get");
     let began = world.now;
-    let together = world.begin_calls(2, other, (0..4).map(|number| body(number, 60_000)));
+    let together = world.start_calls(2, other, (0..4).map(|number| body(number, 60_000)));
     for (number, rpc) in (0..).zip(together) {
         assert_eq!(world.outcome(2, rpc), Ok(body(number, 60_000)));
     }
@@ -321,7 +321,7 @@ fn promised_memory_is_given_back() {
             Some(data) if data.header.offset > 0 => Verdict::Drop,
             _ => Verdict::Deliver,
         });
-        let cancelled = world.begin_calls(0, session, (0..4).map(|number| body(number, 100_000)));
+        let cancelled = world.start_calls(0, session, (0..4).map(|number| body(number, 100_000)));
         world.run_for(ms(1));
         let now = world.now;
         for rpc in cancelled {

@@ -135,6 +135,8 @@ fn a_reply_whose_acknowledgement_stays_lost_is_never_repeated() {
     assert!(repeated <= 2, "{repeated} times");
 }
 
+/// The answer to a question about a request that is lost from its beginning is NEVER_SEEN.
+// SMT [9.3-4]
 #[test]
 fn a_request_whose_end_stays_lost_is_repeated_ever_more_rarely() {
     for offset in [0, 1, 20_000] {

@@ -247,7 +247,7 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
         .unwrap();
     assert_eq!(world.outcome(0, first), Ok(body(3, 10)));
     assert_eq!(world.nodes[1].delivered.len(), 1);
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     world.run_for(ms(100));
     assert_eq!(
         world.nodes[1].endpoint.sessions_len(),
@@ -314,7 +314,7 @@ fn a_server_that_shuts_down_refuses_requests_that_wait_behind_unacknowledged_rep
         _ => Verdict::Deliver,
     });
     // They leave in one bundle, so all are taken before the first is answered.
-    let calls = world.begin_calls(0, client, (0..8).map(|_| body(2, 10)));
+    let calls = world.start_calls(0, client, (0..8).map(|_| body(2, 10)));
     world.run_for(ms(1));
     assert_eq!(world.nodes[1].delivered.len(), 1, "its reply is kept");
 

@@ -30,7 +30,7 @@ fn a_session_that_is_not_live_yet_or_has_ended_exports_nothing() {
     let (mut world, session, _) = World::connected();
     let next = SessionIndex(session.0 + 1);
     assert_eq!(exported(&world, 0, next), Err(Refused::NoSession));
-    world.begin_connect(0, 1);
+    world.start_connect(0, 1);
     assert_eq!(exported(&world, 0, next), Err(Refused::NoSession));
     world.nodes[0].endpoint.close(session, CloseCode::Done);
     assert_eq!(exported(&world, 0, session), Err(Refused::NoSession));

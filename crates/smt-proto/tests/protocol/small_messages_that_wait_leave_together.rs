@@ -19,7 +19,7 @@ pub(super) fn calls(
     count: u64,
     length: usize,
 ) -> Vec<RpcId> {
-    world.begin_calls(0, session, (0..count).map(|number| body(number, length)))
+    world.start_calls(0, session, (0..count).map(|number| body(number, length)))
 }
 
 pub(super) fn answers(world: &mut World, rpcs: &[RpcId], length: usize) {

@@ -348,8 +348,8 @@ fn session_of(world: &World) -> SessionIndex {
     sent.unwrap().data().unwrap().header.session
 }
 
-/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore hurried
-/// on when the window is full.
+/// A rogue asks for record 0: that is no sign that it has seen the id, which is therefore asked
+/// about at once when the window is full.
 // SMT [9.10-18]
 #[test]
 fn a_peer_that_asks_for_record_0_has_not_seen_it() {
@@ -384,14 +384,14 @@ fn a_peer_that_asks_for_record_0_has_not_seen_it() {
         .sent
         .iter()
         .filter(|sent| sent.has(PacketType::WindowRequest));
-    let hurried = |at| {
+    let asked_at_once = |at| {
         let same = world.sent.iter().filter(|sent| sent.at == at);
         same.filter_map(Datagram::data)
             .any(|data| data.header.id == MessageId(0))
     };
     let times: Vec<_> = asked.map(|sent| sent.at).collect();
     assert!(
-        !times.is_empty() && times.iter().all(|at| hurried(*at)),
+        !times.is_empty() && times.iter().all(|at| asked_at_once(*at)),
         "{}",
         world.trace()
     );

@@ -45,7 +45,7 @@ fn a_reset_is_compared_with_few_sessions() {
     let mut session = SessionIndex(0);
     for _ in 0..20 {
         world.nodes[0] = Node::new(0, Config::default());
-        world.begin_connect(0, 1);
+        world.start_connect(0, 1);
         session = world.wait(0, |event| match event {
             Event::Connected { session, .. } => Some(*session),
             _ => None,

@@ -2,7 +2,8 @@
 //! Writes `vectors/conversations/*.json`: `cargo run -p smt-sim --example make_conversations`.
 //!
 //! Each file has what one endpoint was given and what it then sent and told, step by step
-//! (`vectors/README.md`). Nothing is random: the registered-key exchange has randoms from the file.
+//! (`vectors/README.md`). Nothing is random: the registered-key exchange has randoms from the file,
+//! and TLS has all that it draws from a seed.
 //! `tests/conversations.rs` plays the files to fresh endpoints.
 
 mod driven;

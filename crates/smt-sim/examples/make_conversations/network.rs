@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use smt_wire::{Packet, VERSION, parse};
+
 use crate::driven::Driven;
 use crate::setup::{Setup, from_hex, hex};
 
@@ -61,8 +63,9 @@ impl Network {
     }
 
     pub(crate) fn connected_with(client: Setup, server: Setup) -> Self {
+        let server_name = client.server_name();
         let mut network = Self::new(client, server);
-        let connect = json!({ "server_name": "store-1", "deadline_us": 1_000_000 });
+        let connect = json!({ "server_name": server_name, "deadline_us": 1_000_000 });
         network.commands(0, &[json!({ "connect": connect })]);
         network.run_for(1_000);
         for end in [0, 1] {
@@ -149,10 +152,14 @@ impl Network {
     }
 
     fn send(&mut self, from: usize, datagram: &[u8]) {
-        // A flight's parameters stand behind its 40-byte header and their length.
-        if datagram[1] == 0x10 && datagram[28] == from as u8 + 1 {
-            let length = u16::from_be_bytes([datagram[40], datagram[41]]);
-            self.params[from] = datagram[42..42 + usize::from(length)].to_vec();
+        // A flight's parameters stand at its beginning, behind their length.
+        if let Ok((Packet::Handshake(packet), _)) = parse(VERSION, datagram)
+            && packet.offset == 0
+            && usize::from(packet.flight) == from + 1
+            && let Some((length, rest)) = packet.fragment.split_first_chunk()
+        {
+            let length = u16::from_be_bytes(*length);
+            self.params[from] = rest[..usize::from(length)].to_vec();
         }
         let late = match (self.rule)(from == 0, datagram) {
             Fate::Arrives => 0,

@@ -12,6 +12,8 @@ pub(crate) fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("call_and_reply_at_client", call_and_reply().of_client(CALL)),
         ("call_and_reply_at_server", call_and_reply().of_server(CALL)),
+        ("tls_at_client", tls().of_client(TLS)),
+        ("tls_at_server", tls().of_server(TLS)),
         ("long_request_at_client", long_request().of_client(LONG)),
         ("long_request_at_server", long_request().of_server(LONG)),
         ("lost_packet_at_sender", lost_packet().of_client(LOST)),
@@ -36,6 +38,16 @@ const CALL: &str = "A handshake, a call, its reply, and the question whether the
 fn call_and_reply() -> Network {
     let mut network = Network::connected();
     network.call(1, 100);
+    network.run_for(1_000_000);
+    network
+}
+
+const TLS: &str = "A handshake of TLS 1.3 with certificates of both sides, a call and its reply";
+
+fn tls() -> Network {
+    let [client, server] = [false, true].map(|is_server| Setup::new(is_server).with_tls());
+    let mut network = Network::connected_with(client, server);
+    network.call(14, 100);
     network.run_for(1_000_000);
     network
 }

@@ -9,7 +9,7 @@ use crate::net::world::Host;
 /// A host that carries messages.
 pub trait Messenger: Host {
     /// Prepares for sending to these hosts; called once, at the beginning.
-    fn begin(&mut self, now: Time, peers: &[HostId]);
+    fn prepare(&mut self, now: Time, peers: &[HostId]);
     /// Whether everything is prepared: sessions are there.
     fn is_ready(&self) -> bool;
     /// Sends a message. Returns its name, by which the receiver knows it too; nothing if too many

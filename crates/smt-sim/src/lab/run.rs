@@ -190,8 +190,8 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn set_up(&mut self) -> Result<(), CannotRun> {
         for host in 0..self.scenario.topology.hosts() {
             let sessions = &self.peers.sessions[host as usize];
-            let begin = |host: &mut M, now| host.begin(now, sessions);
-            self.world.change(HostId(host), begin);
+            let prepare = |host: &mut M, now| host.prepare(now, sessions);
+            self.world.change(HostId(host), prepare);
             let end = self.world.network.now() + STAGGER;
             self.world.run_until(end);
         }
@@ -255,7 +255,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn send_until(&mut self, end: Time) {
         while let Some((at, host)) = self.due.pop(end) {
             self.run_and_sample(at);
-            self.begin_message(at, HostId(host));
+            self.send_message(at, HostId(host));
         }
         self.run_and_sample(end);
     }
@@ -279,7 +279,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         }
     }
 
-    fn begin_message(&mut self, now: Time, from: HostId) {
+    fn send_message(&mut self, now: Time, from: HostId) {
         let to = match self.scenario.pattern {
             Pattern::Uniform { .. } => {
                 let wait = poisson::interval(&mut self.random, self.interval);

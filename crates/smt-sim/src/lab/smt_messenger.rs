@@ -41,7 +41,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    fn begin(&mut self, session: SessionIndex, peer: HostId) {
+    fn insert(&mut self, session: SessionIndex, peer: HostId) {
         self.to.insert(peer, session);
         self.from.insert(session, peer);
     }
@@ -103,12 +103,12 @@ impl Application for Sessions {
                 connect, session, ..
             } => {
                 if let Some(peer) = self.connecting.remove(&connect) {
-                    self.begin(session, peer);
+                    self.insert(session, peer);
                 }
             }
             Event::Accepted { session, path, .. } => {
                 if let Some(peer) = HostId::of(path.remote) {
-                    self.begin(session, peer);
+                    self.insert(session, peer);
                 }
             }
             Event::OneWay { rpc, body } => {
@@ -150,7 +150,7 @@ impl Host for SmtMessenger {
 }
 
 impl Messenger for SmtMessenger {
-    fn begin(&mut self, now: Time, peers: &[HostId]) {
+    fn prepare(&mut self, now: Time, peers: &[HostId]) {
         let now = self.host.clock.at(now);
         let own = self.host.id();
         let sessions = &mut self.host.application;

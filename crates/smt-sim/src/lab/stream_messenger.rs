@@ -43,7 +43,7 @@ impl Host for StreamMessenger {
 }
 
 impl Messenger for StreamMessenger {
-    fn begin(&mut self, _now: Time, _peers: &[HostId]) {}
+    fn prepare(&mut self, _now: Time, _peers: &[HostId]) {}
 
     fn is_ready(&self) -> bool {
         true

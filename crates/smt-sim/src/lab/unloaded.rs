@@ -38,7 +38,7 @@ impl Unloaded {
         let mut world = World::new(network, (0..hosts).map(|id| host(HostId(id))).collect());
         for id in (0..hosts).map(HostId) {
             let others: Vec<HostId> = (0..hosts).map(HostId).filter(|to| *to != id).collect();
-            world.change(id, |host, now| host.begin(now, &others));
+            world.change(id, |host, now| host.prepare(now, &others));
         }
         world.run_until(Time::default() + SETUP);
         let pause = PAUSE_MIN.max(4 * small.round_trip());

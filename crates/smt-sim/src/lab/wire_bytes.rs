@@ -101,8 +101,8 @@ mod tests {
         let host = |id| SmtMessenger::new(HostId(id), config.clone(), zeros.clone());
         let network = Network::new(topology, &mut Random::new(1));
         let mut world = World::new(network, (0..2).map(host).collect());
-        world.change(HostId(0), |host, now| host.begin(now, &[HostId(1)]));
-        world.change(HostId(1), |host, now| host.begin(now, &[HostId(0)]));
+        world.change(HostId(0), |host, now| host.prepare(now, &[HostId(1)]));
+        world.change(HostId(1), |host, now| host.prepare(now, &[HostId(0)]));
         let run = |world: &mut World<SmtMessenger>| {
             let end = world.network.now() + Duration::from_secs(1);
             world.run_until(end);

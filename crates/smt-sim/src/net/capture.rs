@@ -57,7 +57,7 @@ impl Capture {
     ///
     /// # Errors
     /// Its header could not be written.
-    pub fn begin(mut output: Box<dyn Write>, view: View, bytes_max: u64) -> io::Result<Self> {
+    pub fn create(mut output: Box<dyn Write>, view: View, bytes_max: u64) -> io::Result<Self> {
         // Nanoseconds, version 2.4, UTC, no accuracy, longest frame, link type.
         let words = [NANOSECONDS, 0x0004_0002, 0, 0, 65_535, RAW_IP];
         words
@@ -260,7 +260,7 @@ mod tests {
     /// The content of a file of these packets, sent at 1.000000002 s and arrived 1 ns later.
     fn file(view: View, bytes_max: u64, packets: &[Packet]) -> (Vec<u8>, Captured) {
         let shared = Shared::default();
-        let capture = Capture::begin(Box::new(shared.clone()), view, bytes_max).unwrap();
+        let capture = Capture::create(Box::new(shared.clone()), view, bytes_max).unwrap();
         let capture = Rc::new(RefCell::new(capture));
         let mut tap = CaptureTap(Rc::clone(&capture));
         for packet in packets {
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_write_that_fails_is_told_at_the_end() {
-        let mut capture = Capture::begin(Box::new(Full), View::Sent, 1_000).unwrap();
+        let mut capture = Capture::create(Box::new(Full), View::Sent, 1_000).unwrap();
         capture.take(Time::default(), &packet(1, 2, b"1"));
         capture.take(Time::default(), &packet(1, 2, b"1"));
         assert_eq!(capture.finish().unwrap_err().to_string(), "full");

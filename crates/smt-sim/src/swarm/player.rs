@@ -246,7 +246,7 @@ impl Player {
     }
 
     /// A session is live: who is there?
-    fn begin_session(&mut self, session: SessionIndex, peer: &PeerIdentity, expected: HostId) {
+    fn start_session(&mut self, session: SessionIndex, peer: &PeerIdentity, expected: HostId) {
         let certificate = peer.certificates.first();
         let proved = certificate.and_then(|leaf| self.credentials.owner(leaf));
         if proved != Some(expected) {
@@ -393,7 +393,7 @@ impl Application for Player {
                 peer,
             } => {
                 if let Some(expected) = self.connecting.remove(&connect) {
-                    self.begin_session(session, &peer, expected);
+                    self.start_session(session, &peer, expected);
                 }
             }
             Event::Accepted {
@@ -402,7 +402,7 @@ impl Application for Player {
                 peer,
             } => {
                 if let Some(expected) = HostId::of(path.remote) {
-                    self.begin_session(session, &peer, expected);
+                    self.start_session(session, &peer, expected);
                 }
             }
             Event::ConnectFailed { connect, .. } => {

@@ -137,7 +137,7 @@ fn a_deadline_holds_at_a_polled_endpoint_without_any_traffic() {
         .unwrap();
     let mut client = PolledClient::new(endpoint, server.local_address());
     let began = Instant::now();
-    let rpc = client.begin("work", Some(DEADLINE));
+    let rpc = client.start_call("work", Some(DEADLINE));
     let error = client.finish(rpc).unwrap_err();
     assert_in_time(began);
     assert_eq!(error.reason, CallFailure::DeadlineExceeded);

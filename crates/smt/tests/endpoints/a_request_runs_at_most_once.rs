@@ -68,7 +68,7 @@ fn dropping_the_last_handle_of_a_client_cancels_at_the_server() {
     let accepting = server.clone();
     let request = std::thread::spawn(move || accepting.accept().unwrap());
     let mut client = crate::support::polled_pair::PolledClient::new(client, address);
-    let _ = client.begin("work", None);
+    let _ = client.start_call("work", None);
     let request = request.join().unwrap();
     assert!(!request.is_cancelled());
     drop(client);

@@ -131,7 +131,7 @@ fn calls_from_an_event_loop_64_at_a_time_run_once_each() {
         let calls: Vec<_> = numbers
             .map(|number| {
                 let size = size_of(seed, number);
-                (number, size, client.begin(payload(number, size), None))
+                (number, size, client.start_call(payload(number, size), None))
             })
             .collect();
         for (number, size, rpc) in calls {

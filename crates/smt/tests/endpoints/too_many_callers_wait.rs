@@ -78,7 +78,7 @@ fn an_event_loop_is_told_to_wait() {
     let mut client = PolledClient::new(endpoint, server.address);
     // `begin` waits for room.
     let calls: Vec<_> = (0..2_000_u64)
-        .map(|number| (number, client.begin(payload(number, 100), None)))
+        .map(|number| (number, client.start_call(payload(number, 100), None)))
         .collect();
     for (number, rpc) in calls {
         assert!(client.finish(rpc).unwrap() == payload(number, 100));

@@ -44,7 +44,11 @@ impl PolledClient {
     }
 
     /// Begins a call, waiting while the window is full.
-    pub(crate) fn begin(&mut self, body: impl Into<Bytes>, deadline: Option<Duration>) -> RpcId {
+    pub(crate) fn start_call(
+        &mut self,
+        body: impl Into<Bytes>,
+        deadline: Option<Duration>,
+    ) -> RpcId {
         let body = body.into();
         loop {
             match self.endpoint.call(self.session, body.clone(), deadline) {
@@ -66,7 +70,7 @@ impl PolledClient {
     }
 
     pub(crate) fn call(&mut self, body: impl Into<Bytes>) -> Result<Bytes, CallError> {
-        let rpc = self.begin(body, None);
+        let rpc = self.start_call(body, None);
         self.finish(rpc)
     }
 

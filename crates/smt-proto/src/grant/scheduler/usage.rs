@@ -60,7 +60,7 @@ pub(crate) struct Progress {
 impl Usage {
     /// A measurement that begins now, of what has arrived and arrives after this offset; if
     /// something may still come.
-    pub(super) fn begin(now: Time, progress: Progress, from: u32) -> Option<Self> {
+    pub(super) fn new(now: Time, progress: Progress, from: u32) -> Option<Self> {
         let target = progress.length.min(from.saturating_add(GRANT_WINDOW_MIN));
         (progress.granted > from).then(|| Self {
             target,
@@ -106,7 +106,7 @@ mod tests {
 
     /// A measurement of a message that may send a whole window beyond its first 10,000 bytes.
     fn usage() -> Usage {
-        Usage::begin(at(0), progress(10_000, 10_000 + GRANT_WINDOW_MIN), 10_000).unwrap()
+        Usage::new(at(0), progress(10_000, 10_000 + GRANT_WINDOW_MIN), 10_000).unwrap()
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn the_end_of_a_message_is_used_although_it_is_less() {
         let end = |arrived| progress(arrived, 1_000_000);
-        let usage = Usage::begin(at(0), end(999_000), 999_000).unwrap();
+        let usage = Usage::new(at(0), end(999_000), 999_000).unwrap();
         assert_eq!(usage.verdict(at(1), end(1_000_000)), Verdict::Used);
         assert_eq!(
             usage.verdict(at(5_000), end(999_999)),
@@ -138,11 +138,11 @@ mod tests {
     #[test]
     fn a_message_that_waits_for_grants_is_not_judged() {
         let waiting = progress(10_000, 20_000);
-        let usage = Usage::begin(at(0), waiting, 10_000).unwrap();
+        let usage = Usage::new(at(0), waiting, 10_000).unwrap();
         assert_eq!(usage.verdict(at(4_999), waiting), Verdict::Open);
         assert_eq!(usage.verdict(at(5_000), waiting), Verdict::Void);
         let granted = progress(10_000, 10_000 + GRANT_WINDOW_MIN);
         assert_eq!(usage.verdict(at(4_999), granted), Verdict::Void);
-        assert_eq!(Usage::begin(at(0), progress(9, 9), 9), None);
+        assert_eq!(Usage::new(at(0), progress(9, 9), 9), None);
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct EpochDone {
 
 impl EpochDone {
     /// Begins with a new epoch: the one before it is first looked at after `interval`.
-    pub(super) fn begin(&mut self, now: Time, interval: Duration) {
+    pub(super) fn restart(&mut self, now: Time, interval: Duration) {
         *self = Self {
             retry: Some(RetryTimer::new(now, interval)),
             ..Self::default()
@@ -157,7 +157,7 @@ mod tests {
 
     fn begun() -> EpochDone {
         let mut epoch_done = EpochDone::default();
-        epoch_done.begin(Time::default(), INTERVAL);
+        epoch_done.restart(Time::default(), INTERVAL);
         epoch_done
     }
 

@@ -65,7 +65,7 @@ fn an_acknowledgement_counts_only_after_this_epochs_own_question() {
 #[test]
 fn the_rest_of_a_key_is_for_messages_that_have_begun() {
     let mut keys = keys();
-    keys.begin(10);
+    keys.count_message(10);
     assert!(keys.suffice(6, LIMITS.0, || panic!("known without counting")));
     assert!(!keys.suffice(7, LIMITS.0, || 10));
     assert!(keys.seal.wants_update(), "the next key makes room");
@@ -77,7 +77,7 @@ fn messages_are_counted_once_for_a_state_of_the_key() {
     let (mut keys, now) = (keys(), Time::default());
     seal_records(&mut keys, LIMITS.1);
     keys.update(now, INTERVAL);
-    keys.begin(10);
+    keys.count_message(10);
     assert!(!keys.suffice(7, LIMITS.0, || 10));
     assert!(!keys.suffice(7, LIMITS.0, || panic!("nothing was sealed since")));
     seal_records(&mut keys, 1);

@@ -236,7 +236,7 @@ impl Session {
             reply_unscheduled: header.reply_unscheduled,
             deadline: ServerRpc::deadline_of(now, header.deadline_us),
         };
-        self.begin_work(now, request, shared);
+        self.take_whole_request(now, request, shared);
     }
 
     /// Takes a reply to a call of ours. It counts only if the call is live and its reply has not

@@ -120,7 +120,7 @@ impl Session {
             Some(live) if live.is_bundle() => {
                 // All of it may leave. How far an incomplete one has got counts for nothing: it may
                 // be forgotten.
-                live.retry.heard(now);
+                live.retry.answered(now);
                 return;
             }
             Some(live) => {
@@ -149,7 +149,7 @@ impl Session {
             self.pass_timer.set(due);
             self.recovery.pmtud.progressed();
         } else {
-            retry.heard(now);
+            retry.answered(now);
         }
         self.lane.queue_sendable(grant.id);
     }
@@ -172,7 +172,7 @@ impl Session {
             Some(ClientMessage::Live(live)) => {
                 // A peer that asks for record 0 has not opened it.
                 live.is_seen |= resend.offset > 0 && !live.is_bundle();
-                live.retry.heard(now);
+                live.retry.answered(now);
                 let Some(outgoing) = live.outgoing.as_mut() else {
                     return;
                 };
@@ -221,12 +221,12 @@ impl Session {
                 {
                     self.lane.control.id(PacketType::Busy, id);
                 }
-                served.retry.heard(now);
+                served.retry.answered(now);
                 self.lane.queue_sendable(id);
             }
             ServerRpcState::Bundled(bundle) => {
                 let bundle = *bundle;
-                served.retry.heard(now);
+                served.retry.answered(now);
                 if !self.send_bundle_again(now, bundle) {
                     self.lane.control.id(PacketType::Busy, id);
                 }
@@ -378,7 +378,7 @@ impl Session {
         // No record has opened, and no bytes were asked for: all of the reply is lost.
         let is_first = incoming.is_none() && live.retry.asked_in_vain == 0;
         if is_first {
-            live.retry.hurry(now);
+            live.retry.make_due_by(now);
         }
         let is_asked = !incoming.is_some_and(Incoming::has_trimmed_waiting)
             && live.retry.ask_beside_answer(now, RESEND_INTERVAL_MAX);

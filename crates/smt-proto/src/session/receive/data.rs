@@ -123,7 +123,7 @@ impl Session {
                             reply_unscheduled: first.header.reply_unscheduled,
                             deadline: ServerRpc::deadline_of(now, first.header.deadline_us),
                         };
-                        self.begin_work(now, request, shared);
+                        self.take_whole_request(now, request, shared);
                     }
                     _ => self.deliver_one_way(id, body, shared),
                 }
@@ -166,7 +166,7 @@ impl Session {
             shared.statistics.memory_refusals += 1;
             return None;
         }
-        let first = self.begin(now, data.header.id, data, shared)?;
+        let first = self.open_first_record(now, data.header.id, data, shared)?;
         match first.header.kind {
             Kind::Bundle => {}
             Kind::Request | Kind::OneWay => {
@@ -262,7 +262,7 @@ impl Session {
     }
 
     /// Opens record 0, or keeps the packet until it comes.
-    pub(in crate::session) fn begin(
+    pub(in crate::session) fn open_first_record(
         &mut self,
         now: Time,
         id: MessageId,

@@ -35,7 +35,7 @@ struct WholeRequest {
 
 impl Session {
     /// Delivers a request that came whole, alone or in a bundle.
-    pub(in crate::session) fn begin_work(
+    pub(in crate::session) fn take_whole_request(
         &mut self,
         now: Time,
         request: NewRequest,

@@ -31,7 +31,7 @@ impl Session {
             return;
         };
         if live.incoming().is_none() {
-            self.begin_reply(now, id, data, shared);
+            self.open_reply(now, id, data, shared);
         } else if self.take_reply_data(now, id, piece(data), shared) {
             // Only a record that opens earns the reply a place among the messages that are granted.
             self.finish_reply(now, id, shared);
@@ -39,8 +39,8 @@ impl Session {
     }
 
     /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
-    fn begin_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
-        let Some(first) = self.begin(now, id, data, shared) else {
+    fn open_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
+        let Some(first) = self.open_first_record(now, id, data, shared) else {
             return;
         };
         let Some(live) = self.lane.client.live_mut(id) else {

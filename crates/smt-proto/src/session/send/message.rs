@@ -28,7 +28,7 @@ impl Session {
         shared: &mut Shared,
         batch: &mut Batch<'_>,
     ) -> Written {
-        let is_hurried = self.is_hurried(shared);
+        let is_needed_soon = self.needs_acks_soon(shared);
         let lane = &mut self.lane;
         let message = match lane.stripes.is_own(id) {
             true => OutgoingMut::of_client(&mut lane.client, now, id),
@@ -44,8 +44,8 @@ impl Session {
             return Written::AllItMay;
         };
         outgoing.is_queued = false;
-        if let Some(records) = outgoing.begins() {
-            self.keys.begin(records);
+        if let Some(records) = outgoing.records_if_waiting() {
+            self.keys.count_message(records);
             // A bundle's members were counted.
             shared.statistics.messages_sent += u64::from(header_fields.kind != Kind::Bundle);
             let header = header(header_fields, lane.stripes.of_mut(id));
@@ -75,7 +75,7 @@ impl Session {
             && !has_all_left
             && let Some(retry) = need_ack.filter(|_| outgoing.is_sent())
         {
-            let interval = outgoing.need_ack_interval(is_hurried, self.recovery.jitter);
+            let interval = outgoing.need_ack_interval(is_needed_soon, self.recovery.jitter);
             retry.progressed(now, interval);
             self.pass_timer.set(retry.due);
         }

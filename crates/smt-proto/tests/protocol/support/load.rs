@@ -38,7 +38,7 @@ impl Load {
         let end = world.now + Duration::from_secs(3_000);
         while issued.len() < self.messages || !waiting.is_empty() {
             while issued.len() < self.messages && waiting.len() < self.at_once {
-                let (name, body) = self.begin(world, ends);
+                let (name, body) = self.start_message(world, ends);
                 issued.push(body.clone());
                 waiting.insert(name, body);
             }
@@ -54,7 +54,7 @@ impl Load {
         failures
     }
 
-    fn begin(&mut self, world: &mut World, ends: Ends) -> ((usize, RpcId), Bytes) {
+    fn start_message(&mut self, world: &mut World, ends: Ends) -> ((usize, RpcId), Bytes) {
         let random = &mut self.random;
         let node = random.below(2);
         let most = match random.below(10) {

@@ -99,7 +99,7 @@ impl World {
         client: usize,
         server: usize,
     ) -> Result<(SessionIndex, SessionIndex), ConnectError> {
-        self.begin_connect(client, server);
+        self.start_connect(client, server);
         let outcome = self.wait(client, |event| match event {
             Event::Connected { session, .. } => Some(Ok(*session)),
             Event::ConnectFailed { error, .. } => Some(Err(error.clone())),
@@ -118,7 +118,7 @@ impl World {
         Ok((at_client, at_server.expect("both ends are live")))
     }
 
-    pub fn begin_connect(&mut self, client: usize, server: usize) -> smt_proto::ConnectId {
+    pub fn start_connect(&mut self, client: usize, server: usize) -> smt_proto::ConnectId {
         let path = Path::to(self.nodes[server].address);
         let deadline = Duration::from_secs(5);
         let endpoint = &mut self.nodes[client].endpoint;
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// Begins calls that may leave together: nothing leaves before time passes.
-    pub fn begin_calls(
+    pub fn start_calls(
         &mut self,
         node: usize,
         session: SessionIndex,

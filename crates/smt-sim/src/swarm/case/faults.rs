@@ -96,7 +96,7 @@ impl Case {
     }
 
     fn partition(&mut self, grave: Duration, random: &mut Random) {
-        let from = self.beginning(grave, random);
+        let from = self.absence_start(grave, random);
         let time = match random.chance(600_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 400)),
@@ -127,12 +127,12 @@ impl Case {
         };
         let until = from + time;
         self.heals = self.heals.max(until);
-        let (deaf, heard) = self.two_hosts(random);
+        let (receiver, sender) = self.two_hosts(random);
         self.link_faults.push(LinkFault {
             kind: FaultKind::HalfPartition,
             from,
             until,
-            pair: Some((heard, deaf)),
+            pair: Some((sender, receiver)),
             chance: 1_000_000,
             extent: 0,
         });
@@ -160,7 +160,7 @@ impl Case {
     /// When an absence begins. One that is to be survived begins when sessions have been live for
     /// long: the four repetitions of a CONFIRM are over in 0.75 s, and then its attempt is given up
     /// (SPEC §6.5).
-    fn beginning(&self, grave: Duration, random: &mut Random) -> Time {
+    fn absence_start(&self, grave: Duration, random: &mut Random) -> Time {
         let moment = self.moment(random);
         match grave == GRAVE_ALONE {
             true => Time::from_nanos((self.heals.as_nanos() + moment.as_nanos()) / 2),
@@ -176,7 +176,7 @@ impl Case {
         random: &mut Random,
     ) -> (HostId, Duration) {
         let host = HostId(random.below(self.configs.len() as u64) as u32);
-        let at = self.beginning(grave, random);
+        let at = self.absence_start(grave, random);
         let time = match random.chance(500_000) {
             true => nearly_silent(random),
             false => Duration::from_millis(random.between(1, 3_000)),

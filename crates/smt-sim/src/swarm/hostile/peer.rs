@@ -51,7 +51,7 @@ impl Peer {
     /// The datagram of a move that a session can make.
     pub(super) fn make(&mut self, play: Move, longest: u32, random: &mut Random) -> Vec<u8> {
         match play {
-            Move::Begin => self.begin(longest, random),
+            Move::Begin => self.start_message(longest, random),
             Move::Continue => self.go_on(random),
             Move::Early => {
                 let message = self.message(longest, random);
@@ -96,7 +96,7 @@ impl Peer {
 
     /// A message of at least two records if that is possible; its first record, or what goes
     /// unasked.
-    fn begin(&mut self, longest: u32, random: &mut Random) -> Vec<u8> {
+    fn start_message(&mut self, longest: u32, random: &mut Random) -> Vec<u8> {
         let message = self.message(longest, random);
         let datagram = message.data(self.session, 0..1);
         if self.begun.len() < BEGUN_MAX {
