@@ -3,14 +3,15 @@
 //!
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session;
 //!    `handshake`: to its handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`:
-//!    timers; `schedule`: the places of senders after each change. 5. `backpressure`: events, as
-//!    the application takes them. 6. `eviction`: room for a newcomer's session.
+//!    timers; `schedule`: the places of senders after each change. 5. `delivery`: events and
+//!    messages, as the application takes them; `backpressure`: the requests that have to wait. 6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 
 use alloc::boxed::Box;
 mod backpressure;
 mod commands;
+mod delivery;
 mod eviction;
 mod handshake;
 mod receive;
@@ -23,6 +24,7 @@ use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 use backpressure::Backpressure;
+use delivery::AcceptQueue;
 use schedule::{Schedule, Sender};
 use smt_carrier::Path;
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
@@ -52,6 +54,7 @@ pub struct Endpoint {
     policy: ActivePolicy,
     shared: Shared,
     backpressure: Backpressure,
+    accept_queue: AcceptQueue,
     stateless: Stateless,
     sessions: IdMap<Box<Session>>,
     connects: IdMap<ClientHandshake>,
@@ -134,6 +137,7 @@ impl Endpoint {
             policy: ActivePolicy::Grant(Box::new(ShortestRemainingFirst::default())),
             shared,
             backpressure: Backpressure::default(),
+            accept_queue: AcceptQueue::default(),
             stateless,
             sessions: IdMap::new(salt),
             connects: IdMap::new(salt),

@@ -22,6 +22,72 @@ pub struct RpcId {
     pub id: MessageId,
 }
 
+/// A message of a peer, for the application.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PeerMessage {
+    /// The message's name.
+    pub rpc: RpcId,
+    /// The message's bytes.
+    pub body: Bytes,
+    /// When the caller of a request stops waiting, if it has a deadline.
+    pub deadline: Option<Time>,
+    /// Whether no answer is expected. Else answer with [`crate::Endpoint::reply`] or
+    /// [`crate::Endpoint::abort`].
+    pub is_one_way: bool,
+}
+
+impl PeerMessage {
+    /// Bytes of memory that the message takes while it waits.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        size_of::<Self>() + self.body.len()
+    }
+}
+
+impl From<PeerMessage> for Event {
+    fn from(message: PeerMessage) -> Self {
+        let PeerMessage {
+            rpc,
+            body,
+            deadline,
+            is_one_way,
+        } = message;
+        match is_one_way {
+            true => Self::OneWay { rpc, body },
+            false => Self::Request {
+                rpc,
+                body,
+                deadline,
+            },
+        }
+    }
+}
+
+impl Event {
+    /// The message of a peer that this event tells of, if it does.
+    pub(crate) fn into_message(self) -> Option<PeerMessage> {
+        match self {
+            Self::Request {
+                rpc,
+                body,
+                deadline,
+            } => Some(PeerMessage {
+                rpc,
+                body,
+                deadline,
+                is_one_way: false,
+            }),
+            Self::OneWay { rpc, body } => Some(PeerMessage {
+                rpc,
+                body,
+                deadline: None,
+                is_one_way: true,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// An event for the endpoint's owner. Drain events with [`crate::Endpoint::poll_event`].
 #[non_exhaustive]
 #[derive(Debug)]

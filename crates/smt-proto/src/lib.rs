@@ -54,7 +54,7 @@ pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
     Unavailability,
 };
-pub use event::{ConnectId, Event, RpcId};
+pub use event::{ConnectId, Event, PeerMessage, RpcId};
 pub use grant::ndp::pull::{Pull, PullOrder};
 pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, PullPolicy, Pulling};
 pub use grant::srpt::ShortestRemainingFirst;

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 
 use smt_proto::RpcId;
 
-use crate::incoming_queue::cost;
 use crate::message::Incoming;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -30,7 +29,7 @@ impl AcceptQueue {
 
     /// Adds a message.
     pub(crate) fn push(&self, incoming: Incoming) {
-        self.bytes.fetch_add(cost(&incoming), Ordering::Relaxed);
+        self.bytes.fetch_add(incoming.cost(), Ordering::Relaxed);
         self.lock().push_back(incoming);
     }
 
@@ -40,7 +39,7 @@ impl AcceptQueue {
             return None;
         }
         let incoming = self.lock().pop_front()?;
-        self.bytes.fetch_sub(cost(&incoming), Ordering::Relaxed);
+        self.bytes.fetch_sub(incoming.cost(), Ordering::Relaxed);
         Some(incoming)
     }
 
@@ -50,10 +49,12 @@ impl AcceptQueue {
             return false;
         }
         let mut waiting = self.lock();
-        let place = waiting.iter().position(|incoming| incoming.rpc == rpc);
+        let place = waiting
+            .iter()
+            .position(|incoming| incoming.message.rpc == rpc);
         let removed = place.and_then(|place| waiting.remove(place));
         if let Some(incoming) = &removed {
-            self.bytes.fetch_sub(cost(incoming), Ordering::Relaxed);
+            self.bytes.fetch_sub(incoming.cost(), Ordering::Relaxed);
         }
         removed.is_some()
     }
@@ -65,7 +66,7 @@ impl AcceptQueue {
             .drain(..)
             .partition::<VecDeque<_>, _>(|one| waits(one));
         *waiting = left;
-        let bytes = taken.iter().map(cost).sum();
+        let bytes = taken.iter().map(Incoming::cost).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         taken.into()
     }
@@ -95,6 +96,7 @@ mod tests {
     use super::*;
     use crate::message::Peer;
     use bytes::Bytes;
+    use smt_proto::PeerMessage;
     use smt_wire::{MessageId, SessionIndex};
     use std::sync::Arc;
 
@@ -116,11 +118,13 @@ mod tests {
         let queue = AcceptQueue::new();
         for id in ids {
             queue.push(Incoming {
-                rpc: rpc(id),
-                body: Bytes::new(),
-                deadline: None,
+                message: PeerMessage {
+                    rpc: rpc(id),
+                    body: Bytes::new(),
+                    deadline: None,
+                    is_one_way: false,
+                },
                 peer: Arc::clone(&peer),
-                is_one_way: false,
             });
         }
         queue
@@ -128,7 +132,7 @@ mod tests {
 
     fn ids(queue: &AcceptQueue) -> Vec<u64> {
         std::iter::from_fn(|| queue.pop())
-            .map(|incoming| incoming.rpc.id.0)
+            .map(|incoming| incoming.message.rpc.id.0)
             .collect()
     }
 
@@ -143,8 +147,11 @@ mod tests {
     #[test]
     fn requests_that_are_to_wait_are_taken_out_in_their_order() {
         let queue = queue([1, 2, 3, 4]);
-        let taken = queue.take_if(|incoming| incoming.rpc.id.0 % 2 == 0);
-        let taken: Vec<u64> = taken.iter().map(|incoming| incoming.rpc.id.0).collect();
+        let taken = queue.take_if(|incoming| incoming.message.rpc.id.0 % 2 == 0);
+        let taken: Vec<u64> = taken
+            .iter()
+            .map(|incoming| incoming.message.rpc.id.0)
+            .collect();
         assert_eq!(taken, [2, 4]);
         assert_eq!(ids(&queue), [1, 3]);
         assert!(queue.is_empty());

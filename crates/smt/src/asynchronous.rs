@@ -164,7 +164,7 @@ impl Shards<Server> {
 async fn shut_down_all(shards: &[Server], limit: Duration) {
     for shard in shards {
         let driver = shard.guard.driver();
-        driver.change(|state, now| state.endpoint.drain(now));
+        driver.change(|state, now| state.drain(now));
     }
     let are_finished = async {
         for shard in shards {

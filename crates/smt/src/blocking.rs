@@ -197,7 +197,7 @@ impl Shards<Server> {
 fn shut_down(shards: &[Server], limit: Duration) {
     let began = Instant::now();
     let drivers = || shards.iter().map(|shard| shard.guard.driver());
-    drivers().for_each(|driver| driver.change(|state, now| state.endpoint.drain(now)));
+    drivers().for_each(|driver| driver.change(|state, now| state.drain(now)));
     for shard in shards {
         // Those that nobody waits for yet are looked after nevertheless
         // (`driver::background_thread`).

@@ -8,6 +8,7 @@
 
 mod accepting;
 mod ending;
+mod peers;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,6 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use foldhash::{HashMap, HashMapExt};
 use smt_carrier::{Carrier, SendError};
 use smt_io::UdpCarrier;
 use smt_proto::key_exchange::PeerIdentity;
@@ -27,13 +27,13 @@ use smt_proto::{
 use smt_wire::SessionIndex;
 
 use crate::accept_queue::AcceptQueue;
+use crate::acceptors::Acceptors;
 use crate::answer_queue::Answer;
 use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::WallTimeTold;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::error::ErrorKind;
-use crate::incoming_queue::IncomingQueue;
 use crate::message::Peer;
 use crate::outbox::{Batch, Outbox};
 use crate::reconnect::Reconnect;
@@ -44,6 +44,7 @@ use crate::turn::Turn;
 use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
+use peers::Peers;
 
 /// The state of an endpoint that its lock protects.
 pub(crate) struct EndpointState {
@@ -63,10 +64,13 @@ pub(crate) struct EndpointState {
     pub(crate) reconnect: Option<Reconnect>,
     /// Keeps others from the state file.
     pub(crate) state_lock: Option<Arc<StateLock>>,
-    peers: HashMap<SessionIndex, Arc<Peer>>,
+    peers: Peers,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
-    incoming_queue: IncomingQueue,
+    acceptors: Acceptors,
+    /// Messages in the accept queue that acceptors were told of, and those that have left it.
+    arrivals_told: u64,
+    departures_counted: u64,
     /// Those that were taken together; tasks take them without the lock.
     accepted: Arc<AcceptQueue>,
     /// The wakers to be woken at a time although nothing has happened, by time and ticket.
@@ -98,8 +102,10 @@ impl EndpointState {
         udp: Option<Arc<UdpCarrier>>,
         has_dscp: bool,
     ) -> Self {
+        let mut endpoint = opened.endpoint;
+        endpoint.queue_messages();
         Self {
-            endpoint: opened.endpoint,
+            endpoint,
             outbox: Outbox::new(carrier, has_dscp),
             socket: Socket::of(udp),
             cork: Cork::default(),
@@ -110,9 +116,11 @@ impl EndpointState {
             unanswered: 0,
             reconnect: None,
             state_lock: None,
-            peers: HashMap::new(),
+            peers: Peers::new(),
             admission: Vec::new(),
-            incoming_queue: IncomingQueue::default(),
+            acceptors: Acceptors::default(),
+            arrivals_told: 0,
+            departures_counted: 0,
             accepted: Arc::new(AcceptQueue::new()),
             alarms: BTreeMap::new(),
             next_ticket: 0,
@@ -152,11 +160,7 @@ impl EndpointState {
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(event);
         }
-        let endpoint = &self.endpoint;
-        let acceptor = self
-            .incoming_queue
-            .next_for_held_back(|session| endpoint.keeps_too_much(session));
-        self.woken.extend(acceptor);
+        self.tell_arrivals();
         if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
             self.woken.append(&mut self.finishers);
         }
@@ -329,7 +333,7 @@ impl EndpointState {
     }
 
     pub(crate) fn peer(&self, session: SessionIndex) -> Option<Arc<Peer>> {
-        self.peers.get(&session).cloned()
+        self.peers.get(session).cloned()
     }
 
     fn admit<T>(&mut self, begun: Result<T, Refused>, waker: &Waker) -> Poll<Result<T, Refused>> {
@@ -352,12 +356,6 @@ impl EndpointState {
                 let told = self.one_ways.finish(rpc, outcome);
                 self.note_told(told);
             }
-            Event::Request {
-                rpc,
-                body,
-                deadline,
-            } => self.arrive(rpc, body, deadline, false),
-            Event::OneWay { rpc, body } => self.arrive(rpc, body, None, true),
             Event::Connected {
                 connect,
                 session,
@@ -417,12 +415,14 @@ impl EndpointState {
             key_identity,
             message_max: facts.message_max,
         };
-        self.peers.insert(session, Arc::new(peer));
+        self.peers.insert(session, peer);
     }
 
     fn end_session(&mut self, session: SessionIndex, end: &SessionEnd) {
-        let peer = self.peers.remove(&session);
+        let peer = self.peers.get(session);
         tracing::debug!(%session, peer = peer.map(|peer| tracing::field::display(peer.address)), %end, "session ended");
+        self.peers.end(session, self.endpoint.arrived());
+        self.peers.forget(self.departures_counted);
         // Callers that waited for ids of this session find out by asking again.
         self.woken.append(&mut self.admission);
     }

@@ -91,10 +91,10 @@
 )]
 
 mod accept_queue;
+mod acceptors;
 mod answer_queue;
 #[cfg(feature = "tokio")]
 mod asynchronous;
-mod backpressure;
 pub mod blocking;
 mod builder;
 mod clock;
@@ -104,7 +104,6 @@ mod driver;
 mod driver_signal;
 mod endpoint_state;
 mod error;
-mod incoming_queue;
 #[cfg(all(feature = "tokio", target_os = "linux"))]
 mod io_thread;
 mod key_log;

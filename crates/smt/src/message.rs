@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_proto::{RpcId, Time};
+use smt_proto::{PeerMessage, RpcId, Time};
 use smt_wire::AbortCode;
 
 use crate::driver::Guard;
@@ -46,22 +46,26 @@ pub struct Peer {
 /// A message that has come, before a handle is made of it.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    pub(crate) rpc: RpcId,
-    pub(crate) body: Bytes,
-    pub(crate) deadline: Option<Time>,
+    pub(crate) message: PeerMessage,
     pub(crate) peer: Arc<Peer>,
-    pub(crate) is_one_way: bool,
+}
+
+impl Incoming {
+    /// Bytes of memory that the message takes while it waits.
+    pub(crate) fn cost(&self) -> usize {
+        size_of::<Self>() + self.message.body.len()
+    }
 }
 
 impl Request {
     pub(crate) fn new(guard: Arc<Guard>, incoming: Incoming) -> Self {
-        let Incoming {
+        let Incoming { message, peer } = incoming;
+        let PeerMessage {
             rpc,
             body,
             deadline,
-            peer,
             is_one_way,
-        } = incoming;
+        } = message;
         Self {
             guard,
             rpc,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events as the application takes them, and back-pressure on peers that acknowledge no replies
-//! (SPEC §10).
+//! Back-pressure on peers that acknowledge no replies (SPEC §10).
 //!
 //! A caller decides when a reply need not be kept any more. Requests of a peer that keeps too many
 //! replies wait here, in their order, until some are acknowledged: their answers would be kept too,
@@ -11,16 +10,15 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use smt_wire::{AbortCode, SessionIndex};
+use smt_wire::SessionIndex;
 
 use super::Endpoint;
-use crate::event::{Event, RpcId};
-use crate::time::Time;
+use crate::event::{PeerMessage, RpcId};
 
 /// Requests that wait, by session.
 #[derive(Debug, Default)]
 pub(super) struct Backpressure {
-    of: BTreeMap<SessionIndex, VecDeque<Event>>,
+    of: BTreeMap<SessionIndex, VecDeque<PeerMessage>>,
     /// Each of these sessions once, in the order in which they are looked at.
     turns: VecDeque<SessionIndex>,
     /// The requests that wait.
@@ -28,12 +26,21 @@ pub(super) struct Backpressure {
 }
 
 impl Backpressure {
+    pub(super) fn is_empty(&self) -> bool {
+        self.rpcs.is_empty()
+    }
+
+    pub(super) fn contains(&self, rpc: &RpcId) -> bool {
+        self.rpcs.contains(rpc)
+    }
+
     /// Whether a request of this session waits, so that those after it wait too.
     fn has_session(&self, session: SessionIndex) -> bool {
         self.of.contains_key(&session)
     }
 
-    fn push(&mut self, rpc: RpcId, request: Event) {
+    fn push(&mut self, request: PeerMessage) {
+        let rpc = request.rpc;
         let waiting = self.of.entry(rpc.session).or_default();
         if waiting.is_empty() {
             self.turns.push_back(rpc.session);
@@ -50,7 +57,7 @@ impl Backpressure {
 
     /// The next request of a session that does not keep too much any more. A few sessions are
     /// looked at in a call, others in the next.
-    fn pop(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<Event> {
+    fn pop(&mut self, keeps_too_much: impl Fn(SessionIndex) -> bool) -> Option<PeerMessage> {
         for _ in 0..self.turns.len().min(LOOKS) {
             let session = self.turns.pop_front()?;
             if keeps_too_much(session) {
@@ -58,118 +65,62 @@ impl Backpressure {
                 continue;
             }
             let waiting = self.of.get_mut(&session)?;
-            let request = waiting.pop_front();
+            let request = waiting.pop_front()?;
             match waiting.is_empty() {
                 true => drop(self.of.remove(&session)),
                 false => self.turns.push_back(session),
             }
-            return request;
+            self.rpcs.remove(&request.rpc);
+            return Some(request);
         }
         None
+    }
+
+    /// Takes out all requests.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = PeerMessage> + use<> {
+        let all = core::mem::take(self);
+        all.of.into_values().flatten()
     }
 }
 
 impl Endpoint {
-    /// The next event. Requests of a peer that keeps too many replies wait until it has
-    /// acknowledged some, and later events overtake them ([`Self::keeps_too_much`]).
-    pub fn poll_event(&mut self) -> Option<Event> {
-        // The common case: no peer keeps much.
-        let is_possible = self
-            .shared
-            .memory
-            .may_keep_too_much(self.shared.config.memory_max);
-        if !is_possible && self.backpressure.rpcs.is_empty() {
-            return self.shared.events.pop_front();
-        }
-        self.poll_event_behind_replies()
-    }
-
-    /// The next event, while some peer keeps much or requests wait.
-    #[cold]
-    fn poll_event_behind_replies(&mut self) -> Option<Event> {
-        loop {
-            match self.shared.events.front() {
-                Some(Event::Request { rpc, .. }) if self.must_wait(rpc.session) => {
-                    self.hold_first_event();
-                }
-                // The application has not been told of the request.
-                Some(Event::Cancelled(rpc)) if self.backpressure.rpcs.contains(rpc) => {
-                    self.shared.events.pop_front();
-                }
-                Some(_) => return self.shared.events.pop_front(),
-                None => return self.next_waiting(),
-            }
-        }
-    }
-
-    /// Whether [`Self::poll_event`] has something to tell.
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        let keeps_too_much = |session| self.keeps_too_much(session);
-        !self.shared.events.is_empty() || self.backpressure.is_ready(keeps_too_much)
-    }
-
-    fn must_wait(&self, session: SessionIndex) -> bool {
+    /// Whether a request of this session is not to be given to the application now: it would be
+    /// answered, and the peer acknowledges no answers.
+    pub(super) fn must_wait(&self, session: SessionIndex) -> bool {
         self.backpressure.has_session(session) || self.keeps_too_much(session)
     }
 
-    /// The first event is a request that waits.
-    fn hold_first_event(&mut self) {
-        let Some(request) = self.shared.events.pop_front() else {
-            return;
-        };
-        if let Event::Request { rpc, body, .. } = &request {
-            self.shared.memory.enter_waiting(cost(body.len()));
-            self.backpressure.push(*rpc, request);
-        }
+    /// Whether a peer may keep too much, or a request waits because one did. The answer is cheap
+    /// and mostly no.
+    pub(super) fn has_backpressure(&self) -> bool {
+        let most = self.shared.config.memory_max;
+        self.shared.memory.may_keep_too_much(most) || !self.backpressure.is_empty()
     }
 
-    /// Refuses all requests that the application has not been told of, as those that come later are
-    /// refused: the endpoint shuts down.
-    pub(super) fn refuse_untold_requests(&mut self, now: Time) {
-        let waiting = core::mem::take(&mut self.backpressure);
-        let mut untold = waiting.rpcs;
-        for request in waiting.of.into_values().flatten() {
-            if let Event::Request { body, .. } = request {
-                self.shared.memory.leave_waiting(cost(body.len()));
-            }
-        }
-        self.shared.events.retain(|event| match event {
-            Event::Request { rpc, .. } => {
-                untold.insert(*rpc);
-                false
-            }
-            Event::Cancelled(rpc) => !untold.contains(rpc),
-            _ => true,
-        });
-        for rpc in untold {
-            // Without success where its caller has given up.
-            let _ = self.abort(now, rpc, AbortCode::Refused);
-        }
+    /// Whether a request that had to wait need not wait any more.
+    pub(super) fn is_backpressure_over(&self) -> bool {
+        let keeps_too_much = |session| self.keeps_too_much(session);
+        self.backpressure.is_ready(keeps_too_much)
+    }
+
+    /// Lets a request wait that is in the account of what waits.
+    pub(super) fn wait_behind_replies(&mut self, request: PeerMessage) {
+        self.backpressure.push(request);
     }
 
     /// The next request that need not wait any more, if its caller has not given up.
-    fn next_waiting(&mut self) -> Option<Event> {
+    pub(super) fn next_behind_replies(&mut self) -> Option<PeerMessage> {
         loop {
             let mut backpressure = core::mem::take(&mut self.backpressure);
             let next = backpressure.pop(|session| self.keeps_too_much(session));
             self.backpressure = backpressure;
             let request = next?;
-            let Event::Request { rpc, body, .. } = &request else {
-                return None;
-            };
-            self.backpressure.rpcs.remove(rpc);
-            self.shared.memory.leave_waiting(cost(body.len()));
-            if self.is_wanted(*rpc) {
+            self.shared.memory.leave_waiting(request.cost());
+            if self.is_wanted(request.rpc) {
                 return Some(request);
             }
         }
     }
-}
-
-/// Memory of a request that waits.
-fn cost(body: usize) -> usize {
-    size_of::<(RpcId, Event)>() + body
 }
 
 /// Sessions looked at in a turn: with thousands that keep too much, turns would else take long.
@@ -184,24 +135,22 @@ mod tests {
 
     const NO_SESSION: fn(SessionIndex) -> bool = |_| false;
 
-    fn request(session: u64, id: u64) -> (RpcId, Event) {
-        let rpc = RpcId {
-            session: SessionIndex(session),
-            id: MessageId(id),
-        };
-        let request = Event::Request {
-            rpc,
+    fn request(session: u64, id: u64) -> PeerMessage {
+        PeerMessage {
+            rpc: RpcId {
+                session: SessionIndex(session),
+                id: MessageId(id),
+            },
             body: Bytes::new(),
             deadline: None,
-        };
-        (rpc, request)
+            is_one_way: false,
+        }
     }
 
     fn waiting(requests: impl IntoIterator<Item = (u64, u64)>) -> Backpressure {
         let mut backpressure = Backpressure::default();
         for (session, id) in requests {
-            let (rpc, request) = request(session, id);
-            backpressure.push(rpc, request);
+            backpressure.push(request(session, id));
         }
         backpressure
     }
@@ -210,10 +159,7 @@ mod tests {
         backpressure: &mut Backpressure,
         keeps_too_much: impl Fn(SessionIndex) -> bool,
     ) -> Option<u64> {
-        match backpressure.pop(keeps_too_much)? {
-            Event::Request { rpc, .. } => Some(rpc.id.0),
-            other => panic!("no request: {other:?}"),
-        }
+        Some(backpressure.pop(keeps_too_much)?.rpc.id.0)
     }
 
     #[test]

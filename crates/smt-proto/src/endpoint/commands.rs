@@ -225,7 +225,7 @@ impl Endpoint {
     /// asked soon whether replies have arrived.
     pub fn drain(&mut self, now: Time) {
         self.shared.is_draining = true;
-        self.refuse_untold_requests(now);
+        self.refuse_undelivered_requests(now);
         let all: Vec<_> = self.sessions.iter().map(|(number, _)| number).collect();
         for number in all {
             if let Some(session) = self.sessions.get_mut(number) {

@@ -38,6 +38,7 @@ mod messages_arrive_exactly_once_through_loss;
 mod messages_lost_together_are_not_repeated_together;
 mod messages_of_equal_length_share_batches;
 mod messages_that_stay_lost_are_repeated_ever_more_rarely;
+mod messages_wait_until_they_are_accepted;
 mod other_geometries_work;
 mod padding_hides_lengths;
 mod pulls_keep_to_the_pace_of_the_link;

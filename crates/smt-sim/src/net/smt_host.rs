@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A host that speaks SMT: a production endpoint, a clock of its own, and an application.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use smt_carrier::{Path, Transmit};
 use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
@@ -36,6 +38,10 @@ pub struct SmtHost<A> {
     pub is_up: bool,
     /// The socket between the endpoint and the cable.
     pub socket: Socket,
+    /// The delay with which it accepts messages, if they wait for that.
+    accepts_after: Option<Duration>,
+    /// When it accepts the messages that wait.
+    accepts_at: Option<Time>,
     buffer: TransmitBuffer,
     chunk: Chunk,
 }
@@ -50,6 +56,8 @@ impl<A: Application> SmtHost<A> {
             clock: Clock::default(),
             is_up: true,
             socket: Socket::default(),
+            accepts_after: None,
+            accepts_at: None,
             buffer: TransmitBuffer::default(),
             chunk: Chunk::default(),
         }
@@ -60,10 +68,35 @@ impl<A: Application> SmtHost<A> {
         self.id
     }
 
+    /// From now on messages wait in the endpoint, and the application accepts them `delay` after
+    /// the first of them has come.
+    pub fn accept_after(&mut self, delay: Duration) {
+        self.endpoint.queue_messages();
+        self.accepts_after = Some(delay);
+    }
+
     fn take_events(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
             self.application.handle(now, event, &mut self.endpoint);
         }
+        let Some(delay) = self.accepts_after else {
+            return;
+        };
+        let has_messages =
+            self.endpoint.accept_queue_len() > 0 || self.endpoint.has_released_requests();
+        self.accepts_at = match has_messages {
+            true => self.accepts_at.or(Some(now + delay)),
+            false => None,
+        };
+    }
+
+    fn accept(&mut self, now: Time) {
+        self.accepts_at = None;
+        while let Some(message) = self.endpoint.accept() {
+            self.application
+                .handle(now, message.into(), &mut self.endpoint);
+        }
+        self.take_events(now);
     }
 }
 
@@ -104,6 +137,9 @@ impl<A: Application> Host for SmtHost<A> {
             self.application.handle_timeout(now, &mut self.endpoint);
             self.take_events(now);
         }
+        if self.accepts_at.is_some_and(|due| due <= now) {
+            self.accept(now);
+        }
     }
 
     fn next_timeout(&self) -> Option<Time> {
@@ -112,6 +148,7 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let endpoint = self.endpoint.poll_timeout().map(|(due, _)| due);
         let own = endpoint.into_iter().chain(self.application.next_timeout());
+        let own = own.chain(self.accepts_at);
         let own = own.min().map(|due| self.clock.when(due));
         own.into_iter().chain(self.socket.next_timeout()).min()
     }

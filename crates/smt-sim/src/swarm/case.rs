@@ -309,6 +309,23 @@ impl Case {
             .collect()
     }
 
+    /// The delay with which the application of a host accepts messages; most are told of each at
+    /// once.
+    pub fn accept_delay(&self, host: HostId) -> Option<Duration> {
+        // Apart from the draws of the case, so that most cases stay as they were.
+        let mut random = Random::new(self.seed ^ ACCEPT ^ u64::from(host.0));
+        let delays = random.below(8) == 0;
+        delays.then(|| Duration::from_micros(random.below(2_000)))
+    }
+
+    /// Hosts that accept messages some time after they have come.
+    pub fn accept_late(&self) -> BTreeSet<HostId> {
+        let hosts = (0..self.hosts()).map(HostId);
+        hosts
+            .filter(|host| self.accept_delay(*host).is_some())
+            .collect()
+    }
+
     /// Hosts whose clock steps or drifts: a deadline passes there at another time.
     pub fn odd_clocks(&self) -> impl Iterator<Item = HostId> + '_ {
         let is_of_clock = |fault: &&HostFault| {
@@ -462,3 +479,6 @@ fn suites(random: &mut Random) -> Vec<Suite> {
     suites.rotate_left(random.below(3) as usize);
     suites
 }
+
+/// Keeps the delays of applications apart from what else is drawn.
+const ACCEPT: u64 = 0xACC << 32;

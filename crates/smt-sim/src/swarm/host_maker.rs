@@ -53,6 +53,10 @@ impl<'a> HostMaker<'a> {
         let credentials = Rc::clone(&self.credentials);
         let player = Player::new(id, credentials, hosts, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
+        if let Some(delay) = self.case.accept_delay(id) {
+            host.accept_after(delay);
+            host.application.accepts_late = true;
+        }
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
             let at = clock.at(planned.at);
@@ -92,6 +96,9 @@ impl<'a> HostMaker<'a> {
         endpoint.set_aead_provider(Arc::new(cipher));
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
+        }
+        if case.accept_delay(id).is_some() {
+            endpoint.queue_messages();
         }
         endpoint
     }

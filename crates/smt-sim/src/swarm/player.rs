@@ -37,6 +37,10 @@ pub(super) struct Player {
     peers: BTreeMap<HostId, SessionIndex>,
     /// All live sessions, and who the peer has proved to be.
     sessions: BTreeMap<SessionIndex, HostId>,
+    /// Sessions that have ended, and the peers, while messages of them may wait to be accepted.
+    past_sessions: BTreeMap<SessionIndex, HostId>,
+    /// It accepts messages some time after they have come.
+    pub(super) accepts_late: bool,
     connecting: BTreeMap<ConnectId, HostId>,
     calls: BTreeMap<RpcId, Underway>,
     /// Reports that were not taken yet.
@@ -118,6 +122,8 @@ impl Player {
             serial: 0,
             peers: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            past_sessions: BTreeMap::new(),
+            accepts_late: false,
             connecting: BTreeMap::new(),
             calls: BTreeMap::new(),
             reports: Vec::new(),
@@ -146,6 +152,7 @@ impl Player {
         self.peers.clear();
         self.left.extend(self.sessions.values());
         self.sessions.clear();
+        self.past_sessions.clear();
         self.connecting.clear();
         self.calls.clear();
         self.is_draining = false;
@@ -264,7 +271,8 @@ impl Player {
     /// A message has come: from whom, if its session is live.
     fn delivered(&mut self, rpc: RpcId, body: Bytes) -> Option<Received> {
         self.used.insert(rpc.session);
-        let Some(from) = self.sessions.get(&rpc.session) else {
+        let past = self.past_sessions.get(&rpc.session);
+        let Some(from) = self.sessions.get(&rpc.session).or(past) else {
             let text = format!(
                 "a message came in session {}, which is not live",
                 rpc.session
@@ -443,6 +451,9 @@ impl Application for Player {
                 let peer = self.sessions.remove(&session);
                 self.peers.retain(|_, used| *used != session);
                 self.left.extend(peer);
+                if self.accepts_late {
+                    self.past_sessions.extend(peer.map(|peer| (session, peer)));
+                }
                 if let Some(peer) = peer.filter(|_| self.used.remove(&session)) {
                     self.ends.push((peer, end));
                 }

@@ -131,6 +131,7 @@ impl<'a> Run<'a> {
             absences: vec![0; case.hosts() as usize],
             longest: Vec::new(),
         };
+        run.ledger.set_accept_late(case.accept_late());
         for host in 0..case.hosts() {
             let longest = case.longest_to(HostId(host)) as usize;
             run.longest.push(longest + longest / 8 + PADDING_MAX);

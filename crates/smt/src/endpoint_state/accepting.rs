@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of peers, from their arrival to the acceptors that take them.
+//! Messages of peers, from the protocol's accept queue to the acceptors that take them.
 
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use bytes::Bytes;
-use smt_proto::{RpcId, Time};
-use smt_wire::SessionIndex;
+use smt_proto::Time;
+use smt_wire::{AbortCode, SessionIndex};
 
 use super::EndpointState;
 use crate::accept_queue::{MORE_BYTES_MAX, MORE_MAX};
@@ -24,13 +24,11 @@ impl EndpointState {
         let incoming = self.accepted.pop().or_else(|| self.take_arrival());
         self.note_untaken();
         if incoming.is_some() || self.is_closed {
-            ticket
-                .take()
-                .into_iter()
-                .for_each(|ticket| self.incoming_queue.leave(ticket));
+            let ticket = ticket.take();
+            ticket.inspect(|ticket| self.acceptors.leave(*ticket));
             return Poll::Ready(incoming);
         }
-        self.incoming_queue.wait(ticket, waker);
+        self.acceptors.wait(ticket, waker);
         Poll::Pending
     }
 
@@ -57,19 +55,39 @@ impl EndpointState {
         accepted
     }
 
+    /// From now on requests are refused, those too that no acceptor has handed to the application.
+    pub(crate) fn drain(&mut self, now: Time) {
+        for incoming in self
+            .accepted
+            .take_if(|incoming| !incoming.message.is_one_way)
+        {
+            self.unanswered = self.unanswered.saturating_sub(1);
+            // Without success where its caller has given up.
+            let _ = self
+                .endpoint
+                .abort(now, incoming.message.rpc, AbortCode::Refused);
+        }
+        self.note_untaken();
+        self.endpoint.drain(now);
+        self.count_departures();
+    }
+
     /// Takes the first message that need not wait.
     fn take_arrival(&mut self) -> Option<Incoming> {
-        // A caller that has given up meanwhile is not served any more.
-        let endpoint = &self.endpoint;
-        let is_wanted =
-            |incoming: &Incoming| incoming.is_one_way || endpoint.is_wanted(incoming.rpc);
-        let keeps_too_much = |session| endpoint.keeps_too_much(session);
-        let waiting = self.incoming_queue.len();
-        let incoming = self.incoming_queue.pop(is_wanted, keeps_too_much);
-        let taken = waiting - self.incoming_queue.len();
-        let is_request = incoming.as_ref().is_some_and(|one| !one.is_one_way);
+        let incoming = loop {
+            let Some(message) = self.endpoint.accept() else {
+                break None;
+            };
+            if let Some(peer) = self.peers.get(message.rpc.session) {
+                break Some(Incoming {
+                    peer: Arc::clone(peer),
+                    message,
+                });
+            }
+        };
+        let is_request = incoming.as_ref().is_some_and(|one| !one.message.is_one_way);
         self.unanswered += usize::from(is_request);
-        self.ends_turn |= self.turn.take(taken);
+        self.count_departures();
         incoming
     }
 
@@ -81,49 +99,50 @@ impl EndpointState {
         }
         let endpoint = &self.endpoint;
         let waits = |incoming: &Incoming| {
-            !incoming.is_one_way && endpoint.keeps_too_much(incoming.rpc.session)
+            let message = &incoming.message;
+            !message.is_one_way && endpoint.keeps_too_much(message.rpc.session)
         };
         for incoming in self.accepted.take_if(waits) {
             self.unanswered = self.unanswered.saturating_sub(1);
-            self.incoming_queue.hold_back(incoming);
+            self.endpoint.unaccept(incoming.message);
         }
+        self.note_untaken();
     }
 
+    /// Tells the protocol how much of what it has given out waits here.
     fn note_untaken(&mut self) {
-        let bytes = self.incoming_queue.bytes() + self.accepted.bytes();
-        self.endpoint.set_untaken(bytes);
+        self.endpoint.set_untaken(self.accepted.bytes());
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
     #[cfg(feature = "tokio")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
-        self.incoming_queue.leave(ticket);
-        let acceptor = match self.accepted.is_empty() {
-            true => self.incoming_queue.next_for_waiting(),
-            false => self.incoming_queue.next_acceptor(),
-        };
-        self.woken.extend(acceptor);
+        self.acceptors.leave(ticket);
+        if !self.accepted.is_empty() || self.endpoint.accept_queue_len() > 0 {
+            self.woken.extend(self.acceptors.next());
+        }
     }
 
-    pub(super) fn arrive(
-        &mut self,
-        rpc: RpcId,
-        body: Bytes,
-        deadline: Option<Time>,
-        is_one_way: bool,
-    ) {
-        let Some(peer) = self.peer(rpc.session) else {
-            return;
-        };
-        let acceptor = self.incoming_queue.push(Incoming {
-            rpc,
-            body,
-            deadline,
-            peer,
-            is_one_way,
-        });
-        self.turn.tell();
-        self.woken.extend(acceptor);
-        self.note_untaken();
+    /// Wakes an acceptor for each message that has come, and one for requests that need not wait
+    /// any more.
+    pub(super) fn tell_arrivals(&mut self) {
+        let arrived = self.endpoint.arrived();
+        for _ in self.arrivals_told..arrived {
+            self.turn.tell();
+            self.woken.extend(self.acceptors.next());
+        }
+        self.arrivals_told = arrived;
+        if !self.acceptors.is_empty() && self.endpoint.has_released_requests() {
+            self.woken.extend(self.acceptors.next());
+        }
+    }
+
+    /// Counts the messages that have left the protocol's accept queue.
+    fn count_departures(&mut self) {
+        let left = self.endpoint.arrived() - self.endpoint.accept_queue_len() as u64;
+        let count = left - self.departures_counted;
+        self.departures_counted = left;
+        self.ends_turn |= self.turn.take(count as usize);
+        self.peers.forget(left);
     }
 }

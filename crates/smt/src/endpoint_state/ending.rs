@@ -49,7 +49,7 @@ impl EndpointState {
         self.is_closed = true;
         // The leader that would take the cork out may be gone.
         self.cork.take_out();
-        self.woken.extend(self.incoming_queue.leave_all());
+        self.woken.extend(self.acceptors.leave_all());
     }
 
     /// All sessions close, behind what was given before and may leave: a reply, for example. While

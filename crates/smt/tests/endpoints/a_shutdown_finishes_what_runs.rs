@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use smt::{ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
+use smt::{CallError, CallFailure, ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
 
 use crate::support::{Credentials, connect, eventually, on_every_runtime, serve};
 
@@ -81,6 +81,77 @@ fn a_shutdown_of_tasks_finishes_what_runs() {
         while let Some(late) = server.accept().await {
             assert_eq!(late.body(), "probe");
         }
+    });
+}
+
+/// Calls that no acceptor takes before the shutdown.
+const WAITING: u64 = 3;
+
+fn assert_did_not_run(error: &Error) {
+    assert!(
+        matches!(
+            error.kind,
+            ErrorKind::Call(CallError {
+                reason: CallFailure::Refused,
+                ..
+            })
+        ),
+        "{error}"
+    );
+    assert_eq!(error.execution(), Execution::DidNotRun, "{error}");
+}
+
+#[test]
+fn a_shutdown_of_threads_refuses_requests_that_nobody_has_accepted() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    let client = connect(&credentials, server.local_address());
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..WAITING)
+            .map(|_| scope.spawn(|| client.call("work").wait()))
+            .collect();
+        eventually("delivered", || {
+            server.statistics().protocol.messages_delivered == WAITING
+        });
+        server.shutdown(LONG);
+        for call in calls {
+            assert_did_not_run(&call.join().unwrap().unwrap_err());
+        }
+    });
+    assert!(server.accept().is_none());
+}
+
+#[test]
+fn a_shutdown_of_tasks_refuses_requests_that_nobody_has_accepted() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        let client = credentials.client().connect(address).await.unwrap();
+        let calls: Vec<_> = (0..=WAITING)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move { client.call("work").await })
+            })
+            .collect();
+        while server.statistics().protocol.messages_delivered <= WAITING {
+            tokio::task::yield_now().await;
+        }
+        // The acceptor of the first takes the others with it.
+        let request = server.accept().await.unwrap();
+        let shutting = server.clone();
+        let shutdown = tokio::spawn(async move { shutting.shutdown(LONG).await });
+        let mut answers = Vec::new();
+        for (number, call) in calls.into_iter().enumerate() {
+            match number {
+                0 => answers.push(call),
+                _ => assert_did_not_run(&call.await.unwrap().unwrap_err()),
+            }
+        }
+        request.reply("done").unwrap();
+        assert_eq!(answers.remove(0).await.unwrap().unwrap(), "done");
+        shutdown.await.unwrap();
+        assert!(server.accept().await.is_none());
     });
 }
 

@@ -100,6 +100,9 @@ pub struct Ledger {
     may_end: HostPairs,
     /// Hosts that may give up replies of which nothing gets through for long.
     may_forget: BTreeSet<HostId>,
+    /// Hosts that accept messages some time after they have come: what the senders of one-way
+    /// messages hear of is their coming.
+    accept_late: BTreeSet<HostId>,
     /// How many were delivered, and how many ended well.
     delivered: u64,
     succeeded: u64,
@@ -176,6 +179,11 @@ impl Ledger {
             may_forget,
             ..Self::default()
         }
+    }
+
+    /// These hosts accept messages some time after they have come.
+    pub fn set_accept_late(&mut self, hosts: BTreeSet<HostId>) {
+        self.accept_late = hosts;
     }
 
     /// Takes a report.
@@ -328,6 +336,7 @@ impl Ledger {
         // them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
+        let was_missed = delivered == Some(0) && !self.accept_late.contains(&sent.to);
         match outcome {
             Outcome::Replied(body) => {
                 self.succeeded += 1;
@@ -350,7 +359,7 @@ impl Ledger {
             }
             Outcome::OneWay(OneWayOutcome::Delivered) => {
                 self.succeeded += 1;
-                if delivered == Some(0) {
+                if was_missed {
                     problems.push((Checker::Content, "was not delivered but reported as such"));
                 }
             }
@@ -362,7 +371,7 @@ impl Ledger {
             Outcome::OneWay(OneWayOutcome::MayHaveBeenDelivered(_)) => {
                 // The message was delivered so many ids ago that only "seen" is known of it (SPEC
                 // §4.2).
-                if is_sure && delivered == Some(0) {
+                if is_sure && was_missed {
                     problems.push((Checker::Liveness, "was lost though nothing hindered it"));
                 }
             }
@@ -372,7 +381,11 @@ impl Ledger {
         }
         if delivered.is_none() {
             let tiny = self.tiny.entry(name_of(sent)).or_default();
-            tiny.end(outcome, is_hindered);
+            let may_wait = matches!(outcome, Outcome::OneWay(OneWayOutcome::Delivered))
+                && self.accept_late.contains(&sent.to);
+            if !may_wait {
+                tiny.end(outcome, is_hindered);
+            }
             problems.extend(tiny.problem());
         }
         for (checker, problem) in problems {

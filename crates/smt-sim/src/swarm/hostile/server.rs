@@ -2,7 +2,6 @@
 //! The server that is to hold too much, its application, and what both have allocated.
 
 use std::collections::VecDeque;
-use std::mem::size_of;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -30,9 +29,6 @@ struct Inner {
     endpoint: Endpoint,
     habits: Habits,
     random: Random,
-    /// Messages that have arrived and were not taken; a one-way message has no [`RpcId`] to answer.
-    arrivals: VecDeque<(RpcId, Bytes, bool)>,
-    untaken: usize,
     /// Requests that the application works on.
     in_work: VecDeque<RpcId>,
     accepted: Option<SessionIndex>,
@@ -43,12 +39,12 @@ impl<'a, M: Meter> Server<'a, M> {
         let before = meter.current();
         let config = case.config.clone();
         let tokens = Arc::new(HmacTokens::new([2; 32]));
+        let mut endpoint = Endpoint::new(config, Arc::new(PlaintextProvider), tokens);
+        endpoint.queue_messages();
         let inner = Inner {
-            endpoint: Endpoint::new(config, Arc::new(PlaintextProvider), tokens),
+            endpoint,
             habits: case.habits,
             random: Random::new(case.seed ^ APPLICATION),
-            arrivals: VecDeque::new(),
-            untaken: 0,
             in_work: VecDeque::new(),
             accepted: None,
         };
@@ -133,8 +129,6 @@ impl Inner {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Accepted { session, .. } => self.accepted = Some(session),
-                Event::Request { rpc, body, .. } => self.arrive(rpc, body, false),
-                Event::OneWay { rpc, body } => self.arrive(rpc, body, true),
                 Event::SessionEnded { session, .. } => {
                     self.in_work.retain(|rpc| rpc.session != session);
                 }
@@ -142,13 +136,6 @@ impl Inner {
                 _ => {}
             }
         }
-    }
-
-    /// As the crate `smt` counts it.
-    fn arrive(&mut self, rpc: RpcId, body: Bytes, is_one_way: bool) {
-        self.untaken += cost(&body);
-        self.arrivals.push_back((rpc, body, is_one_way));
-        self.endpoint.set_untaken(self.untaken);
     }
 
     fn work(&mut self, now: Time) {
@@ -167,30 +154,14 @@ impl Inner {
     }
 
     fn take_arrivals(&mut self) {
-        for _ in 0..self.arrivals.len() {
-            let Some((rpc, body, is_one_way)) = self.arrivals.pop_front() else {
-                return;
-            };
-            let is_wanted = is_one_way || self.endpoint.is_wanted(rpc);
-            let waits = !is_one_way
-                && (self.in_work.len() >= self.habits.workers
-                    || self.endpoint.keeps_too_much(rpc.session));
-            if is_wanted && waits {
-                self.arrivals.push_back((rpc, body, is_one_way));
-                continue;
-            }
-            self.untaken -= cost(&body);
-            self.endpoint.set_untaken(self.untaken);
-            if is_wanted && !is_one_way {
-                self.in_work.push_back(rpc);
+        while self.in_work.len() < self.habits.workers
+            && let Some(message) = self.endpoint.accept()
+        {
+            if !message.is_one_way {
+                self.in_work.push_back(message.rpc);
             }
         }
     }
-}
-
-/// The bytes that a waiting message is counted as.
-fn cost(body: &Bytes) -> usize {
-    body.len() + size_of::<(RpcId, Bytes, bool)>()
 }
 
 /// Keeps what the application draws apart from what the peer does.
