@@ -4,7 +4,8 @@
 //! 1. `commands`: what the application asks. 2. `receive`: from a datagram to its session;
 //!    `handshake`: to its handshake. 3. `transmit`: the sender whose turn it is. 4. `timing`:
 //!    timers; `schedule`: the places of senders after each change. 5. `delivery`: events and
-//!    messages, as the application takes them; `backpressure`: the requests that have to wait. 6. `eviction`: room for a newcomer's session.
+//!    messages, as the application takes them; `backpressure`: the requests that have to wait.
+//!    6. `eviction`: room for a newcomer's session.
 //!
 //! The contract is in the crate's documentation.
 

@@ -58,7 +58,7 @@ fn messages_are_accepted_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn what_waits_counts_as_memory_until_it_is_accepted() {
+fn messages_that_wait_count_as_memory_until_they_are_accepted() {
     let (mut world, client) = queueing(Config::default());
     let before = world.nodes[1].endpoint.memory();
     world.start_calls(0, client, (0..3).map(|_| body(1, 1_000)));

@@ -4,7 +4,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use smt::{CallError, CallFailure, ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability};
+use smt::{
+    CallError, CallFailure, ConnectError, Error, ErrorKind, Execution, OpenError, Unavailability,
+};
 
 use crate::support::{Credentials, connect, eventually, on_every_runtime, serve};
 
