@@ -173,7 +173,7 @@ impl Driver {
             match received {
                 Ok(None) => break,
                 Ok(Some(batch)) => {
-                    for datagram in batch.segments(&mut self.receive) {
+                    for datagram in batch.arrival(&self.receive).segments() {
                         self.endpoint.handle_datagram(now, batch.path, datagram);
                     }
                 }

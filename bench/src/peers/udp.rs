@@ -70,7 +70,7 @@ impl Peer for Udp {
                 continue;
             };
             let mut buffer = std::mem::take(&mut end.buffer);
-            for datagram in received.segments(&mut buffer) {
+            for datagram in received.arrival(&buffer).segments() {
                 let Some(header) = Header::of(datagram) else {
                     continue;
                 };
@@ -248,7 +248,7 @@ impl Exchange for Client {
         let Some(received) = self.end.receive(Some(wait))? else {
             return Ok(());
         };
-        for datagram in received.segments(&mut self.end.buffer) {
+        for datagram in received.arrival(&self.end.buffer).segments() {
             let Some(header) = Header::of(datagram) else {
                 continue;
             };

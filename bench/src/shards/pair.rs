@@ -157,7 +157,7 @@ impl End {
 
     fn receive(&mut self, now: Time) {
         while let Ok(Some(batch)) = self.carrier.receive(&mut self.received, Wait::Never) {
-            for datagram in batch.segments(&mut self.received) {
+            for datagram in batch.arrival(&self.received).segments() {
                 self.endpoint.handle_datagram(now, batch.path, datagram);
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam between the protocol and whatever moves its datagrams.
 
-use crate::{ReceiveError, Received, SendError, Transmit};
+use crate::{Capabilities, ReceiveError, Received, SendError, Transmit};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
@@ -40,13 +40,9 @@ pub trait Carrier: Send + Sync {
     /// listens on all of them.
     fn local_address(&self) -> SocketAddr;
 
-    /// The largest datagram in bytes that may fit the way to `remote`: a hint to start probing
-    /// from, not a promise. May cost system calls; ask once per session.
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize;
-
-    /// How many segments leave by one system call at present; 1 if the carrier has no segmentation
-    /// offload. Longer batches are welcome and are cut by the carrier.
-    fn segments_max(&self) -> usize;
+    /// The abilities of this carrier, which the protocol core obeys
+    /// (`smt_proto::Endpoint::set_capabilities`). Ask when an endpoint is opened.
+    fn capabilities(&self) -> Capabilities;
 }
 
 /// How long a receive call may wait.
@@ -75,11 +71,8 @@ macro_rules! carry_through_pointer {
             fn local_address(&self) -> SocketAddr {
                 (**self).local_address()
             }
-            fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-                (**self).datagram_size_max(remote)
-            }
-            fn segments_max(&self) -> usize {
-                (**self).segments_max()
+            fn capabilities(&self) -> Capabilities {
+                (**self).capabilities()
             }
         }
     )+};

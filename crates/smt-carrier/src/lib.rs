@@ -12,6 +12,8 @@
 
 extern crate alloc;
 
+mod arrival;
+mod capabilities;
 mod carrier;
 mod error;
 pub mod limits;
@@ -19,6 +21,8 @@ mod path;
 mod received;
 mod transmit;
 
+pub use arrival::{Arrival, Ecn, Marks};
+pub use capabilities::{Capabilities, HeaderCopy, Sealing};
 pub use carrier::{Carrier, Wait};
 pub use error::{ReceiveError, SendError};
 pub use path::Path;

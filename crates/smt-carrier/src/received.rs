@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Describes a buffer of datagrams that arrived together.
 
+use crate::arrival::{Arrival, Marks};
 use crate::path::Path;
 
 /// The contents that a receive call put into the caller's buffer: one datagram, or several of one
@@ -13,53 +14,35 @@ pub struct Received {
     pub length: usize,
     /// Bytes of each datagram but the last, which may be shorter.
     pub segment_size: usize,
+    /// The marks that each of the datagrams carries.
+    pub marks: Marks,
 }
 
 impl Received {
-    /// Cuts `buffer`, the one that was given to the receive call, into its datagrams.
-    ///
-    /// Yields nothing for an empty datagram. Whatever the fields say this neither panics nor reads
-    /// past the end of `buffer`.
-    pub fn segments<'a>(&self, buffer: &'a mut [u8]) -> core::slice::ChunksMut<'a, u8> {
-        let length = self.length.min(buffer.len());
-        buffer[..length].chunks_mut(self.segment_size.max(1))
+    /// The datagrams in `buffer`, the one that was given to the receive call. Whatever the fields
+    /// say this neither panics nor reads past the end of `buffer`.
+    pub fn arrival<'a>(&self, buffer: &'a [u8]) -> Arrival<'a> {
+        Arrival {
+            path: self.path,
+            bytes: &buffer[..self.length.min(buffer.len())],
+            segment_size: self.segment_size,
+            marks: self.marks,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-    use super::{Path, Received};
-    use std::vec::Vec;
+    use super::{Marks, Path, Received};
 
-    mod segments {
-        use super::{Path, Received, Vec};
-
-        fn lengths(length: usize, segment_size: usize, buffer: &mut [u8]) -> Vec<usize> {
-            let received = Received {
-                path: Path::to("192.0.2.7:9".parse().unwrap()),
-                length,
-                segment_size,
-            };
-            received
-                .segments(buffer)
-                .map(|datagram| datagram.len())
-                .collect()
-        }
-
-        #[test]
-        fn bytes_past_the_length_are_left_out() {
-            assert_eq!(lengths(10, 4, &mut [0; 64]), [4, 4, 2]);
-        }
-
-        #[test]
-        fn empty_datagram_yields_nothing() {
-            assert_eq!(lengths(0, 0, &mut [0; 64]), []);
-        }
-
-        #[test]
-        fn length_past_the_buffer_is_bounded() {
-            assert_eq!(lengths(100, 4, &mut [0; 6]), [4, 2]);
-        }
+    #[test]
+    fn a_length_past_the_buffer_is_bounded() {
+        let received = Received {
+            path: Path::to("192.0.2.7:9".parse().unwrap()),
+            length: 100,
+            segment_size: 4,
+            marks: Marks::NONE,
+        };
+        assert_eq!(received.arrival(&[0; 6]).bytes.len(), 6);
     }
 }

@@ -24,7 +24,9 @@ use crate::limits::SEGMENTS_MAX;
 use crate::statistics::{Counters, Statistics};
 use fault::FaultLine;
 use mailbox::{Datagram, Mailbox};
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{
+    Capabilities, Carrier, Marks, Path, ReceiveError, Received, SendError, Transmit, Wait,
+};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -130,6 +132,7 @@ impl Carrier for MemoryCarrier {
         let datagrams = transmit.segments(bytes).map(|segment| Datagram {
             from,
             to,
+            marks: Marks::NONE,
             bytes: segment.to_vec(),
         });
         let datagrams = match &self.faults {
@@ -168,12 +171,10 @@ impl Carrier for MemoryCarrier {
         self.addresses[0]
     }
 
-    fn datagram_size_max(&self, _remote: SocketAddr) -> usize {
-        self.network.options().datagram_bytes_max
-    }
-
-    fn segments_max(&self) -> usize {
-        SEGMENTS_MAX
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(self.network.options().datagram_bytes_max)
+            .with_segments_max(SEGMENTS_MAX as u16)
+            .with_trims(true)
     }
 }
 

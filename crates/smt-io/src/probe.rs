@@ -11,9 +11,9 @@
 use crate::UdpOptions;
 use crate::limits::UDP_BYTES_MAX_IPV4;
 use crate::udp::{
-    Arrival, Blocking, BufferBytes, Family, Offloads, OpenError, Outgoing, Preparation, UdpCarrier,
-    may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send, size_buffers,
-    wait_readable,
+    Blocking, BufferBytes, Family, Incoming, Offloads, OpenError, Outgoing, Preparation,
+    UdpCarrier, may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send,
+    size_buffers, wait_readable,
 };
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Path, Transmit, Wait};
@@ -157,7 +157,7 @@ impl Bench {
     }
 
     /// Sends `bytes` as one batch and takes what arrives first of it, leaving nothing behind.
-    fn carry(&self, bytes: &[u8], traffic_class: Option<u8>) -> Option<Arrival> {
+    fn carry(&self, bytes: &[u8], traffic_class: Option<u8>) -> Option<Incoming> {
         let outgoing = Outgoing {
             traffic_class,
             ..outgoing(bytes)
@@ -169,7 +169,7 @@ impl Bench {
     }
 
     /// Waits for one batch; loopback delivers within the send call unless the host is busy.
-    fn take(&self) -> Option<Arrival> {
+    fn take(&self) -> Option<Incoming> {
         wait_readable([self.target.as_fd()], ARRIVAL_WAIT).ok()?;
         let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
         receive(&self.target, &mut buffer, Blocking::No).ok()
@@ -236,7 +236,9 @@ static ZEROS: [u8; UDP_BYTES_MAX_IPV4 + 1] = [0; UDP_BYTES_MAX_IPV4 + 1];
 mod tests {
     mod probe {
         use super::super::{UDP_BYTES_MAX_IPV4, probe};
-        use crate::limits::HEADER_BYTES_IPV4;
+
+        /// Header bytes before the UDP payload over IPv4.
+        const HEADER_BYTES_IPV4: usize = 20 + 8;
 
         #[test]
         fn findings_agree_with_each_other() {

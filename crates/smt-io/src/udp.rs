@@ -9,12 +9,12 @@
 //! The file descriptor stays in blocking mode: calls that must not wait say so themselves, so an
 //! event loop can poll the descriptor ([`AsFd`]) while other threads block on it.
 
-mod capabilities;
 mod datagram;
 mod errno_class;
 mod error;
 mod icmp_report;
 mod inbox;
+mod offload_state;
 mod options;
 mod receive_timeout;
 mod receiving;
@@ -42,7 +42,7 @@ mod portable;
 mod tests;
 
 pub(crate) use datagram::{
-    Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation,
+    Blocking, BufferBytes, Family, Incoming, Offloads, Outgoing, Preparation,
 };
 pub use error::OpenError;
 pub(crate) use imp::{
@@ -51,15 +51,12 @@ pub(crate) use imp::{
 };
 pub use options::UdpOptions;
 
-use crate::limits::{
-    HEADER_BYTES_IPV4, HEADER_BYTES_IPV6, SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6,
-};
+use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
 use crate::statistics::{Counters, Statistics};
-use capabilities::Capabilities;
+use offload_state::OffloadState;
 use receive_timeout::ReceiveTimeout;
 use shard_socket::ShardSocket;
-use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Capabilities, Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -83,7 +80,7 @@ pub struct UdpCarrier {
     plain_class: u8,
     buffers: BufferBytes,
     receive_offload: bool,
-    capabilities: Capabilities,
+    offload_state: OffloadState,
     /// A send call consumed an ICMP report, which the next receive call is to pass on.
     hint_pending: AtomicBool,
     timeout: ReceiveTimeout,
@@ -129,7 +126,7 @@ impl UdpCarrier {
 
     /// Whether a batch still leaves by one system call.
     pub fn has_segmentation_offload(&self) -> bool {
-        self.capabilities.has_segmentation()
+        self.offload_state.has_segmentation()
     }
 
     /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each
@@ -267,7 +264,7 @@ impl UdpCarrier {
             plain_class: if class_set { wanted_class } else { 0 },
             buffers,
             receive_offload: offloads.receive,
-            capabilities: Capabilities::new(offloads.segmentation),
+            offload_state: OffloadState::new(offloads.segmentation),
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
@@ -281,17 +278,6 @@ impl UdpCarrier {
         let name = name.map_err(OpenError::preparing("ask for its address"))?;
         self.local = name.as_socket().unwrap_or(UNNAMED);
         Ok(self)
-    }
-
-    /// Bytes of packet on the way to `remote`, as the routing table knows it.
-    fn path_mtu(&self, remote: SocketAddr) -> io::Result<usize> {
-        if self.connected == Some(remote) {
-            return path_mtu(&self.socket, remote.is_ipv4());
-        }
-        // Only a connected socket has a path.
-        let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, None)?;
-        socket.connect(&SockAddr::from(remote))?;
-        path_mtu(&socket, remote.is_ipv4())
     }
 }
 
@@ -311,22 +297,17 @@ impl Carrier for UdpCarrier {
         self.local
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        let remote = Path::to(remote).remote;
-        let (headers, largest) = match remote {
-            SocketAddr::V4(_) => (HEADER_BYTES_IPV4, UDP_BYTES_MAX_IPV4),
-            SocketAddr::V6(_) => (HEADER_BYTES_IPV6, UDP_BYTES_MAX_IPV6),
+    fn capabilities(&self) -> Capabilities {
+        let datagram_max = match self.family {
+            Family::V4 | Family::Dual => UDP_BYTES_MAX_IPV4,
+            Family::V6 => UDP_BYTES_MAX_IPV6,
         };
-        let mtu = self.path_mtu(remote).unwrap_or(0);
-        mtu.saturating_sub(headers)
-            .clamp(DATAGRAM_BYTES_FLOOR, largest)
-    }
-
-    fn segments_max(&self) -> usize {
-        if self.has_segmentation_offload() {
-            return SEGMENTS_MAX;
-        }
-        1
+        // Without the system's offload the carrier cuts a batch itself: that is cheaper than a
+        // batch for each datagram.
+        Capabilities::new(datagram_max)
+            .with_segments_max(SEGMENTS_MAX as u16)
+            .with_batch_max(UDP_BYTES_MAX_IPV4)
+            .with_priorities(true)
     }
 }
 

@@ -96,7 +96,12 @@ fn collect(carrier: &dyn Carrier, count: usize) -> (Vec<Vec<u8>>, Path) {
     loop {
         let received = carrier.receive(&mut buffer, SOON).unwrap();
         let received = received.expect("everything sent arrives");
-        datagrams.extend(received.segments(&mut buffer).map(|bytes| bytes.to_vec()));
+        datagrams.extend(
+            received
+                .arrival(&buffer)
+                .segments()
+                .map(|bytes| bytes.to_vec()),
+        );
         if datagrams.len() >= count {
             return (datagrams, received.path);
         }
@@ -179,7 +184,7 @@ fn threads_send_and_receive_at_once() {
 }
 
 #[test]
-fn datagram_past_the_hint_is_too_large() {
+fn a_datagram_past_the_carriers_largest_is_too_large() {
     for Pair {
         name,
         client,
@@ -187,10 +192,10 @@ fn datagram_past_the_hint_is_too_large() {
         ..
     } in pairs()
     {
-        let largest = client.datagram_size_max(called);
+        let largest = client.capabilities().datagram_max;
         assert!(largest >= DATAGRAM_BYTES_FLOOR, "{name}");
         if called.is_ipv6() {
-            // The hint stays 8 bytes under what IPv6 itself would carry.
+            // It stays 8 bytes under what IPv6 itself would carry.
             continue;
         }
         let bytes = contents(largest + 1);

@@ -96,11 +96,10 @@ impl EndpointState {
         opened: OpenedEndpoint,
         carrier: Arc<dyn Carrier>,
         udp: Option<Arc<UdpCarrier>>,
-        has_dscp: bool,
     ) -> Self {
         Self {
             endpoint: opened.endpoint,
-            outbox: Outbox::new(carrier, has_dscp),
+            outbox: Outbox::new(carrier),
             socket: Socket::of(udp),
             cork: Cork::default(),
             turn: Arc::new(Turn::new()),

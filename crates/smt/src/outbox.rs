@@ -17,7 +17,6 @@ use smt_proto::{Endpoint, Time, TransmitBuffer};
 pub(crate) struct Outbox {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
-    has_dscp: bool,
     /// `None` while a thread sends.
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
@@ -39,10 +38,9 @@ impl Batch {
 }
 
 impl Outbox {
-    pub(crate) fn new(carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
+    pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
         Self {
             carrier: Some(carrier),
-            has_dscp,
             buffer: Some(TransmitBuffer::default()),
             unsent: None,
         }
@@ -54,10 +52,7 @@ impl Outbox {
         let carrier = self.carrier.as_ref()?;
         let mut buffer = self.buffer.take()?;
         let next = self.unsent.take().or_else(|| {
-            let mut transmit = endpoint.poll_transmit(now, &mut buffer)?;
-            if !self.has_dscp {
-                transmit.priority = 0;
-            }
+            let transmit = endpoint.poll_transmit(now, &mut buffer)?;
             Some((transmit, 0))
         });
         let Some((transmit, from)) = next else {

@@ -129,10 +129,10 @@ impl Endpoint {
         })?;
         let carrier = Arc::new(carrier);
         let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
-        let opened = endpoint_parts.endpoint(shard, Some(&carrier));
+        let opened = endpoint_parts.endpoint(shard, &*carrier, Some(&carrier));
         Ok(Self {
             endpoint: opened.endpoint,
-            outbox: Outbox::new(sends, endpoint_parts.has_dscp),
+            outbox: Outbox::new(sends),
             carrier,
             descriptor,
             clock: endpoint_parts.clock,
@@ -196,9 +196,8 @@ impl Endpoint {
             match self.carrier.receive(&mut self.receive, Wait::Never) {
                 Ok(None) => break,
                 Ok(Some(received)) => {
-                    for datagram in received.segments(&mut self.receive) {
-                        self.endpoint.handle_datagram(now, received.path, datagram);
-                    }
+                    let arrival = received.arrival(&self.receive);
+                    self.endpoint.handle_arrival(now, arrival);
                 }
                 Err(ReceiveError::Unreachable {
                     remote: Some(remote),

@@ -4,7 +4,7 @@
 use super::MemoryOptions;
 use crate::limits::SEGMENTS_MAX;
 use crate::statistics::Counter;
-use smt_carrier::{Path, Received, Wait};
+use smt_carrier::{Marks, Path, Received, Wait};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct Datagram {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
+    pub(super) marks: Marks,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -137,8 +138,8 @@ impl Queue {
         Some(datagram)
     }
 
-    /// Copies `first`, which fits, and up to `segments - 1` of its kind: of the same path and size,
-    /// but for the last, which may be shorter.
+    /// Copies `first`, which fits, and up to `segments - 1` of its kind: of the same path, marks
+    /// and size, but for the last, which may be shorter.
     fn fill(&mut self, buffer: &mut [u8], first: &Datagram, segments: usize) -> Received {
         let segment_size = first.bytes.len();
         let mut length = segment_size;
@@ -147,7 +148,9 @@ impl Queue {
             let room = segment_size.min(buffer.len() - length);
             let next = self.pop_if(|next| {
                 let size = next.bytes.len();
-                next.from == first.from && next.to == first.to && size > 0 && size <= room
+                let is_alike =
+                    (next.from, next.to, next.marks) == (first.from, first.to, first.marks);
+                is_alike && size > 0 && size <= room
             });
             let Some(next) = next else { break };
             let end = length + next.bytes.len();
@@ -161,6 +164,7 @@ impl Queue {
             path: Path::between(first.from, first.to.ip()),
             length,
             segment_size,
+            marks: first.marks,
         }
     }
 }

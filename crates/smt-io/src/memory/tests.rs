@@ -20,7 +20,7 @@ fn drain(carrier: &MemoryCarrier) -> Vec<Vec<Vec<u8>>> {
     let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
     let mut batches = Vec::new();
     while let Some(received) = carrier.receive(&mut buffer, Wait::Never).unwrap() {
-        let segments = received.segments(&mut buffer);
+        let segments = received.arrival(&buffer).segments();
         batches.push(segments.map(|bytes| bytes.to_vec()).collect());
     }
     batches
@@ -277,5 +277,40 @@ mod bind {
         drop(network.bind("192.0.2.1:1".parse().unwrap()));
         let again = network.bind("192.0.2.1:1".parse().unwrap());
         assert_eq!(again.local_address().port(), 1);
+    }
+}
+
+mod marks {
+    use super::*;
+    use smt_carrier::Ecn;
+
+    /// The marks and the length of each batch that is there.
+    fn marks(carrier: &MemoryCarrier) -> Vec<(Marks, usize)> {
+        let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
+        let mut marks = Vec::new();
+        while let Some(received) = carrier.receive(&mut buffer, Wait::Never).unwrap() {
+            marks.push((received.marks, received.length));
+        }
+        marks
+    }
+
+    #[test]
+    fn marked_and_trimmed_datagrams_come_apart_from_others() {
+        let (left, right) = MemoryCarrier::pair();
+        let mut count = 0;
+        let left = left.with_fault(move |_| {
+            count += 1;
+            [Fault::Deliver, Fault::Mark, Fault::Mark, Fault::Trim(1)][count - 1]
+        });
+        send(&left, &right, &[1; 16], 4);
+        let ce = Marks {
+            ecn: Ecn::Ce,
+            ..Marks::NONE
+        };
+        let trimmed = Marks {
+            trimmed: true,
+            ..Marks::NONE
+        };
+        assert_eq!(marks(&right), [(Marks::NONE, 4), (ce, 8), (trimmed, 1)]);
     }
 }

@@ -8,7 +8,7 @@
 use super::wakeup::Wakeup;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
 use crate::statistics::Counter;
-use smt_carrier::{Path, Received};
+use smt_carrier::{Marks, Path, Received};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,12 +36,14 @@ pub(super) struct Inbox {
 pub(super) struct Batch<'a> {
     pub(super) path: Path,
     pub(super) segment_size: usize,
+    pub(super) marks: Marks,
     pub(super) bytes: &'a [u8],
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    batches: VecDeque<(Path, usize, Vec<u8>)>,
+    /// With a description of each.
+    batches: VecDeque<(Received, Vec<u8>)>,
     /// Bytes of all batches, with an overhead for each.
     bytes: usize,
     is_closed: bool,
@@ -69,9 +71,13 @@ impl Inbox {
             return;
         }
         queue.bytes = bytes;
-        queue
-            .batches
-            .push_back((batch.path, batch.segment_size, batch.bytes.to_vec()));
+        let description = Received {
+            path: batch.path,
+            length: batch.bytes.len(),
+            segment_size: batch.segment_size,
+            marks: batch.marks,
+        };
+        queue.batches.push_back((description, batch.bytes.to_vec()));
         if queue.batches.len() == 1 {
             self.has_some.store(true, Ordering::Release);
             self.is_awaited.store(true, Ordering::Relaxed);
@@ -87,21 +93,18 @@ impl Inbox {
         let mut queue = self.lock();
         let mut taken = None;
         while taken.is_none()
-            && let Some((path, segment_size, bytes)) = queue.batches.pop_front()
+            && let Some((description, bytes)) = queue.batches.pop_front()
         {
             queue.bytes -= bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
             match buffer.get_mut(..bytes.len()) {
                 Some(place) => place.copy_from_slice(&bytes),
                 None => {
-                    self.dropped.add(bytes.len().div_ceil(segment_size.max(1)));
+                    let segment_size = description.segment_size.max(1);
+                    self.dropped.add(bytes.len().div_ceil(segment_size));
                     continue;
                 }
             }
-            taken = Some(Received {
-                path,
-                length: bytes.len(),
-                segment_size,
-            });
+            taken = Some(description);
         }
         if queue.batches.is_empty() {
             self.quieten();
@@ -150,6 +153,7 @@ mod tests {
         Batch {
             path: Path::to("192.0.2.7:9".parse().unwrap()),
             segment_size: 4,
+            marks: Marks::NONE,
             bytes,
         }
     }

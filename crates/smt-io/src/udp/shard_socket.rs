@@ -100,6 +100,7 @@ impl ShardSocket {
                 self.inbox_of(number).put(Batch {
                     path: received.path,
                     segment_size: received.segment_size,
+                    marks: received.marks,
                     bytes: &buffer[from..end],
                 });
             }

@@ -2,7 +2,6 @@
 //! Real sockets on loopback; ports are the system's choice.
 
 mod bind;
-mod datagram_size_max;
 #[cfg(target_os = "linux")]
 mod forbidden;
 #[cfg(target_os = "linux")]
@@ -55,7 +54,12 @@ fn collect(carrier: &UdpCarrier, length: usize) -> (Vec<Vec<u8>>, usize) {
         let received = received.expect("everything sent on loopback arrives");
         total += received.length;
         batches += 1;
-        datagrams.extend(received.segments(&mut buffer).map(|bytes| bytes.to_vec()));
+        datagrams.extend(
+            received
+                .arrival(&buffer)
+                .segments()
+                .map(|bytes| bytes.to_vec()),
+        );
     }
     (datagrams, batches)
 }

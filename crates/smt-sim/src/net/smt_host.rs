@@ -2,7 +2,7 @@
 //! A host that speaks SMT: a production endpoint, a clock of its own, and an application.
 
 use bytes::Bytes;
-use smt_carrier::{Path, Transmit};
+use smt_carrier::{Arrival, Marks, Path, Transmit};
 use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
 use smt_wire::DataHeader;
 
@@ -74,11 +74,12 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
-        if packet.is_trimmed {
-            self.endpoint.handle_trimmed(now, path, &packet.bytes);
-        } else {
-            self.endpoint.handle_datagram(now, path, &packet.bytes);
-        }
+        let marks = Marks {
+            trimmed: packet.is_trimmed,
+            ..Marks::NONE
+        };
+        let arrival = Arrival::datagram(path, &packet.bytes).with_marks(marks);
+        self.endpoint.handle_arrival(now, arrival);
         self.take_events(now);
     }
 

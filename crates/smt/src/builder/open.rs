@@ -351,14 +351,14 @@ impl Builder {
         by: DriveBy,
         (span, reconnect): (tracing::Span, Option<Reconnect>),
     ) -> Result<Arc<Guard>, OpenError> {
-        let mut opened = endpoint_parts.endpoint(bound_socket.shard, bound_socket.udp.as_deref());
+        let (carrier, udp) = (&*bound_socket.carrier, bound_socket.udp.as_deref());
+        let mut opened = endpoint_parts.endpoint(bound_socket.shard, carrier, udp);
         if reconnect.is_some() {
             // Most clients never accept: servers should not fill their memory.
             opened.endpoint.set_untaken_max(UNACCEPTED_MAX);
         }
         let carrier = Arc::clone(&bound_socket.carrier);
-        let mut state =
-            EndpointState::new(opened, carrier, bound_socket.udp, endpoint_parts.has_dscp);
+        let mut state = EndpointState::new(opened, carrier, bound_socket.udp);
         state.reconnect = reconnect;
         state.state_lock.clone_from(&endpoint_parts.state_lock);
         let drive = Drive {

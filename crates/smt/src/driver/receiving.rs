@@ -53,9 +53,7 @@ impl Driver {
         match received {
             Ok(None) => {}
             Ok(Some(received)) => {
-                for datagram in received.segments(buffer) {
-                    state.endpoint.handle_datagram(now, received.path, datagram);
-                }
+                state.endpoint.handle_arrival(now, received.arrival(buffer));
             }
             Err(ReceiveError::Unreachable {
                 remote: Some(remote),

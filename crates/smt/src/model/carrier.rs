@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use shuttle::sync::Condvar;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{
+    Capabilities, Carrier, Marks, Path, ReceiveError, Received, SendError, Transmit, Wait,
+};
 
 use crate::driver::watch::Watch;
 use crate::sync::{Mutex, MutexGuard, PoisonError, thread, thread_local};
@@ -155,6 +157,7 @@ impl Carrier for ModelCarrier {
                 path: Path::to(self.remote),
                 length: datagram.len(),
                 segment_size: datagram.len(),
+                marks: Marks::NONE,
             }
         }))
     }
@@ -163,12 +166,8 @@ impl Carrier for ModelCarrier {
         self.address
     }
 
-    fn datagram_size_max(&self, _remote: SocketAddr) -> usize {
-        1_232
-    }
-
-    fn segments_max(&self) -> usize {
-        64
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(1_472).with_segments_max(64)
     }
 }
 

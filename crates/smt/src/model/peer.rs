@@ -29,7 +29,7 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn new(carrier: ModelCarrier, accept: bool) -> Self {
-        let (opened, clock) = protocol(accept);
+        let (opened, clock) = protocol(accept, &carrier);
         let endpoint = opened.endpoint;
         Self {
             endpoint,
@@ -65,10 +65,9 @@ impl Peer {
         let Some(received) = received.expect("a carrier that works") else {
             return false;
         };
-        for datagram in received.segments(&mut self.buffer) {
-            let now = self.clock.now();
-            self.endpoint.handle_datagram(now, received.path, datagram);
-        }
+        let now = self.clock.now();
+        self.endpoint
+            .handle_arrival(now, received.arrival(&self.buffer));
         while let Some(event) = self.endpoint.poll_event() {
             self.note(event);
         }

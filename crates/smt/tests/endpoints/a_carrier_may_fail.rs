@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use smt::blocking::{Client, Server};
 use smt::{CallFailure, CloseCode, Error, ErrorKind, Request, SessionEnd};
-use smt_carrier::{Carrier, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Capabilities, Carrier, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_io::MemoryCarrier;
 
 use crate::support::{Credentials, echo, eventually, serve};
@@ -68,12 +68,8 @@ impl Carrier for Faulty {
         self.inner.local_address()
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        self.inner.datagram_size_max(remote)
-    }
-
-    fn segments_max(&self) -> usize {
-        self.inner.segments_max()
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{UdpCarrier, UdpOptions};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, Transmit, Wait};
+use smt_carrier::{Carrier, Marks, Path, Transmit, Wait};
 use smt_wire::Shard;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Shards {
         let carrier = &self.carriers[usize::from(number)];
         while let Some(received) = carrier.receive(&mut self.buffer, wait).unwrap() {
             if received.length > 0 {
-                let datagrams = received.segments(&mut self.buffer);
+                let datagrams = received.arrival(&self.buffer).segments();
                 return Some(datagrams.map(|bytes| bytes.to_vec()).collect());
             }
         }
@@ -289,6 +289,7 @@ mod without_selector {
                 .put(Batch {
                     path: Path::to(shards.client.local_address()),
                     segment_size: 40,
+                    marks: Marks::NONE,
                     bytes: &datagram,
                 });
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));

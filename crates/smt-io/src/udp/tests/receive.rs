@@ -118,3 +118,25 @@ fn closed_port_is_a_hint_and_nothing_more() {
         assert!(server.receive(&mut buffer, SOON).unwrap().is_some());
     }
 }
+
+/// The network's mark is in the byte that also has the priority.
+#[cfg(target_os = "linux")]
+#[test]
+fn marks_of_congestion_are_told() {
+    use smt_carrier::Ecn;
+    for address in loopbacks() {
+        let (client, server) = connected(address, &UdpOptions::new());
+        let is_v4 = address.is_ipv4();
+        for (class, ecn) in [(0, Ecn::NotEct), (0xe3, Ecn::Ce), (0x02, Ecn::Ect0)] {
+            match is_v4 {
+                true => client.socket.set_tos_v4(class).unwrap(),
+                false => client.socket.set_tclass_v6(class).unwrap(),
+            }
+            let way = Path::to(server.local_address());
+            client.send(&transmit(way, 4), b"mark").unwrap();
+            let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
+            let received = server.receive(&mut buffer, SOON).unwrap().unwrap();
+            assert_eq!(received.marks.ecn, ecn, "{address} {class}");
+        }
+    }
+}

@@ -28,7 +28,7 @@ fn the_same_datagrams_arrive_without_offload() {
     let plain = plain.receive_offload(false);
     for address in loopbacks() {
         let (client, server) = connected(address, &plain);
-        assert_eq!(client.segments_max(), 1);
+        assert!(!client.has_segmentation_offload());
         let bytes = contents(5 * 1_400 + 3);
         let way = Path::to(server.local_address());
         client.send(&transmit(way, 1_400), &bytes).unwrap();
@@ -69,7 +69,6 @@ fn refused_segmentation_resends_singly_and_is_not_tried_again() {
     client.send(&transmit(way, 1_000), &bytes).unwrap();
     assert_datagrams(&collect(&server, bytes.len()).0, &bytes, 1_000);
     assert!(!client.has_segmentation_offload());
-    assert_eq!(client.segments_max(), 1);
     // The refused call, the same again in case it was a report, and three single ones.
     assert_eq!(client.statistics().send_calls, 5);
     client.send(&transmit(way, 1_000), &bytes).unwrap();
@@ -79,11 +78,11 @@ fn refused_segmentation_resends_singly_and_is_not_tried_again() {
 }
 
 #[test]
-fn datagram_past_the_hint_is_too_large() {
+fn a_datagram_past_the_carriers_largest_is_too_large() {
     let server = UdpCarrier::bind(local_v4()).unwrap();
     let remote = server.local_address();
     let client = UdpCarrier::connect(remote).unwrap();
-    let largest = client.datagram_size_max(remote);
+    let largest = client.capabilities().datagram_max;
     let way = Path::to(remote);
     for carrier in [&client, &server] {
         let bytes = contents(largest + 1);

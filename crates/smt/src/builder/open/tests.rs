@@ -8,7 +8,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::pki::EphemeralCa;
 #[cfg(feature = "tokio")]
-use smt_carrier::{ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Capabilities, ReceiveError, Received, SendError, Transmit, Wait};
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
@@ -131,12 +131,8 @@ impl Carrier for Full {
         self.udp.local_address()
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        self.udp.datagram_size_max(remote)
-    }
-
-    fn segments_max(&self) -> usize {
-        self.udp.segments_max()
+    fn capabilities(&self) -> Capabilities {
+        self.udp.capabilities()
     }
 }
 
