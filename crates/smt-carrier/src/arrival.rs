@@ -44,7 +44,7 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// What the network has marked on a datagram. Anybody on the way can forge a mark.
+/// The marks of the network on a datagram. Anybody on the way can forge them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Marks {
     /// Whether a switch has cut the datagram and left its beginning (NDP).

@@ -34,7 +34,8 @@ pub enum HeaderCopy {
     /// The core writes a header before the payload of each datagram.
     PerSegment,
     /// The core writes one header and one contiguous stream; the carrier cuts the stream and puts a
-    /// copy of the header before each part, as segmentation of TCP does.
+    /// copy of the header before each part, as segmentation of TCP does. It adds the part's
+    /// distance to the offset in its copy.
     Replicated,
 }
 

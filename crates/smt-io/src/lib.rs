@@ -18,7 +18,11 @@ mod limits;
 mod memory;
 mod probe;
 mod process;
+mod receive_buffer;
+mod received;
 mod statistics;
+#[cfg(test)]
+mod testing;
 mod udp;
 #[cfg(target_os = "linux")]
 mod watch;

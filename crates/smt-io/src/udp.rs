@@ -52,11 +52,12 @@ pub(crate) use imp::{
 pub use options::UdpOptions;
 
 use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
+use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::{Counters, Statistics};
 use offload_state::OffloadState;
 use receive_timeout::ReceiveTimeout;
 use shard_socket::ShardSocket;
-use smt_carrier::{Capabilities, Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Carrier, Path, ReceiveError, SendError, Wait};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -85,6 +86,7 @@ pub struct UdpCarrier {
     hint_pending: AtomicBool,
     timeout: ReceiveTimeout,
     counters: Counters,
+    buffer: ReceiveBuffer,
     /// Among the shards of its address, if it is one.
     shard_socket: Option<ShardSocket>,
 }
@@ -268,6 +270,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
+            buffer: ReceiveBuffer::default(),
             shard_socket: None,
         })
     }
@@ -282,15 +285,26 @@ impl UdpCarrier {
 }
 
 impl Carrier for UdpCarrier {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        self.send_all(transmit, bytes)
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        self.send_all(batch)
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
-        match &self.shard_socket {
-            Some(shard_socket) => self.receive_own(shard_socket, buffer, wait),
-            None => self.receive_batch(buffer, wait),
-        }
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
+        self.buffer.lend(|buffer| {
+            let received = match &self.shard_socket {
+                Some(shard_socket) => self.receive_own(shard_socket, buffer, wait),
+                None => self.receive_batch(buffer, wait),
+            };
+            let Some(received) = received? else {
+                return Ok(0);
+            };
+            sink(received.arrival(buffer));
+            Ok(1)
+        })
     }
 
     fn local_address(&self) -> SocketAddr {

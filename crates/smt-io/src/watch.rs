@@ -86,6 +86,7 @@ mod portable;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Described as _;
     use smt_carrier::{Carrier, Path, Transmit, Wait};
     use std::time::Duration;
 
@@ -94,12 +95,8 @@ mod tests {
         let near = Arc::new(UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap());
         let far = UdpCarrier::connect(near.local_address()).unwrap();
         let watch = SocketWatch::new(Arc::clone(&near)).unwrap();
-        let transmit = Transmit {
-            path: Path::to(near.local_address()),
-            segment_size: 1,
-            priority: 0,
-        };
-        far.send(&transmit, &[7]).unwrap();
+        let transmit = Transmit::new(Path::to(near.local_address()), 1);
+        far.send_bytes(&transmit, &[7]).unwrap();
         (near, watch, far)
     }
 
@@ -117,7 +114,11 @@ mod tests {
         watch.turn(true);
         assert!(is_readable(&watch));
         let mut buffer = vec![0; 2_048];
-        assert!(near.receive(&mut buffer, Wait::Never).unwrap().is_some());
+        assert!(
+            near.receive_into(&mut buffer, Wait::Never)
+                .unwrap()
+                .is_some()
+        );
         assert!(!is_readable(&watch));
     }
 

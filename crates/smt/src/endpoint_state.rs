@@ -35,7 +35,7 @@ use crate::cork::Cork;
 use crate::error::ErrorKind;
 use crate::incoming_queue::IncomingQueue;
 use crate::message::Peer;
-use crate::outbox::{Batch, Outbox};
+use crate::pump::{Outbox, OutgoingBatch};
 use crate::reconnect::Reconnect;
 use crate::state_lock::StateLock;
 use crate::turn::Turn;
@@ -198,7 +198,7 @@ impl EndpointState {
 
     /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them
     /// back with [`EndpointState::put_back`].
-    pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
+    pub(crate) fn next_batch(&mut self, now: Time) -> Option<OutgoingBatch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
             return Some(batch);
         }
@@ -211,7 +211,11 @@ impl EndpointState {
 
     /// Takes a batch back that was sent with this outcome. Returns whether there may be room for
     /// the next one.
-    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+    pub(crate) fn put_back(
+        &mut self,
+        batch: OutgoingBatch,
+        outcome: Result<(), SendError>,
+    ) -> bool {
         self.outbox.put_back(batch, outcome)
     }
 

@@ -21,8 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, ReceiveError, Wait};
+use smt_carrier::{Carrier, Path, Wait};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
 use smt_wire::{AbortCode, Shard};
@@ -34,7 +33,7 @@ use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::{Clock, WallTimeTold};
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
-use crate::outbox::Outbox;
+use crate::pump::Pump;
 use crate::shards::Shards;
 use crate::state_lock::StateLock;
 
@@ -50,8 +49,7 @@ pub struct Endpoint {
     carrier: Arc<UdpCarrier>,
     descriptor: PollDescriptor,
     clock: Clock,
-    receive: Vec<u8>,
-    outbox: Outbox,
+    pump: Pump,
     /// The time to which the descriptor's timer is set: when something is due, or earlier. Setting
     /// the timer is a system call, and the time that is due changes with every message; a
     /// superfluous turn every now and then costs less.
@@ -132,11 +130,10 @@ impl Endpoint {
         let opened = endpoint_parts.endpoint(shard, &*carrier, Some(&carrier));
         Ok(Self {
             endpoint: opened.endpoint,
-            outbox: Outbox::new(sends),
+            pump: Pump::new(sends),
             carrier,
             descriptor,
             clock: endpoint_parts.clock,
-            receive: vec![0; RECEIVE_BUFFER_BYTES],
             timer: None,
             corked_since: None,
             batch_window: BatchWindow::default(),
@@ -193,20 +190,10 @@ impl Endpoint {
             false => 0,
         };
         for _ in 0..batches {
-            match self.carrier.receive(&mut self.receive, Wait::Never) {
-                Ok(None) => break,
-                Ok(Some(received)) => {
-                    let arrival = received.arrival(&self.receive);
-                    self.endpoint.handle_arrival(now, arrival);
-                }
-                Err(ReceiveError::Unreachable {
-                    remote: Some(remote),
-                }) => {
-                    self.endpoint.handle_unreachable(now, remote);
-                }
-                Err(ReceiveError::Unreachable { remote: None }) => {}
-                // The next call would mostly meet it again.
-                Err(_) => break,
+            // A carrier that fails would mostly fail again.
+            let outcome = self.pump.receive(&mut self.endpoint, || now, Wait::Never);
+            if !outcome.unwrap_or(false) {
+                break;
             }
         }
         self.endpoint.handle_timeout(now);
@@ -392,16 +379,11 @@ impl Endpoint {
 
     fn send_all(&mut self, now: Time) {
         if !self.process.is_this() {
-            self.outbox.forget_unsent();
+            self.pump.forget_unsent();
             self.endpoint.leave_to_original();
             return;
         }
-        while let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
-            let outcome = batch.send();
-            if !self.outbox.put_back(batch, outcome) {
-                return;
-            }
-        }
+        self.pump.flush(&mut self.endpoint, now);
     }
 
     /// Sends all, and waits until `end` at most for the socket to have room.
@@ -409,7 +391,7 @@ impl Endpoint {
         loop {
             let now = self.clock.now();
             self.send_all(now);
-            if !self.outbox.has_unsent() || now >= end {
+            if !self.pump.has_unsent() || now >= end {
                 return;
             }
             std::thread::sleep(SEND_AGAIN);
@@ -421,14 +403,13 @@ impl Endpoint {
             // The timer is the original's too.
             return Ok(());
         }
-        let due = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let due = self.pump.next_wake(&self.endpoint, now);
         let corked = self.has_corked.then(|| now + CORKED_MAX);
-        let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
         // A command outside of a drain may leave events: of a call that was cancelled, or of the
         // calls of a session that was closed.
         let is_drained = self.corked_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
-        let due = [due, corked, unsent, told].into_iter().flatten().min();
+        let due = [due, corked, told].into_iter().flatten().min();
         let is_early_enough = match (self.timer, due) {
             (Some(timer), Some(due)) => timer > now && timer <= due,
             (timer, due) => timer == due,

@@ -52,7 +52,8 @@ impl Node {
     /// Hands in a datagram.
     pub(crate) fn receive(&mut self, now: Time, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
-        self.endpoint.handle_arrival(now, Arrival::datagram(path, &datagram.bytes));
+        self.endpoint
+            .handle_arrival(now, Arrival::datagram(path, &datagram.bytes));
     }
 
     /// Hands in what a switch has left of a datagram; everything else was said and heard before. It

@@ -3,8 +3,9 @@
 
 use super::MemoryOptions;
 use crate::limits::SEGMENTS_MAX;
+use crate::received::Received;
 use crate::statistics::Counter;
-use smt_carrier::{Marks, Path, Received, Wait};
+use smt_carrier::{Marks, Path, Wait};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -7,8 +7,9 @@
 
 use super::wakeup::Wakeup;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
+use crate::received::Received;
 use crate::statistics::Counter;
-use smt_carrier::{Marks, Path, Received};
+use smt_carrier::{Marks, Path};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

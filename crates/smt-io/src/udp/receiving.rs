@@ -9,7 +9,8 @@
 
 use super::errno_class::ErrnoClass;
 use super::{Blocking, Incoming, UdpCarrier, receive, wait_readable};
-use smt_carrier::{Ecn, Marks, Path, ReceiveError, Received, Wait};
+use crate::received::Received;
+use smt_carrier::{Ecn, Marks, Path, ReceiveError, Wait};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;

@@ -20,8 +20,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 impl UdpCarrier {
-    pub(super) fn send_all(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        transmit.assert_valid();
+    pub(super) fn send_all(&self, batch: &smt_carrier::Batch<'_>) -> Result<(), SendError> {
+        let transmit = Transmit {
+            path: batch.path,
+            segment_size: batch.plain_segment_size(),
+            priority: batch.priority,
+            flow: batch.flow,
+        };
+        let bytes = batch.bytes;
         let remote = transmit.path.remote;
         if self.connected.is_some_and(|connected| connected != remote) {
             return Err(SendError::Other {
@@ -31,7 +37,7 @@ impl UdpCarrier {
         let mut sent = 0;
         while sent < bytes.len() {
             sent += self
-                .send_batch(transmit, &bytes[sent..])
+                .send_batch(&transmit, &bytes[sent..])
                 .map_err(|class| class.to_send_error(sent))?;
         }
         Ok(())

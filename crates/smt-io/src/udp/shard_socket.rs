@@ -11,7 +11,8 @@
 
 use super::inbox::{Batch, Inbox};
 use super::{UdpCarrier, wait_readable};
-use smt_carrier::{ReceiveError, Received, Wait};
+use crate::received::Received;
+use smt_carrier::{ReceiveError, Wait};
 use smt_wire::Shard;
 use socket2::Socket;
 use std::io;

@@ -10,6 +10,7 @@ use super::offload_state::OffloadState;
 use super::receive_timeout::ReceiveTimeout;
 use super::shard_socket::{Group, ShardSocket};
 use super::{OpenError, UdpCarrier, UdpOptions, attach_selector};
+use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::Counters;
 use smt_wire::Shard;
 use socket2::Socket;
@@ -68,6 +69,7 @@ impl UdpCarrier {
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
+            buffer: ReceiveBuffer::default(),
             shard_socket: None,
         }
     }

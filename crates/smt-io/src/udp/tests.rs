@@ -12,6 +12,8 @@ mod reports;
 mod send;
 
 use super::*;
+use crate::testing::Described as _;
+use smt_carrier::Transmit;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -33,11 +35,7 @@ fn loopbacks() -> Vec<SocketAddr> {
 }
 
 fn transmit(path: Path, segment_size: usize) -> Transmit {
-    Transmit {
-        path,
-        segment_size,
-        priority: 0,
-    }
+    Transmit::new(path, segment_size)
 }
 
 /// `length` bytes of which no two segments are alike.
@@ -50,7 +48,7 @@ fn collect(carrier: &UdpCarrier, length: usize) -> (Vec<Vec<u8>>, usize) {
     let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
     let (mut datagrams, mut batches, mut total) = (Vec::new(), 0, 0);
     while total < length {
-        let received = carrier.receive(&mut buffer, SOON).unwrap();
+        let received = carrier.receive_into(&mut buffer, SOON).unwrap();
         let received = received.expect("everything sent on loopback arrives");
         total += received.length;
         batches += 1;

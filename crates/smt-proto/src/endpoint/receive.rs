@@ -23,10 +23,10 @@ use crate::time::Time;
 impl Endpoint {
     /// Takes datagrams that have come together by one path.
     ///
-    /// Congestion marks are counted ([`Statistics::datagrams_ce`](crate::Statistics::datagrams_ce)),
-    /// and nothing reacts to them. A datagram that is marked as trimmed must have at least the DATA
-    /// header left; the bytes behind it are not looked at. The header is a hint and changes nothing
-    /// but when bytes are asked for, and only under a policy that pulls (SPEC §9.10).
+    /// Congestion marks are counted (`Statistics::datagrams_ce`), and nothing reacts to them. A
+    /// datagram that is marked as trimmed must have at least the DATA header left; the bytes behind
+    /// it are not looked at. The header is a hint and changes nothing but when bytes are asked for,
+    /// and only under a policy that pulls (SPEC §9.10).
     pub fn handle_arrival(&mut self, now: Time, arrival: Arrival<'_>) {
         if self.is_copy {
             return;

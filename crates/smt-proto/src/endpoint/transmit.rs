@@ -2,7 +2,7 @@
 //! Transmission of an endpoint: stateless answers first, then the sender with the fewest bytes
 //! left, in batches.
 
-use smt_carrier::{Path, Transmit};
+use smt_carrier::{FlowId, Path, Transmit};
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
@@ -24,11 +24,7 @@ impl Endpoint {
         if let Some((path, bytes)) = self.stateless.pop() {
             buffer.clear();
             buffer.append(&bytes);
-            return Some(Transmit {
-                path,
-                segment_size: bytes.len(),
-                priority: 0,
-            });
+            return Some(Transmit::new(path, bytes.len()));
         }
         let carrier = BatchLimits::of_carrier(&self.shared.capabilities);
         if let Some(rest) = &mut self.flight_rest {
@@ -58,10 +54,15 @@ impl Endpoint {
                     true => batch.priority,
                     false => 0,
                 };
+                let flow = match sender {
+                    Sender::Session(index) => FlowId(index.0),
+                    Sender::ClientHandshake(_) | Sender::ServerHandshake(_) => FlowId::default(),
+                };
                 return Some(Transmit {
                     path,
                     segment_size,
                     priority,
+                    flow,
                 });
             }
         }

@@ -48,11 +48,7 @@ impl FlightRest {
         buffer.clear();
         buffer.append(rest.get(..count).unwrap_or_default());
         self.left += count;
-        Transmit {
-            path: self.path,
-            segment_size: self.segment_size.min(count),
-            priority: 0,
-        }
+        Transmit::new(self.path, self.segment_size.min(count))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use smt::blocking::{Client, Server};
 use smt::{CallFailure, CloseCode, Error, ErrorKind, Request, SessionEnd};
-use smt_carrier::{Capabilities, Carrier, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Carrier, ReceiveError, SendError, Wait};
 use smt_io::MemoryCarrier;
 
 use crate::support::{Credentials, echo, eventually, serve};
@@ -44,7 +44,7 @@ impl Faulty {
 }
 
 impl Carrier for Faulty {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         let less = |sends: usize| sends.checked_sub(1);
         let full_for = &self.full_for;
         let is_full = full_for.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -52,16 +52,20 @@ impl Carrier for Faulty {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SendError::WouldBlock { bytes_sent: 0 });
         }
-        self.inner.send(transmit, bytes)
+        self.inner.send(batch)
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
         self.receives.fetch_add(1, Ordering::Relaxed);
         if self.is_broken.load(Ordering::Relaxed) {
             return Err(ReceiveError::Other { code: 9 });
         }
         self.panic_if_asked();
-        self.inner.receive(buffer, wait)
+        self.inner.receive(sink, wait)
     }
 
     fn local_address(&self) -> SocketAddr {

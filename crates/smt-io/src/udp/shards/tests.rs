@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Real sockets on loopback that share an address; ports are the system's choice.
 
+use crate::testing::Described as _;
 use crate::{UdpCarrier, UdpOptions};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_carrier::{Carrier, Marks, Path, Transmit, Wait};
@@ -46,18 +47,14 @@ impl Shards {
 
     fn send(&self, bytes: &[u8], segment_size: usize) {
         let server = self.client.connected.unwrap();
-        let transmit = Transmit {
-            path: Path::to(server),
-            segment_size,
-            priority: 0,
-        };
-        self.client.send(&transmit, bytes).unwrap();
+        let transmit = Transmit::new(Path::to(server), segment_size);
+        self.client.send_bytes(&transmit, bytes).unwrap();
     }
 
     /// The next datagrams that a shard receives and that are its own.
     fn next(&mut self, number: u16, wait: Wait) -> Option<Vec<Vec<u8>>> {
         let carrier = &self.carriers[usize::from(number)];
-        while let Some(received) = carrier.receive(&mut self.buffer, wait).unwrap() {
+        while let Some(received) = carrier.receive_into(&mut self.buffer, wait).unwrap() {
             if received.length > 0 {
                 let datagrams = received.arrival(&self.buffer).segments();
                 return Some(datagrams.map(|bytes| bytes.to_vec()).collect());
@@ -277,7 +274,7 @@ mod without_selector {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(move || {
                 let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
-                let received = carriers[1].receive(&mut buffer, SOON).unwrap();
+                let received = carriers[1].receive_into(&mut buffer, SOON).unwrap();
                 received.map(|received| buffer[..received.length].to_vec())
             });
             // Into the inbox directly: a datagram in the socket would wake it by itself.

@@ -24,16 +24,17 @@ pub(crate) struct Outbox {
 }
 
 /// Datagrams that leave together.
-pub(crate) struct Batch {
+pub(crate) struct OutgoingBatch {
     carrier: Arc<dyn Carrier>,
     buffer: TransmitBuffer,
     transmit: Transmit,
     from: usize,
 }
 
-impl Batch {
+impl OutgoingBatch {
     pub(crate) fn send(&self) -> Result<(), SendError> {
-        self.carrier.send(&self.transmit, &self.buffer[self.from..])
+        let rest = &self.buffer[self.from..];
+        self.carrier.send(&self.transmit.batch(rest))
     }
 }
 
@@ -48,7 +49,7 @@ impl Outbox {
 
     /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the
     /// next one too.
-    pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Batch> {
+    pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<OutgoingBatch> {
         let carrier = self.carrier.as_ref()?;
         let mut buffer = self.buffer.take()?;
         let next = self.unsent.take().or_else(|| {
@@ -59,7 +60,7 @@ impl Outbox {
             self.buffer = Some(buffer);
             return None;
         };
-        Some(Batch {
+        Some(OutgoingBatch {
             carrier: Arc::clone(carrier),
             buffer,
             transmit,
@@ -69,7 +70,11 @@ impl Outbox {
 
     /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for
     /// more.
-    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+    pub(crate) fn put_back(
+        &mut self,
+        batch: OutgoingBatch,
+        outcome: Result<(), SendError>,
+    ) -> bool {
         self.buffer = Some(batch.buffer);
         match outcome {
             Err(SendError::WouldBlock { bytes_sent }) if self.carrier.is_some() => {
