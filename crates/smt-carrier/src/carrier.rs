@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam between the protocol and whatever moves its datagrams.
 
+#[cfg(feature = "std")]
+use crate::Readiness;
 use crate::{Arrival, Batch, Capabilities, KeyStore, ReceiveError, SendError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -47,6 +49,13 @@ pub trait Carrier: Send + Sync {
     /// (`smt_proto::Endpoint::set_capabilities`). Ask when an endpoint is opened.
     fn capabilities(&self) -> Capabilities;
 
+    /// How an event loop learns that there is something to receive. Without a descriptor a thread
+    /// must wait for it by [`Self::receive`].
+    #[cfg(feature = "std")]
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::NONE
+    }
+
     /// The keys that this carrier seals records with; `None` if it seals none.
     fn keys(&self) -> Option<&dyn KeyStore> {
         None
@@ -81,6 +90,10 @@ macro_rules! carry_through_pointer {
             }
             fn capabilities(&self) -> Capabilities {
                 (**self).capabilities()
+            }
+            #[cfg(feature = "std")]
+            fn readiness(&self) -> Readiness<'_> {
+                (**self).readiness()
             }
             fn keys(&self) -> Option<&dyn KeyStore> {
                 (**self).keys()

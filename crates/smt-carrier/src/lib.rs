@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod arrival;
 mod batch;
@@ -25,6 +27,8 @@ mod error;
 mod keys;
 pub mod limits;
 mod path;
+#[cfg(feature = "std")]
+mod readiness;
 mod transmit;
 
 pub use arrival::{Arrival, Ecn, Marks};
@@ -34,4 +38,6 @@ pub use carrier::{Carrier, Wait};
 pub use error::{ReceiveError, SendError};
 pub use keys::{KeyHandle, KeyStore, NoRoom, TAG_BYTES, Unsealed};
 pub use path::Path;
+#[cfg(feature = "std")]
+pub use readiness::Readiness;
 pub use transmit::Transmit;

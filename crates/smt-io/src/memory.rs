@@ -26,7 +26,7 @@ use crate::statistics::{Counters, Statistics};
 use fault::FaultLine;
 use mailbox::{Datagram, Mailbox};
 use smt_carrier::{
-    Arrival, Batch, Capabilities, Carrier, Marks, Path, ReceiveError, SendError, Wait,
+    Arrival, Batch, Capabilities, Carrier, Marks, Path, Readiness, ReceiveError, SendError, Wait,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -178,6 +178,10 @@ impl Carrier for MemoryCarrier {
 
     fn local_address(&self) -> SocketAddr {
         self.addresses[0]
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::of([self.mailbox.descriptor(), None])
     }
 
     fn capabilities(&self) -> Capabilities {

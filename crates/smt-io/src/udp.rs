@@ -13,7 +13,6 @@ mod datagram;
 mod errno_class;
 mod error;
 mod icmp_report;
-mod inbox;
 mod offload_state;
 mod options;
 mod receive_timeout;
@@ -24,7 +23,6 @@ mod sending;
 mod shard_socket;
 mod shards;
 mod socket_option;
-mod wakeup;
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -57,7 +55,9 @@ use crate::statistics::{Counters, Statistics};
 use offload_state::OffloadState;
 use receive_timeout::ReceiveTimeout;
 use shard_socket::ShardSocket;
-use smt_carrier::{Arrival, Batch, Capabilities, Carrier, Path, ReceiveError, SendError, Wait};
+use smt_carrier::{
+    Arrival, Batch, Capabilities, Carrier, Path, Readiness, ReceiveError, SendError, Wait,
+};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -309,6 +309,10 @@ impl Carrier for UdpCarrier {
 
     fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::of([Some(self.as_fd()), self.inbox_fd()])
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -24,11 +24,11 @@ use bytes::Bytes;
 use smt_carrier::{Carrier, Path, Wait};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
-use smt_wire::{AbortCode, Shard};
+use smt_wire::AbortCode;
 
 use crate::builder::Builder;
 use crate::builder::address::resolve;
-use crate::builder::bound_socket::{bound, connected};
+use crate::builder::bound_socket::BoundSocket;
 use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::{Clock, WallTimeTold};
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
@@ -46,7 +46,9 @@ pub use smt_wire::SessionIndex;
 /// An endpoint that its owner drives.
 pub struct Endpoint {
     endpoint: smt_proto::Endpoint,
-    carrier: Arc<UdpCarrier>,
+    carrier: Arc<dyn Carrier>,
+    /// The carrier, if it is a socket.
+    udp: Option<Arc<UdpCarrier>>,
     descriptor: PollDescriptor,
     clock: Clock,
     pump: Pump,
@@ -73,8 +75,8 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let carrier = self.udp_options().bind(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(true)?, carrier, Shard::default())
+        let udp = self.udp_options().bind(resolve(&address.to_string())?)?;
+        Endpoint::new(&self.endpoint_parts(true)?, BoundSocket::socket(udp))
     }
 
     /// Opens a server for foreign event loops as `count` shards, see
@@ -87,8 +89,9 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
-        let carriers = bound(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.endpoint_parts(true)?, carriers)
+        let address = resolve(&address.to_string())?;
+        let sockets = BoundSocket::bound(self.udp_options(), address, count)?;
+        Endpoint::shards(&self.endpoint_parts(true)?, sockets)
     }
 
     /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
@@ -96,8 +99,8 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let carrier = self.udp_options().connect(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(false)?, carrier, Shard::default())
+        let udp = self.udp_options().connect(resolve(&address.to_string())?)?;
+        Endpoint::new(&self.endpoint_parts(false)?, BoundSocket::socket(udp))
     }
 
     /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the
@@ -110,28 +113,49 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
-        let carriers = connected(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.endpoint_parts(false)?, carriers)
+        let address = resolve(&address.to_string())?;
+        let sockets = BoundSocket::connected(self.udp_options(), address, count)?;
+        Endpoint::shards(&self.endpoint_parts(false)?, sockets)
+    }
+
+    /// Opens a server for a foreign event loop over any carrier. A carrier that has no descriptor
+    /// to poll ([`Carrier::readiness`]) has a thread that waits for it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        Endpoint::new(&self.endpoint_parts(true)?, bound_socket)
+    }
+
+    /// Opens a client for a foreign event loop over any carrier, as [`Self::bind_over_polled`]
+    /// does; [`Endpoint::connect`] begins a session.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        Endpoint::new(&self.endpoint_parts(false)?, bound_socket)
     }
 }
 
 impl Endpoint {
-    fn new(
-        endpoint_parts: &EndpointParts,
-        carrier: UdpCarrier,
-        shard: Shard,
-    ) -> Result<Self, OpenError> {
-        let descriptor = descriptor_of(&carrier).map_err(|reason| OpenError::System {
+    fn new(endpoint_parts: &EndpointParts, bound_socket: BoundSocket) -> Result<Self, OpenError> {
+        let BoundSocket {
+            shard,
+            carrier,
+            udp,
+        } = bound_socket;
+        let descriptor = descriptor_of(&*carrier).map_err(|reason| OpenError::System {
             what: "making a descriptor to poll",
             reason,
         })?;
-        let carrier = Arc::new(carrier);
-        let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
-        let opened = endpoint_parts.endpoint(shard, &*carrier, Some(&carrier));
+        let opened = endpoint_parts.endpoint(shard, &*carrier, udp.as_deref());
         Ok(Self {
             endpoint: opened.endpoint,
-            pump: Pump::new(sends),
+            pump: Pump::new(Arc::clone(&carrier)),
             carrier,
+            udp,
             descriptor,
             clock: endpoint_parts.clock,
             timer: None,
@@ -146,12 +170,10 @@ impl Endpoint {
 
     fn shards(
         endpoint_parts: &EndpointParts,
-        carriers: Vec<UdpCarrier>,
+        sockets: Vec<BoundSocket>,
     ) -> Result<Shards<Self>, OpenError> {
-        let count = carriers.len() as u16;
-        let endpoints = (0..count)
-            .zip(carriers)
-            .map(|(number, carrier)| Self::new(endpoint_parts, carrier, Shard::new(number, count)));
+        let endpoints = sockets.into_iter();
+        let endpoints = endpoints.map(|bound_socket| Self::new(endpoint_parts, bound_socket));
         endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
@@ -338,7 +360,7 @@ impl Endpoint {
     pub fn statistics(&self) -> crate::Statistics {
         crate::Statistics {
             protocol: self.endpoint.statistics(),
-            socket: Some(self.carrier.statistics()),
+            socket: self.udp.as_ref().map(|udp| udp.statistics()),
             sessions: self.endpoint.sessions_len(),
             memory: self.endpoint.memory(),
         }
@@ -424,10 +446,13 @@ impl Endpoint {
     }
 }
 
-fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
-    let descriptor = PollDescriptor::new(carrier.as_fd())?;
-    if let Some(inbox) = carrier.inbox_fd() {
-        descriptor.watch(inbox)?;
+fn descriptor_of(carrier: &dyn Carrier) -> io::Result<PollDescriptor> {
+    let mut descriptors = carrier.readiness().descriptors();
+    // A carrier that has descriptors may have none left.
+    let first = descriptors.next().ok_or(io::ErrorKind::Unsupported)?;
+    let descriptor = PollDescriptor::new(first)?;
+    for other in descriptors {
+        descriptor.watch(other)?;
     }
     Ok(descriptor)
 }

@@ -5,10 +5,12 @@ use super::MemoryOptions;
 use crate::limits::SEGMENTS_MAX;
 use crate::received::Received;
 use crate::statistics::Counter;
+use crate::wakeup::Wakeup;
 use smt_carrier::{Marks, Path, Wait};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub(super) struct Mailbox {
     options: MemoryOptions,
     queue: Mutex<Queue>,
     arrived: Condvar,
+    /// Raised while there is something, from the time on that somebody polls it.
+    wakeup: OnceLock<Wakeup>,
     /// Datagrams dropped because the queue was full.
     pub(super) dropped: Counter,
 }
@@ -55,6 +59,7 @@ impl Mailbox {
             options,
             queue: Mutex::default(),
             arrived: Condvar::new(),
+            wakeup: OnceLock::new(),
             dropped: Counter::default(),
         }
     }
@@ -62,6 +67,7 @@ impl Mailbox {
     /// Appends what there is room for.
     pub(super) fn put(&self, datagrams: Vec<Datagram>) {
         let mut queue = self.lock();
+        let was_idle = queue.is_idle();
         for datagram in datagrams {
             let bytes = queue.bytes + datagram.bytes.len();
             let full = queue.datagrams.len() >= self.options.queue_datagrams
@@ -73,14 +79,15 @@ impl Mailbox {
             queue.bytes = bytes;
             queue.datagrams.push_back(datagram);
         }
-        self.wake(&queue);
+        self.wake(&queue, was_idle);
     }
 
     /// Notes that no end is at `remote`, for the next call to tell.
     pub(super) fn hint_unreachable(&self, remote: SocketAddr) {
         let mut queue = self.lock();
+        let was_idle = queue.is_idle();
         queue.unreachable = Some(remote);
-        self.wake(&queue);
+        self.wake(&queue, was_idle);
     }
 
     /// Takes the next datagram that fits `buffer`, with equal ones behind it if `coalesce`.
@@ -99,6 +106,7 @@ impl Mailbox {
             ..Taken::default()
         };
         if taken.unreachable.is_some() {
+            self.quieten(&queue);
             return taken;
         }
         while let Some(datagram) = queue.pop_if(|_| true) {
@@ -110,13 +118,46 @@ impl Mailbox {
             taken.received = Some(queue.fill(buffer, &datagram, segments));
             break;
         }
+        if taken.received.is_some() || taken.truncated > 0 {
+            self.quieten(&queue);
+        }
         taken
     }
 
-    /// A system call, hence only if a thread waits.
-    fn wake(&self, queue: &Queue) {
+    /// A descriptor that is readable while there is something; `None` if the process has none left.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let queue = self.lock();
+        if self.wakeup.get().is_none() {
+            let wakeup = Wakeup::new().ok()?;
+            if !queue.is_idle() {
+                wakeup.raise();
+            }
+            // Under the lock nobody else sets it.
+            let _ = self.wakeup.set(wakeup);
+        }
+        drop(queue);
+        self.wakeup.get().map(Wakeup::as_fd)
+    }
+
+    /// System calls, hence only if a thread waits, or somebody polls and was not told.
+    fn wake(&self, queue: &Queue, was_idle: bool) {
         if queue.waiting > 0 {
             self.arrived.notify_all();
+        }
+        if was_idle
+            && !queue.is_idle()
+            && let Some(wakeup) = self.wakeup.get()
+        {
+            wakeup.raise();
+        }
+    }
+
+    /// Under the lock: else a wake-up could be cleared that is for a later datagram.
+    fn quieten(&self, queue: &Queue) {
+        if queue.is_idle()
+            && let Some(wakeup) = self.wakeup.get()
+        {
+            wakeup.clear();
         }
     }
 

@@ -9,8 +9,8 @@
 //!    reads may be strays.
 //! 3. Either way a stray goes to the inbox of the shard that it is for.
 
-use super::inbox::{Batch, Inbox};
 use super::{UdpCarrier, wait_readable};
+use crate::inbox::{Batch, Inbox};
 use crate::received::Received;
 use smt_carrier::{ReceiveError, Wait};
 use smt_wire::Shard;

@@ -82,10 +82,16 @@ fn pair() -> (Client, Arc<Faulty>, Server) {
     let credentials = Credentials::new();
     let (near, far) = MemoryCarrier::pair();
     let (near, address) = (Faulty::new(near), far.local_address());
-    let server = credentials.server().bind_over(Arc::new(far)).unwrap();
+    let server = credentials
+        .server()
+        .bind_over_blocking(Arc::new(far))
+        .unwrap();
     serve(&server, 1, echo);
     let carrier: Arc<dyn Carrier> = Arc::clone(&near) as Arc<dyn Carrier>;
-    let client = credentials.client().connect_over(carrier, address).unwrap();
+    let client = credentials
+        .client()
+        .connect_over_blocking(carrier, address)
+        .unwrap();
     (client, near, server)
 }
 
@@ -129,9 +135,11 @@ fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
     let (near, far) = MemoryCarrier::pair();
     let (address, far) = (far.local_address(), Faulty::new(far));
     let carrier: Arc<dyn Carrier> = Arc::clone(&far) as Arc<dyn Carrier>;
-    let server = credentials.server().bind_over(carrier).unwrap();
+    let server = credentials.server().bind_over_blocking(carrier).unwrap();
     let caller = std::thread::spawn(move || {
-        let client = credentials.client().connect_over(Arc::new(near), address);
+        let client = credentials
+            .client()
+            .connect_over_blocking(Arc::new(near), address);
         client.unwrap().call("hi").wait()
     });
     let request = server.accept().unwrap();

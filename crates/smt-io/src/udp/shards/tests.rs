@@ -230,7 +230,7 @@ mod bind_shards {
 
 mod without_selector {
     use super::*;
-    use crate::udp::inbox::Batch;
+    use crate::inbox::Batch;
     use crate::udp::wait_readable;
 
     fn unselected(count: u16) -> Shards {

@@ -8,7 +8,9 @@ use super::*;
 use crate::ErrorKind;
 use crate::pki::EphemeralCa;
 #[cfg(feature = "tokio")]
-use smt_carrier::{Arrival, Batch, Capabilities, ReceiveError, SendError, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Readiness, ReceiveError, SendError, Wait};
+#[cfg(feature = "tokio")]
+use smt_io::UdpCarrier;
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
@@ -137,6 +139,10 @@ impl Carrier for Full {
 
     fn capabilities(&self) -> Capabilities {
         self.udp.capabilities()
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        self.udp.readiness()
     }
 }
 

@@ -5,10 +5,10 @@
 //! The wake-up is raised while the inbox holds something, so that an event loop can poll it beside
 //! the socket.
 
-use super::wakeup::Wakeup;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
 use crate::received::Received;
 use crate::statistics::Counter;
+use crate::wakeup::Wakeup;
 use smt_carrier::{Marks, Path};
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// call (128: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     /// Whether there is something: written under the lock.
     has_some: AtomicBool,
     /// Whether a waiting owner must poll the wake-up too. Never comes back: an address that has
@@ -29,16 +29,16 @@ pub(super) struct Inbox {
     queue: Mutex<Queue>,
     wakeup: Wakeup,
     /// Datagrams dropped because the queue was full, or the owner gone.
-    pub(super) dropped: Counter,
+    pub(crate) dropped: Counter,
 }
 
 /// Datagrams that one call received.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch<'a> {
-    pub(super) path: Path,
-    pub(super) segment_size: usize,
-    pub(super) marks: Marks,
-    pub(super) bytes: &'a [u8],
+pub(crate) struct Batch<'a> {
+    pub(crate) path: Path,
+    pub(crate) segment_size: usize,
+    pub(crate) marks: Marks,
+    pub(crate) bytes: &'a [u8],
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ struct Queue {
 
 impl Inbox {
     /// An empty one. `is_awaited`: it is the only way, so its owner listens from the beginning.
-    pub(super) fn new(is_awaited: bool) -> io::Result<Self> {
+    pub(crate) fn new(is_awaited: bool) -> io::Result<Self> {
         Ok(Self {
             has_some: AtomicBool::new(false),
             is_awaited: AtomicBool::new(is_awaited),
@@ -63,7 +63,7 @@ impl Inbox {
     }
 
     /// Appends a batch if there is room.
-    pub(super) fn put(&self, batch: Batch<'_>) {
+    pub(crate) fn put(&self, batch: Batch<'_>) {
         let mut queue = self.lock();
         let bytes = queue.bytes + batch.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
         if queue.is_closed || bytes > INBOX_BYTES {
@@ -87,7 +87,7 @@ impl Inbox {
     }
 
     /// Takes the next batch that fits `buffer`. Costs one look if there is none.
-    pub(super) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
+    pub(crate) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
         if !self.has_some.load(Ordering::Acquire) {
             return None;
         }
@@ -114,12 +114,12 @@ impl Inbox {
     }
 
     /// Whether a waiting owner must poll the wake-up too.
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
     }
 
     /// Its owner has gone: nothing is kept for it any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut queue = self.lock();
         *queue = Queue {
             is_closed: true,
