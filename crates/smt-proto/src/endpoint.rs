@@ -280,7 +280,7 @@ impl Endpoint {
     /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers
     /// together have. Its further requests are not taken. Those that were taken already SHOULD wait
     /// for their answers, which would be kept too (SPEC §10). The state ends with acknowledgements,
-    /// which come by [`Self::handle_datagram`], or with the end of this session or of others that
+    /// which come by [`Self::handle_arrival`], or with the end of this session or of others that
     /// keep much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {

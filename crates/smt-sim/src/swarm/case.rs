@@ -205,15 +205,19 @@ impl Case {
             case.draw_limit(&mut random);
         }
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
-        let mut random = Random::new(seed ^ CARRIERS);
-        for capabilities in &mut case.capabilities {
-            *capabilities = random.chance(100_000).then(|| carrier(&mut random));
-        }
+        case.draw_carriers(&mut Random::new(seed ^ CARRIERS));
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_long_waits();
         case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
+    }
+
+    /// Draws carriers that take less than a UDP socket, for one host in ten.
+    fn draw_carriers(&mut self, random: &mut Random) {
+        for capabilities in &mut self.capabilities {
+            *capabilities = random.chance(100_000).then(|| carrier(random));
+        }
     }
 
     /// The same case with an attacker on the path.

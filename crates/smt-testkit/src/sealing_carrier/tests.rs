@@ -39,7 +39,10 @@ impl Carrier for &Kept {
 
 /// The library aws-lc, which tells the keys that it is given.
 #[derive(Clone, Default)]
-struct Telling(Arc<Mutex<Vec<(Vec<u8>, [u8; 12])>>>);
+struct Telling(Arc<Mutex<Vec<Key>>>);
+
+/// A key and its IV.
+type Key = (Vec<u8>, [u8; 12]);
 
 impl AeadProvider for Telling {
     fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
@@ -61,9 +64,8 @@ struct Message {
     iv: [u8; 12],
 }
 
-/// Seals a message by `smt-record`.
-fn message(suite: Suite) -> Message {
-    let telling = Telling::default();
+/// Sending keys, which are told when they come into use.
+fn keys(suite: Suite, telling: &Telling) -> SealKeys {
     let identity = ImportedIdentity {
         key_name: b"",
         client: b"client",
@@ -71,13 +73,19 @@ fn message(suite: Suite) -> Message {
     };
     let secrets = ImportedKey::new(&AwsLc, suite, b"a key for tests", &identity)
         .session_secrets(&AwsLc, &[1; 32]);
-    let mut keys = SealKeys::with_provider(
+    SealKeys::with_provider(
         secrets.client,
         suite,
         KeyLimits::default(),
         None,
         CryptoProvider::aws_lc().with_aead(Arc::new(telling.clone())),
-    );
+    )
+}
+
+/// Seals a message by `smt-record`.
+fn message(suite: Suite) -> Message {
+    let telling = Telling::default();
+    let mut keys = keys(suite, &telling);
     let layout = IdLayout {
         id_bits: 47,
         stripes_log2: 0,
