@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt::pump::Pump;
+use smt_carrier::{Carrier, Path, ReceiveError, Wait};
 use smt_handshake::HmacTokens;
 use smt_io::{UdpCarrier, UdpOptions};
-use smt_proto::{CloseCode, Config, Endpoint, Event, Time, TransmitBuffer};
+use smt_proto::{CloseCode, Config, Endpoint, Event, Time};
 use smt_testkit::NullCipher;
 
 use super::smt_calls::{SmtCall, SmtCalls};
@@ -109,11 +109,8 @@ impl Peer for SmtCore {
 /// An endpoint and its socket.
 struct Driver {
     endpoint: Endpoint,
-    carrier: UdpCarrier,
+    pump: Pump,
     began: Instant,
-    receive: Vec<u8>,
-    transmit: TransmitBuffer,
-    unsent: Option<(Transmit, usize)>,
     is_spinning_worthwhile: bool,
 }
 
@@ -137,63 +134,50 @@ impl Driver {
         if peer.is_null {
             endpoint.set_aead_provider(Arc::new(NullCipher));
         }
+        endpoint.set_capabilities(carrier.capabilities().with_priorities(false));
         Ok(Self {
             endpoint,
-            carrier,
+            pump: Pump::new(Arc::new(carrier)),
             began: Instant::now(),
-            receive: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: TransmitBuffer::default(),
-            unsent: None,
             is_spinning_worthwhile: true,
         })
     }
 
-    /// Cookies are valid for seconds since the beginning: begin later than zero.
     fn now(&self) -> Time {
-        Time::default() + (self.began.elapsed() + Duration::from_secs(60))
+        time_since(self.began)
     }
 
     /// Sends all that is ready, waits, takes all that has come.
     fn turn(&mut self, wait: Duration) {
         let now = self.now();
-        self.flush(now);
-        let due = self.endpoint.poll_timeout().map(|(due, _)| due.since(now));
-        let wait = due.map_or(wait, |due| wait.min(due));
-        let wait = if self.unsent.is_some() {
-            wait.min(SEND_AGAIN)
-        } else {
-            wait
-        };
+        self.pump.flush(&mut self.endpoint, now);
+        let due = self.pump.next_wake(&self.endpoint, now);
+        let wait = due.map_or(wait, |due| wait.min(due.since(now)));
         for batch in 0..BATCHES_PER_TURN {
-            let received = match batch {
+            let outcome = match batch {
                 0 => self.wait(wait),
-                _ => self.carrier.receive(&mut self.receive, Wait::Never),
+                _ => self.receive(Wait::Never),
             };
-            let now = self.now();
-            match received {
-                Ok(None) => break,
-                Ok(Some(batch)) => {
-                    for datagram in batch.segments(&mut self.receive) {
-                        self.endpoint.handle_datagram(now, batch.path, datagram);
-                    }
-                }
-                Err(ReceiveError::Unreachable {
-                    remote: Some(remote),
-                }) => {
-                    self.endpoint.handle_unreachable(now, remote);
-                }
-                Err(_) => {}
+            if matches!(outcome, Ok(false)) {
+                break;
             }
         }
         self.endpoint.handle_timeout(self.now());
     }
 
-    fn wait(&mut self, wait: Duration) -> Result<Option<Received>, ReceiveError> {
+    /// Takes one batch in; whether there was one.
+    fn receive(&mut self, wait: Wait) -> Result<bool, ReceiveError> {
+        let began = self.began;
+        let now = || time_since(began);
+        self.pump.receive(&mut self.endpoint, now, wait)
+    }
+
+    fn wait(&mut self, wait: Duration) -> Result<bool, ReceiveError> {
         let began = Instant::now();
         loop {
-            let received = self.carrier.receive(&mut self.receive, Wait::Never);
-            if !matches!(received, Ok(None)) || began.elapsed() >= wait {
-                return received;
+            let outcome = self.receive(Wait::Never);
+            if !matches!(outcome, Ok(false)) || began.elapsed() >= wait {
+                return outcome;
             }
             if !self.is_spinning_worthwhile || began.elapsed() >= SPIN {
                 break;
@@ -201,33 +185,15 @@ impl Driver {
             std::thread::yield_now();
         }
         let rest = Wait::AtMost(wait.saturating_sub(began.elapsed()));
-        let received = self.carrier.receive(&mut self.receive, rest);
-        self.is_spinning_worthwhile = matches!(received, Ok(Some(_))) && began.elapsed() < SPIN * 4;
-        received
+        let outcome = self.receive(rest);
+        self.is_spinning_worthwhile = matches!(outcome, Ok(true)) && began.elapsed() < SPIN * 4;
+        outcome
     }
+}
 
-    fn flush(&mut self, now: Time) {
-        loop {
-            let (transmit, from) = match self.unsent.take() {
-                Some(unsent) => unsent,
-                None => match self.endpoint.poll_transmit(now, &mut self.transmit) {
-                    Some(transmit) => (
-                        Transmit {
-                            priority: 0,
-                            ..transmit
-                        },
-                        0,
-                    ),
-                    None => return,
-                },
-            };
-            let outcome = self.carrier.send(&transmit, &self.transmit[from..]);
-            if let Err(SendError::WouldBlock { bytes_sent }) = outcome {
-                self.unsent = Some((transmit, from + bytes_sent));
-                return;
-            }
-        }
-    }
+/// Cookies are valid for seconds since the beginning: begin later than zero.
+fn time_since(began: Instant) -> Time {
+    Time::default() + (began.elapsed() + Duration::from_secs(60))
 }
 
 struct Client {
@@ -296,7 +262,5 @@ impl Exchange for Client {
 const SPIN: Duration = Duration::from_micros(100);
 /// Batches taken before replies leave.
 const BATCHES_PER_TURN: usize = 16;
-/// A full socket is tried again after this time.
-const SEND_AGAIN: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);

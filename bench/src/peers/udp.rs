@@ -10,8 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Carrier, Path, ReceiveError, Wait};
 use smt_io::{UdpCarrier, UdpOptions};
 
 use super::{Newcomer, Peer, Shape};
@@ -66,24 +65,15 @@ impl Peer for Udp {
         server::listening(socket.local_address())?;
         let mut end = End::new(socket, *self, setting, address.ip());
         loop {
-            let Some(received) = end.receive(None)? else {
+            let Some(path) = end.receive(None)? else {
                 continue;
             };
-            let mut buffer = std::mem::take(&mut end.buffer);
-            for datagram in received.segments(&mut buffer) {
-                let Some(header) = Header::of(datagram) else {
-                    continue;
-                };
-                if header.is_last(datagram) {
-                    end.send(
-                        received.path,
-                        header.number,
-                        &frame::zeros(header.wanted as usize),
-                    )?;
-                }
+            let ended = std::mem::take(&mut end.ended);
+            for header in &ended {
+                end.send(path, header.number, &frame::zeros(header.wanted as usize))?;
             }
-            end.buffer = buffer;
-            end.flush(received.path)?;
+            end.ended = ended;
+            end.flush(path)?;
         }
     }
 
@@ -152,7 +142,8 @@ struct End {
     socket: UdpCarrier,
     is_busy: bool,
     datagram_max: usize,
-    buffer: Vec<u8>,
+    /// The last parts of the messages that the last batch has brought.
+    ended: Vec<Header>,
     /// Datagrams to be sent, all of one size but the last.
     out: Vec<u8>,
     segment: usize,
@@ -165,26 +156,36 @@ impl End {
             socket,
             is_busy: peer.is_busy,
             datagram_max: (setting.mtu as usize - headers).min(DATAGRAM_MAX),
-            buffer: vec![0; RECEIVE_BUFFER_BYTES],
+            ended: Vec::new(),
             out: Vec::new(),
             segment: 0,
         }
     }
 
-    /// One batch; `None` if nothing comes in time.
-    fn receive(&mut self, wait: Option<Duration>) -> Result<Option<Received>, Failure> {
+    /// One batch, whose path it tells; `None` if nothing comes in time.
+    fn receive(&mut self, wait: Option<Duration>) -> Result<Option<Path>, Failure> {
         let bounded = match wait {
             Some(wait) if self.is_busy || wait.is_zero() => Wait::Never,
             None if self.is_busy => Wait::Never,
             Some(wait) => Wait::AtMost(wait),
             None => Wait::AtMost(LONG),
         };
-        match self.socket.receive(&mut self.buffer, bounded) {
-            Ok(None) if self.is_busy => {
+        self.ended.clear();
+        let (ended, mut path) = (&mut self.ended, None);
+        let mut sink = |arrival: Arrival<'_>| {
+            path = Some(arrival.path);
+            let parts = arrival.segments().filter_map(|datagram| {
+                let header = Header::of(datagram)?;
+                header.is_last(datagram).then_some(header)
+            });
+            ended.extend(parts);
+        };
+        match self.socket.receive(&mut sink, bounded) {
+            Ok(0) if self.is_busy => {
                 std::thread::yield_now();
                 Ok(None)
             }
-            Ok(received) => Ok(received),
+            Ok(_) => Ok(path),
             // An ICMP report about a client that has gone.
             Err(ReceiveError::Unreachable { .. }) => Ok(None),
             Err(error) => Err(Failure::new(format!("receiving: {error:?}"))),
@@ -218,12 +219,8 @@ impl End {
         if self.out.is_empty() {
             return Ok(());
         }
-        let transmit = Transmit {
-            path,
-            segment_size: self.segment,
-            priority: 0,
-        };
-        self.socket.send(&transmit, &self.out).doing("sending")?;
+        let batch = Batch::datagrams(path, self.segment, &self.out);
+        self.socket.send(&batch).doing("sending")?;
         self.out.clear();
         Ok(())
     }
@@ -245,17 +242,9 @@ impl Exchange for Client {
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {
         self.end.flush(self.path)?;
-        let Some(received) = self.end.receive(Some(wait))? else {
-            return Ok(());
-        };
-        for datagram in received.segments(&mut self.end.buffer) {
-            let Some(header) = Header::of(datagram) else {
-                continue;
-            };
-            if header.is_last(datagram) {
-                ended.push((header.number, header.length as usize));
-            }
-        }
+        self.end.receive(Some(wait))?;
+        let messages = self.end.ended.iter();
+        ended.extend(messages.map(|header| (header.number, header.length as usize)));
         Ok(())
     }
 }

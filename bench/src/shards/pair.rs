@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
+use smt::pump::Pump;
 use smt_carrier::{Carrier, Path, Wait};
 use smt_handshake::{HmacTokens, TlsProvider};
 use smt_io::MemoryCarrier;
-use smt_proto::{Config, Endpoint, Event, Time, TransmitBuffer};
+use smt_proto::{Config, Endpoint, Event, Time};
 use smt_wire::{SessionIndex, Shard};
 
 use crate::certificates::SERVER_NAME;
@@ -140,35 +140,26 @@ impl Pair {
 /// An endpoint and its carrier.
 struct End {
     endpoint: Endpoint,
-    carrier: MemoryCarrier,
-    received: Vec<u8>,
-    transmit: TransmitBuffer,
+    pump: Pump,
 }
 
 impl End {
-    fn new(endpoint: Endpoint, carrier: MemoryCarrier) -> Self {
+    fn new(mut endpoint: Endpoint, carrier: MemoryCarrier) -> Self {
+        endpoint.set_capabilities(carrier.capabilities());
         Self {
             endpoint,
-            carrier,
-            received: vec![0; RECEIVE_BUFFER_BYTES],
-            transmit: TransmitBuffer::default(),
+            pump: Pump::new(Arc::new(carrier)),
         }
     }
 
     fn receive(&mut self, now: Time) {
-        while let Ok(Some(batch)) = self.carrier.receive(&mut self.received, Wait::Never) {
-            for datagram in batch.segments(&mut self.received) {
-                self.endpoint.handle_datagram(now, batch.path, datagram);
-            }
-        }
+        let endpoint = &mut self.endpoint;
+        while let Ok(true) = self.pump.receive(endpoint, || now, Wait::Never) {}
         self.endpoint.handle_timeout(now);
     }
 
     fn send(&mut self, now: Time) {
-        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.transmit) {
-            // A datagram that finds the queue full is repeated, as on any path.
-            let _ = self.carrier.send(&transmit, &self.transmit);
-        }
+        self.pump.flush(&mut self.endpoint, now);
     }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The seam between the protocol and whatever moves its datagrams.
 
-use crate::{ReceiveError, Received, SendError, Transmit};
+#[cfg(feature = "std")]
+use crate::Readiness;
+use crate::{Arrival, Batch, Capabilities, KeyStore, ReceiveError, SendError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
@@ -13,40 +15,51 @@ use core::time::Duration;
 /// caller's. Datagrams may be lost, repeated, reordered or forged on the way; an arriving datagram
 /// is not to be trusted.
 pub trait Carrier: Send + Sync {
-    /// Sends every datagram in `bytes`, cut as `transmit` says. Never blocks.
+    /// Sends the datagrams of a batch. Never blocks.
     ///
-    /// An empty `bytes` sends nothing. Success means that the datagrams left, not that they
-    /// arrived.
+    /// An empty batch sends nothing. Success means that the datagrams left, not that they arrived.
     ///
     /// # Errors
     /// See [`SendError`]; after an error other than `WouldBlock` an unknown prefix of the batch
     /// left.
     ///
     /// # Panics
-    /// If `transmit.segment_size` is 0 or `transmit.priority` is above 7: the caller's mistake.
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError>;
+    /// If the batch is not valid, or asks for what [`Self::capabilities`] excludes
+    /// ([`Batch::assert_valid`]): the caller's mistake.
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError>;
 
-    /// Takes the next batch of one path into `buffer`; `None` if there was nothing.
+    /// Hands what has arrived over to `sink`, each time datagrams of one path, and tells how often.
+    /// 0: nothing has arrived.
     ///
-    /// `buffer` should hold [`RECEIVE_BUFFER_BYTES`](crate::limits::RECEIVE_BUFFER_BYTES): a batch
-    /// or datagram that does not fit is dropped and counted. A waiting call may return `None`
-    /// before its time, and later than its time by the granularity of the platform's timers.
+    /// The bytes are in the carrier's memory, and the sink must be done with them when it returns.
+    /// A call hands over a bounded number of arrivals: call again for more. A waiting call may
+    /// return before its time, and later than its time by the granularity of the platform's timers.
+    /// The sink must not send, since the carrier may hold a lock meanwhile.
     ///
     /// # Errors
     /// See [`ReceiveError`]; the call may be repeated after each of them.
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError>;
+    fn receive(&self, sink: &mut dyn FnMut(Arrival<'_>), wait: Wait)
+    -> Result<usize, ReceiveError>;
 
     /// The address that peers call. The host part is unspecified (`0.0.0.0`, `::`) when the carrier
     /// listens on all of them.
     fn local_address(&self) -> SocketAddr;
 
-    /// The largest datagram in bytes that may fit the way to `remote`: a hint to start probing
-    /// from, not a promise. May cost system calls; ask once per session.
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize;
+    /// The abilities of this carrier, which the protocol core obeys
+    /// (`smt_proto::Endpoint::set_capabilities`). Ask when an endpoint is opened.
+    fn capabilities(&self) -> Capabilities;
 
-    /// How many segments leave by one system call at present; 1 if the carrier has no segmentation
-    /// offload. Longer batches are welcome and are cut by the carrier.
-    fn segments_max(&self) -> usize;
+    /// How an event loop learns that there is something to receive. Without a descriptor a thread
+    /// must wait for it by [`Self::receive`].
+    #[cfg(feature = "std")]
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::NONE
+    }
+
+    /// The keys that this carrier seals records with; `None` if it seals none.
+    fn keys(&self) -> Option<&dyn KeyStore> {
+        None
+    }
 }
 
 /// How long a receive call may wait.
@@ -62,24 +75,28 @@ pub enum Wait {
 macro_rules! carry_through_pointer {
     ($($pointer:ty),+) => {$(
         impl<C: Carrier + ?Sized> Carrier for $pointer {
-            fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-                (**self).send(transmit, bytes)
+            fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+                (**self).send(batch)
             }
             fn receive(
                 &self,
-                buffer: &mut [u8],
+                sink: &mut dyn FnMut(Arrival<'_>),
                 wait: Wait,
-            ) -> Result<Option<Received>, ReceiveError> {
-                (**self).receive(buffer, wait)
+            ) -> Result<usize, ReceiveError> {
+                (**self).receive(sink, wait)
             }
             fn local_address(&self) -> SocketAddr {
                 (**self).local_address()
             }
-            fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-                (**self).datagram_size_max(remote)
+            fn capabilities(&self) -> Capabilities {
+                (**self).capabilities()
             }
-            fn segments_max(&self) -> usize {
-                (**self).segments_max()
+            #[cfg(feature = "std")]
+            fn readiness(&self) -> Readiness<'_> {
+                (**self).readiness()
+            }
+            fn keys(&self) -> Option<&dyn KeyStore> {
+                (**self).keys()
             }
         }
     )+};

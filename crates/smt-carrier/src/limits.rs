@@ -12,3 +12,7 @@ pub const RECEIVE_BUFFER_BYTES: usize = 65_536;
 /// Bytes of datagram that every path is trusted to carry: the least MTU of IPv6 (RFC 8200 §5:
 /// 1,280) less the headers of IPv6 (40) and UDP (8).
 pub const DATAGRAM_BYTES_FLOOR: usize = 1_232;
+
+/// Bytes of a batch that every system takes by one segmented send: the largest UDP payload over
+/// IPv4.
+pub const BATCH_BYTES_MAX: usize = 65_507;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Describes a buffer of datagrams that leave together.
 
+use crate::batch::{Batch, FlowId, Layout};
 use crate::limits::PRIORITY_LEVELS;
 use crate::path::Path;
 
@@ -16,9 +17,37 @@ pub struct Transmit {
     pub segment_size: usize,
     /// `0..=7`, 7 most urgent; becomes the top bits of DSCP where the carrier has that.
     pub priority: u8,
+    /// The flow: the session, if the datagrams are one's.
+    pub flow: FlowId,
 }
 
 impl Transmit {
+    /// Datagrams of this size, of the least priority and of no flow.
+    #[must_use]
+    pub const fn new(path: Path, segment_size: usize) -> Self {
+        Self {
+            path,
+            segment_size,
+            priority: 0,
+            flow: FlowId(0),
+        }
+    }
+
+    /// The datagrams in `bytes`, or the rest of them, as a carrier takes them.
+    #[must_use]
+    pub const fn batch<'a>(&self, bytes: &'a [u8]) -> Batch<'a> {
+        Batch {
+            path: self.path,
+            priority: self.priority,
+            flow: self.flow,
+            layout: Layout::Datagrams {
+                segment_size: self.segment_size,
+            },
+            bytes,
+            unsealed: &[],
+        }
+    }
+
     /// The datagrams in `bytes`, in order.
     ///
     /// # Panics
@@ -27,7 +56,7 @@ impl Transmit {
         bytes.chunks(self.segment_size)
     }
 
-    /// Checks what every carrier relies on; a carrier calls it first.
+    /// Checks what every carrier relies on.
     ///
     /// # Panics
     /// If `segment_size` is 0 or `priority` is above 7.
@@ -40,7 +69,7 @@ impl Transmit {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::{Path, Transmit};
+    use super::{FlowId, Path, Transmit};
     use std::vec::Vec;
 
     fn transmit(segment_size: usize, priority: u8) -> Transmit {
@@ -48,6 +77,7 @@ mod tests {
             path: Path::to("192.0.2.7:9".parse().unwrap()),
             segment_size,
             priority,
+            flow: FlowId::default(),
         }
     }
 

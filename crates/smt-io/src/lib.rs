@@ -6,20 +6,27 @@
 //!   the losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
 //!   deadline wants attention, for event loops that are not ours.
-//! - A runtime polls a [`SocketWatch`] for a socket; it can be turned off while a thread looks at
-//!   the socket anyway.
+//! - A runtime polls a [`CarrierWatch`] for a carrier; it can be turned off while a thread looks at
+//!   the carrier anyway. [`ThreadedCarrier`] makes a carrier that can be polled of any other.
 //! - [`Process`] tells whether a process is a copy of the one that opened something.
 //! - [`probe()`](probe()) tries out what this host offers.
 //!
 //! This is the only crate of the protocol's own that contains `unsafe`: system calls, each wrapped
 //! in a small file behind a safe signature.
 
+mod inbox;
 mod limits;
 mod memory;
 mod probe;
 mod process;
+mod receive_buffer;
+mod received;
 mod statistics;
+#[cfg(test)]
+mod testing;
+mod threaded;
 mod udp;
+mod wakeup;
 #[cfg(target_os = "linux")]
 mod watch;
 #[cfg(not(target_os = "linux"))]
@@ -37,8 +44,9 @@ pub use memory::{Fault, MemoryCarrier, MemoryNetwork, MemoryOptions};
 pub use probe::{Probe, probe};
 pub use process::Process;
 pub use statistics::Statistics;
+pub use threaded::ThreadedCarrier;
 pub use udp::{OpenError, UdpCarrier, UdpOptions};
-pub use watch::SocketWatch;
+pub use watch::CarrierWatch;
 
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};

@@ -12,12 +12,6 @@ pub(crate) const UDP_BYTES_MAX_IPV4: usize = 65_507;
 /// counted, as segmentation offload counts them.
 pub(crate) const UDP_BYTES_MAX_IPV6: usize = 65_487;
 
-/// Header bytes before the UDP payload over IPv4.
-pub(crate) const HEADER_BYTES_IPV4: usize = 20 + 8;
-
-/// Header bytes before the UDP payload over IPv6.
-pub(crate) const HEADER_BYTES_IPV6: usize = 40 + 8;
-
 /// Bytes asked for a socket's receive buffer unless told otherwise. The kernel charges at least 768
 /// bytes for a datagram of 64, so this holds some ten thousand small ones: a burst, not a backlog.
 pub(crate) const RECEIVE_BUFFER_BYTES_DEFAULT: usize = 4 << 20;

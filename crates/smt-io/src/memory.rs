@@ -21,10 +21,13 @@ pub use network::MemoryNetwork;
 pub use options::MemoryOptions;
 
 use crate::limits::SEGMENTS_MAX;
+use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::{Counters, Statistics};
 use fault::FaultLine;
 use mailbox::{Datagram, Mailbox};
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{
+    Arrival, Batch, Capabilities, Carrier, Marks, Path, Readiness, ReceiveError, SendError, Wait,
+};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,6 +39,7 @@ pub struct MemoryCarrier {
     /// Where peers reach this end; never empty, the first is the one it sends from by itself.
     addresses: Vec<SocketAddr>,
     faults: Option<Mutex<FaultLine>>,
+    buffer: ReceiveBuffer,
     counters: Counters,
 }
 
@@ -87,6 +91,7 @@ impl MemoryCarrier {
             mailbox,
             addresses: vec![address],
             faults: None,
+            buffer: ReceiveBuffer::default(),
             counters: Counters::default(),
         }
     }
@@ -118,18 +123,19 @@ impl MemoryCarrier {
 }
 
 impl Carrier for MemoryCarrier {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        transmit.assert_valid();
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        let (segment_size, bytes) = (batch.plain_segment_size(), batch.bytes);
         self.counters.sending.calls.add(1);
-        let largest = transmit.segment_size.min(bytes.len());
+        let largest = segment_size.min(bytes.len());
         if largest > self.network.options().datagram_bytes_max {
             return Err(SendError::TooLarge);
         }
-        let from = self.source(transmit.path.local);
-        let to = transmit.path.remote;
-        let datagrams = transmit.segments(bytes).map(|segment| Datagram {
+        let from = self.source(batch.path.local);
+        let to = batch.path.remote;
+        let datagrams = bytes.chunks(segment_size).map(|segment| Datagram {
             from,
             to,
+            marks: Marks::NONE,
             bytes: segment.to_vec(),
         });
         let datagrams = match &self.faults {
@@ -139,41 +145,49 @@ impl Carrier for MemoryCarrier {
                 .pass(datagrams),
             None => datagrams.collect(),
         };
-        self.counters
-            .sending
-            .note(bytes.len(), transmit.segment_size);
+        self.counters.sending.note(bytes.len(), segment_size);
         self.deliver(datagrams);
         Ok(())
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
         let receiving = &self.counters.receiving;
         receiving.calls.add(1);
         let coalesce = self.network.options().coalesce;
-        let taken = self.mailbox.take(buffer, wait, coalesce);
-        receiving.truncated.add(taken.truncated);
-        if let Some(remote) = taken.unreachable {
-            receiving.hints.add(1);
-            return Err(ReceiveError::Unreachable {
-                remote: Some(remote),
-            });
-        }
-        if let Some(received) = &taken.received {
+        self.buffer.lend(|buffer| {
+            let taken = self.mailbox.take(buffer, wait, coalesce);
+            receiving.truncated.add(taken.truncated);
+            if let Some(remote) = taken.unreachable {
+                receiving.hints.add(1);
+                return Err(ReceiveError::Unreachable {
+                    remote: Some(remote),
+                });
+            }
+            let Some(received) = taken.received else {
+                return Ok(0);
+            };
             receiving.note(received.length, received.segment_size);
-        }
-        Ok(taken.received)
+            sink(received.arrival(buffer));
+            Ok(1)
+        })
     }
 
     fn local_address(&self) -> SocketAddr {
         self.addresses[0]
     }
 
-    fn datagram_size_max(&self, _remote: SocketAddr) -> usize {
-        self.network.options().datagram_bytes_max
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::of([self.mailbox.descriptor(), None])
     }
 
-    fn segments_max(&self) -> usize {
-        SEGMENTS_MAX
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(self.network.options().datagram_bytes_max)
+            .with_segments_max(SEGMENTS_MAX as u16)
+            .with_trims(true)
     }
 }
 

@@ -90,6 +90,7 @@ const TIMER: Token = Token(1);
 mod tests {
     use super::{Duration, PollDescriptor, Readiness};
     use crate::UdpCarrier;
+    use crate::testing::Described as _;
     use smt_carrier::{Carrier, Path, Transmit, Wait};
     use std::os::fd::AsFd;
 
@@ -112,19 +113,18 @@ mod tests {
             let carrier = carrier();
             let poll = PollDescriptor::new(carrier.as_fd()).unwrap();
             assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
-            let transmit = Transmit {
-                path: Path::to(carrier.local_address()),
-                segment_size: 4,
-                priority: 0,
-            };
-            carrier.send(&transmit, b"ping").unwrap();
+            let transmit = Transmit::new(Path::to(carrier.local_address()), 4);
+            carrier.send_bytes(&transmit, b"ping").unwrap();
             let socket = Readiness {
                 socket: true,
                 ..NOTHING
             };
             assert_eq!(poll.wait(LONG).unwrap(), socket);
             assert_eq!(poll.wait(NOW).unwrap(), socket);
-            carrier.receive(&mut [0; 64], Wait::Never).unwrap().unwrap();
+            carrier
+                .receive_into(&mut [0; 64], Wait::Never)
+                .unwrap()
+                .unwrap();
             assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
         }
     }

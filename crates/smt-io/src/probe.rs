@@ -11,12 +11,12 @@
 use crate::UdpOptions;
 use crate::limits::UDP_BYTES_MAX_IPV4;
 use crate::udp::{
-    Arrival, Blocking, BufferBytes, Family, Offloads, OpenError, Outgoing, Preparation, UdpCarrier,
-    may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send, size_buffers,
-    wait_readable,
+    Blocking, BufferBytes, Family, Incoming, Offloads, OpenError, Outgoing, Preparation,
+    UdpCarrier, may_force_buffers, path_mtu, prepare, receive, report_traffic_class, send,
+    size_buffers, wait_readable,
 };
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, Transmit, Wait};
+use smt_carrier::{Arrival, Carrier, Path, Transmit, Wait};
 use smt_wire::{PacketType, Shard};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
@@ -157,7 +157,7 @@ impl Bench {
     }
 
     /// Sends `bytes` as one batch and takes what arrives first of it, leaving nothing behind.
-    fn carry(&self, bytes: &[u8], traffic_class: Option<u8>) -> Option<Arrival> {
+    fn carry(&self, bytes: &[u8], traffic_class: Option<u8>) -> Option<Incoming> {
         let outgoing = Outgoing {
             traffic_class,
             ..outgoing(bytes)
@@ -169,7 +169,7 @@ impl Bench {
     }
 
     /// Waits for one batch; loopback delivers within the send call unless the host is busy.
-    fn take(&self) -> Option<Arrival> {
+    fn take(&self) -> Option<Incoming> {
         wait_readable([self.target.as_fd()], ARRIVAL_WAIT).ok()?;
         let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
         receive(&self.target, &mut buffer, Blocking::No).ok()
@@ -193,20 +193,16 @@ fn sorts_by_shard() -> Option<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let shards = UdpOptions::new().bind_shards(address, 2).ok()?;
     let source = UdpOptions::new().connect(shards[0].local_address()).ok()?;
-    let transmit = Transmit {
-        path: Path::to(shards[0].local_address()),
-        segment_size: SHARD_PROBE_BYTES,
-        priority: 0,
-    };
+    let transmit = Transmit::new(Path::to(shards[0].local_address()), SHARD_PROBE_BYTES);
     for (serial, shard) in (0..).zip(&shards) {
         let mut datagram = [0; SHARD_PROBE_BYTES];
         datagram[1] = PacketType::Data as u8;
         datagram[Shard::DESTINATION_OFFSET + 7] = serial;
-        source.send(&transmit, &datagram).ok()?;
-        let received = shard
-            .receive(&mut datagram, Wait::AtMost(ARRIVAL_WAIT))
-            .ok()?;
-        received.filter(|received| received.length == SHARD_PROBE_BYTES)?;
+        source.send(&transmit.batch(&datagram)).ok()?;
+        let mut bytes = 0;
+        let mut sink = |arrival: Arrival<'_>| bytes = arrival.bytes.len();
+        shard.receive(&mut sink, Wait::AtMost(ARRIVAL_WAIT)).ok()?;
+        (bytes == SHARD_PROBE_BYTES).then_some(())?;
     }
     let is_sorted = |shard: &UdpCarrier| shard.statistics().datagrams_strayed == 0;
     (shards[0].has_shard_selector() && shards.iter().all(is_sorted)).then_some(())
@@ -236,7 +232,9 @@ static ZEROS: [u8; UDP_BYTES_MAX_IPV4 + 1] = [0; UDP_BYTES_MAX_IPV4 + 1];
 mod tests {
     mod probe {
         use super::super::{UDP_BYTES_MAX_IPV4, probe};
-        use crate::limits::HEADER_BYTES_IPV4;
+
+        /// Header bytes before the UDP payload over IPv4.
+        const HEADER_BYTES_IPV4: usize = 20 + 8;
 
         #[test]
         fn findings_agree_with_each_other() {

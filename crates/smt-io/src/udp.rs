@@ -9,12 +9,11 @@
 //! The file descriptor stays in blocking mode: calls that must not wait say so themselves, so an
 //! event loop can poll the descriptor ([`AsFd`]) while other threads block on it.
 
-mod capabilities;
 mod datagram;
 mod errno_class;
 mod error;
 mod icmp_report;
-mod inbox;
+mod offload_state;
 mod options;
 mod receive_timeout;
 mod receiving;
@@ -24,7 +23,6 @@ mod sending;
 mod shard_socket;
 mod shards;
 mod socket_option;
-mod wakeup;
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -42,7 +40,7 @@ mod portable;
 mod tests;
 
 pub(crate) use datagram::{
-    Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation,
+    Blocking, BufferBytes, Family, Incoming, Offloads, Outgoing, Preparation,
 };
 pub use error::OpenError;
 pub(crate) use imp::{
@@ -51,15 +49,15 @@ pub(crate) use imp::{
 };
 pub use options::UdpOptions;
 
-use crate::limits::{
-    HEADER_BYTES_IPV4, HEADER_BYTES_IPV6, SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6,
-};
+use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
+use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::{Counters, Statistics};
-use capabilities::Capabilities;
+use offload_state::OffloadState;
 use receive_timeout::ReceiveTimeout;
 use shard_socket::ShardSocket;
-use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{
+    Arrival, Batch, Capabilities, Carrier, Path, Readiness, ReceiveError, SendError, Wait,
+};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -83,11 +81,12 @@ pub struct UdpCarrier {
     plain_class: u8,
     buffers: BufferBytes,
     receive_offload: bool,
-    capabilities: Capabilities,
+    offload_state: OffloadState,
     /// A send call consumed an ICMP report, which the next receive call is to pass on.
     hint_pending: AtomicBool,
     timeout: ReceiveTimeout,
     counters: Counters,
+    buffer: ReceiveBuffer,
     /// Among the shards of its address, if it is one.
     shard_socket: Option<ShardSocket>,
 }
@@ -129,7 +128,7 @@ impl UdpCarrier {
 
     /// Whether a batch still leaves by one system call.
     pub fn has_segmentation_offload(&self) -> bool {
-        self.capabilities.has_segmentation()
+        self.offload_state.has_segmentation()
     }
 
     /// Whether the kernel sorts datagrams by shard. Without, shards share a socket and pass each
@@ -267,10 +266,11 @@ impl UdpCarrier {
             plain_class: if class_set { wanted_class } else { 0 },
             buffers,
             receive_offload: offloads.receive,
-            capabilities: Capabilities::new(offloads.segmentation),
+            offload_state: OffloadState::new(offloads.segmentation),
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
+            buffer: ReceiveBuffer::default(),
             shard_socket: None,
         })
     }
@@ -282,51 +282,50 @@ impl UdpCarrier {
         self.local = name.as_socket().unwrap_or(UNNAMED);
         Ok(self)
     }
-
-    /// Bytes of packet on the way to `remote`, as the routing table knows it.
-    fn path_mtu(&self, remote: SocketAddr) -> io::Result<usize> {
-        if self.connected == Some(remote) {
-            return path_mtu(&self.socket, remote.is_ipv4());
-        }
-        // Only a connected socket has a path.
-        let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, None)?;
-        socket.connect(&SockAddr::from(remote))?;
-        path_mtu(&socket, remote.is_ipv4())
-    }
 }
 
 impl Carrier for UdpCarrier {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        self.send_all(transmit, bytes)
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        self.send_all(batch)
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
-        match &self.shard_socket {
-            Some(shard_socket) => self.receive_own(shard_socket, buffer, wait),
-            None => self.receive_batch(buffer, wait),
-        }
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
+        self.buffer.lend(|buffer| {
+            let received = match &self.shard_socket {
+                Some(shard_socket) => self.receive_own(shard_socket, buffer, wait),
+                None => self.receive_batch(buffer, wait),
+            };
+            let Some(received) = received? else {
+                return Ok(0);
+            };
+            sink(received.arrival(buffer));
+            Ok(1)
+        })
     }
 
     fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        let remote = Path::to(remote).remote;
-        let (headers, largest) = match remote {
-            SocketAddr::V4(_) => (HEADER_BYTES_IPV4, UDP_BYTES_MAX_IPV4),
-            SocketAddr::V6(_) => (HEADER_BYTES_IPV6, UDP_BYTES_MAX_IPV6),
-        };
-        let mtu = self.path_mtu(remote).unwrap_or(0);
-        mtu.saturating_sub(headers)
-            .clamp(DATAGRAM_BYTES_FLOOR, largest)
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::of([Some(self.as_fd()), self.inbox_fd()])
     }
 
-    fn segments_max(&self) -> usize {
-        if self.has_segmentation_offload() {
-            return SEGMENTS_MAX;
-        }
-        1
+    fn capabilities(&self) -> Capabilities {
+        let datagram_max = match self.family {
+            Family::V4 | Family::Dual => UDP_BYTES_MAX_IPV4,
+            Family::V6 => UDP_BYTES_MAX_IPV6,
+        };
+        // Without the system's offload the carrier cuts a batch itself: that is cheaper than a
+        // batch for each datagram.
+        Capabilities::new(datagram_max)
+            .with_segments_max(SEGMENTS_MAX as u16)
+            .with_batch_max(UDP_BYTES_MAX_IPV4)
+            .with_priorities(true)
     }
 }
 

@@ -9,26 +9,27 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use crate::{Epoll, Process, Token, UdpCarrier};
+use smt_carrier::Carrier;
 
-/// Watches the socket of a carrier, and the inbox of a shard.
-#[derive(Debug)]
-pub struct SocketWatch {
-    carrier: Arc<UdpCarrier>,
+use crate::{Epoll, Process, Token};
+
+/// Watches the descriptors of a carrier: a socket, and the inbox of a shard.
+pub struct CarrierWatch {
+    carrier: Arc<dyn Carrier>,
     set: Epoll,
     is_on: bool,
     /// A copy of the process shares the set, and must not turn off its parent's watch.
     process: Process,
 }
 
-impl SocketWatch {
+impl CarrierWatch {
     /// A watch that is on.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
-    pub fn new(carrier: Arc<UdpCarrier>) -> io::Result<Self> {
+    pub fn new(carrier: Arc<dyn Carrier>) -> io::Result<Self> {
         let set = Epoll::new()?;
-        for descriptor in watched(&carrier) {
+        for descriptor in watched(&*carrier) {
             set.add(descriptor, TOKEN)?;
         }
         Ok(Self {
@@ -61,17 +62,24 @@ impl SocketWatch {
             return;
         }
         self.is_on = on;
-        for descriptor in watched(&self.carrier) {
+        for descriptor in watched(&*self.carrier) {
             let outcome = self.set.set_watched(descriptor, TOKEN, on);
             debug_assert!(outcome.is_ok(), "the descriptor is in the set: {outcome:?}");
         }
     }
 }
 
-fn watched(carrier: &UdpCarrier) -> impl Iterator<Item = BorrowedFd<'_>> {
-    [Some(carrier.as_fd()), carrier.inbox_fd()]
-        .into_iter()
-        .flatten()
+fn watched(carrier: &dyn Carrier) -> impl Iterator<Item = BorrowedFd<'_>> {
+    carrier.readiness().descriptors()
+}
+
+impl std::fmt::Debug for CarrierWatch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("CarrierWatch")
+            .field("is_on", &self.is_on)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One token for both, since the carrier looks at both.
@@ -86,24 +94,22 @@ mod portable;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use smt_carrier::{Carrier, Path, Transmit, Wait};
+    use crate::UdpCarrier;
+    use crate::testing::Described as _;
+    use smt_carrier::{Path, Transmit, Wait};
     use std::time::Duration;
 
     /// A watched carrier, and one that has sent it a datagram.
-    fn watched_pair() -> (Arc<UdpCarrier>, SocketWatch, UdpCarrier) {
+    fn watched_pair() -> (Arc<UdpCarrier>, CarrierWatch, UdpCarrier) {
         let near = Arc::new(UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap());
         let far = UdpCarrier::connect(near.local_address()).unwrap();
-        let watch = SocketWatch::new(Arc::clone(&near)).unwrap();
-        let transmit = Transmit {
-            path: Path::to(near.local_address()),
-            segment_size: 1,
-            priority: 0,
-        };
-        far.send(&transmit, &[7]).unwrap();
+        let watch = CarrierWatch::new(Arc::<UdpCarrier>::clone(&near)).unwrap();
+        let transmit = Transmit::new(Path::to(near.local_address()), 1);
+        far.send_bytes(&transmit, &[7]).unwrap();
         (near, watch, far)
     }
 
-    fn is_readable(watch: &SocketWatch) -> bool {
+    fn is_readable(watch: &CarrierWatch) -> bool {
         let outcome = watch.set.wait(&mut [Token(1)], Some(Duration::ZERO));
         outcome.unwrap() > 0
     }
@@ -117,14 +123,18 @@ mod tests {
         watch.turn(true);
         assert!(is_readable(&watch));
         let mut buffer = vec![0; 2_048];
-        assert!(near.receive(&mut buffer, Wait::Never).unwrap().is_some());
+        assert!(
+            near.receive_into(&mut buffer, Wait::Never)
+                .unwrap()
+                .is_some()
+        );
         assert!(!is_readable(&watch));
     }
 
     #[test]
     fn portable_watch_tells_always() {
         let (near, watched, _far) = watched_pair();
-        let mut watch = portable::SocketWatch::new(near).unwrap();
+        let mut watch = portable::CarrierWatch::new(near).unwrap();
         watch.turn(false);
         assert!(!watch.is_on());
         let set = Epoll::new().unwrap();

@@ -2,8 +2,8 @@
 //! Every carrier keeps the contract of [`Carrier`]: the same bodies run on each.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
-use smt_carrier::limits::{DATAGRAM_BYTES_FLOOR, RECEIVE_BUFFER_BYTES};
-use smt_carrier::{Carrier, Path, ReceiveError, SendError, Transmit, Wait};
+use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
+use smt_carrier::{Arrival, Carrier, Path, ReceiveError, SendError, Transmit, Wait};
 use smt_io::{MemoryCarrier, MemoryOptions, UdpCarrier, UdpOptions};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -79,9 +79,8 @@ fn pairs() -> Vec<Pair> {
 
 fn transmit(path: Path, segment_size: usize, priority: u8) -> Transmit {
     Transmit {
-        path,
-        segment_size,
         priority,
+        ..Transmit::new(path, segment_size)
     }
 }
 
@@ -89,16 +88,30 @@ fn contents(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index / 7 % 251) as u8).collect()
 }
 
+/// The datagrams of a batch, and their path.
+type Taken = (Vec<Vec<u8>>, Path);
+
+/// Takes one batch.
+fn take(carrier: &dyn Carrier, wait: Wait) -> Result<Option<Taken>, ReceiveError> {
+    let mut taken = None;
+    let mut sink = |arrival: Arrival<'_>| {
+        let datagrams = arrival.segments().map(<[u8]>::to_vec);
+        taken = Some((datagrams.collect(), arrival.path));
+    };
+    let count = carrier.receive(&mut sink, wait)?;
+    Ok(taken.filter(|_| count == 1))
+}
+
 /// Receives until `count` datagrams are there; gives them, and the path of the last.
-fn collect(carrier: &dyn Carrier, count: usize) -> (Vec<Vec<u8>>, Path) {
-    let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
+fn collect(carrier: &dyn Carrier, count: usize) -> Taken {
     let mut datagrams = Vec::new();
     loop {
-        let received = carrier.receive(&mut buffer, SOON).unwrap();
-        let received = received.expect("everything sent arrives");
-        datagrams.extend(received.segments(&mut buffer).map(|bytes| bytes.to_vec()));
+        let (taken, path) = take(carrier, SOON)
+            .unwrap()
+            .expect("everything sent arrives");
+        datagrams.extend(taken);
         if datagrams.len() >= count {
-            return (datagrams, received.path);
+            return (datagrams, path);
         }
     }
 }
@@ -116,7 +129,7 @@ fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
             for (count, segment_size) in [(1, 1), (1, DATAGRAM_BYTES_FLOOR), (100, 1_200)] {
                 let bytes = contents(count * segment_size - segment_size / 2);
                 let way = transmit(Path::to(called), segment_size, priority);
-                client.send(&way, &bytes).unwrap();
+                client.send(&way.batch(&bytes)).unwrap();
                 let (datagrams, back) = collect(&*server, count);
                 assert_eq!(
                     datagrams,
@@ -126,7 +139,7 @@ fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
                 assert_eq!(back.local, Some(called.ip()), "{name}");
 
                 let answer = transmit(back, segment_size, priority);
-                server.send(&answer, &bytes).unwrap();
+                server.send(&answer.batch(&bytes)).unwrap();
                 let (datagrams, from) = collect(&*client, count);
                 assert_eq!(
                     datagrams,
@@ -143,7 +156,7 @@ fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
 fn nothing_there_is_none_at_once_or_after_the_wait() {
     for Pair { name, server, .. } in pairs() {
         for wait in [Wait::Never, Wait::AtMost(Duration::from_millis(2))] {
-            assert_eq!(server.receive(&mut [0; 64], wait), Ok(None), "{name}");
+            assert_eq!(take(&*server, wait), Ok(None), "{name}");
         }
     }
 }
@@ -164,14 +177,14 @@ fn threads_send_and_receive_at_once() {
                     let (datagrams, back) = collect(&*server, 1);
                     let bytes = datagrams.concat();
                     server
-                        .send(&transmit(back, bytes.len(), 0), &bytes)
+                        .send(&transmit(back, bytes.len(), 0).batch(&bytes))
                         .unwrap();
                 }
             });
             for round in 0..rounds {
                 let bytes = contents(round + 1);
                 let way = transmit(Path::to(called), bytes.len(), 0);
-                client.send(&way, &bytes).unwrap();
+                client.send(&way.batch(&bytes)).unwrap();
                 assert_eq!(collect(&*client, 1).0, [bytes], "{name}");
             }
         });
@@ -179,7 +192,7 @@ fn threads_send_and_receive_at_once() {
 }
 
 #[test]
-fn datagram_past_the_hint_is_too_large() {
+fn a_datagram_past_the_carriers_largest_is_too_large() {
     for Pair {
         name,
         client,
@@ -187,14 +200,14 @@ fn datagram_past_the_hint_is_too_large() {
         ..
     } in pairs()
     {
-        let largest = client.datagram_size_max(called);
+        let largest = client.capabilities().datagram_max;
         assert!(largest >= DATAGRAM_BYTES_FLOOR, "{name}");
         if called.is_ipv6() {
-            // The hint stays 8 bytes under what IPv6 itself would carry.
+            // It stays 8 bytes under what IPv6 itself would carry.
             continue;
         }
         let bytes = contents(largest + 1);
-        let outcome = client.send(&transmit(Path::to(called), largest + 1, 0), &bytes);
+        let outcome = client.send(&transmit(Path::to(called), largest + 1, 0).batch(&bytes));
         assert_eq!(outcome, Err(SendError::TooLarge), "{name}");
     }
 }
@@ -214,16 +227,12 @@ fn departed_peer_is_a_hint() {
         }
         drop(server);
         client
-            .send(&transmit(Path::to(called), 4, 0), b"ping")
+            .send(&transmit(Path::to(called), 4, 0).batch(b"ping"))
             .unwrap();
         let hint = ReceiveError::Unreachable {
             remote: Some(called),
         };
-        assert_eq!(client.receive(&mut [0; 64], SOON), Err(hint), "{name}");
-        assert_eq!(
-            client.receive(&mut [0; 64], Wait::Never),
-            Ok(None),
-            "{name}"
-        );
+        assert_eq!(take(&*client, SOON), Err(hint), "{name}");
+        assert_eq!(take(&*client, Wait::Never), Ok(None), "{name}");
     }
 }

@@ -27,7 +27,7 @@ use core::net::SocketAddr;
 use backpressure::Backpressure;
 use delivery::AcceptQueue;
 use schedule::{Schedule, Sender};
-use smt_carrier::Path;
+use smt_carrier::{Capabilities, Path};
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
 
@@ -44,6 +44,7 @@ use crate::event::{ConnectId, RpcId};
 use crate::grant::policy::{ActivePolicy, GrantPolicy, PullPolicy};
 use crate::grant::srpt::ShortestRemainingFirst;
 use crate::key_exchange::{KeyExchangeProvider, TokenMac};
+use crate::send::flight_rest::FlightRest;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
@@ -81,6 +82,7 @@ pub struct Endpoint {
     boot: u32,
     next_serial: u32,
     next_connect: u64,
+    flight_rest: Option<FlightRest>,
     schedule: Schedule,
     /// See [`Endpoint::leave_to_original`].
     is_copy: bool,
@@ -154,6 +156,7 @@ impl Endpoint {
             boot,
             next_serial,
             next_connect: 1,
+            flight_rest: None,
             schedule: Schedule::new(),
             is_copy: false,
         }
@@ -175,6 +178,15 @@ impl Endpoint {
     pub fn set_pull_policy(&mut self, policy: Box<dyn PullPolicy>) {
         self.shared.grants.set_pulling(Some(policy.pulling()));
         self.policy = ActivePolicy::Pull(policy);
+    }
+
+    /// Tells the abilities of the carrier, which the endpoint obeys from now on: no batch is larger
+    /// than the carrier takes, and batches have priorities only if the carrier has. No session that
+    /// begins from now on sends or probes a larger datagram than the carrier's. Until told, the
+    /// endpoint counts on a UDP socket: datagrams and batches of 65,507 bytes, 64 datagrams in a
+    /// batch, priorities.
+    pub fn set_capabilities(&mut self, capabilities: Capabilities) {
+        self.shared.capabilities = capabilities;
     }
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
@@ -273,7 +285,7 @@ impl Endpoint {
     /// Whether a peer gets no more replies, since it has left too many unacknowledged, or all peers
     /// together have. Its further requests are not taken. Those that were taken already SHOULD wait
     /// for their answers, which would be kept too (SPEC §10). The state ends with acknowledgements,
-    /// which come by [`Self::handle_datagram`], or with the end of this session or of others that
+    /// which come by [`Self::handle_arrival`], or with the end of this session or of others that
     /// keep much.
     #[must_use]
     pub fn keeps_too_much(&self, session: SessionIndex) -> bool {

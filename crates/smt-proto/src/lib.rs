@@ -6,10 +6,12 @@
 //! events. The same code runs on sockets and in a simulator.
 //!
 //! # Contract
-//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_datagram`] (or
-//! [`Endpoint::handle_trimmed`], [`Endpoint::handle_unreachable`]), [`Endpoint::handle_timeout`] or
-//! a command ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`]
-//! and [`Endpoint::poll_event`], in either order. Then wait for a datagram, or until
+//! Tell the carrier's abilities once ([`Endpoint::set_capabilities`]).
+//!
+//! Change an [`Endpoint`] by exactly one of [`Endpoint::handle_arrival`] (or
+//! [`Endpoint::handle_unreachable`]), [`Endpoint::handle_timeout`] or a command
+//! ([`Endpoint::call`], [`Endpoint::reply`] …). Then drain [`Endpoint::poll_transmit`] and
+//! [`Endpoint::poll_event`], in either order. Then wait for a datagram, or until
 //! [`Endpoint::poll_timeout`]. Output goes into a buffer that the caller owns, as datagrams of
 //! equal size, ready for segmentation offload.
 //!

@@ -6,6 +6,8 @@
 
 use core::time::Duration;
 
+use smt_carrier::Capabilities;
+
 /// First wait before an unanswered flight is repeated; up to a quarter is added. It is longer than
 /// a post-quantum handshake's computation.
 pub(crate) const HANDSHAKE_RETRY: Duration = Duration::from_millis(50);
@@ -212,7 +214,13 @@ pub(crate) const SERVED_MAX: usize = 65_536;
 pub(crate) const BUNDLES_MAX: usize = 1_024;
 /// Segments in one transmit: what the kernel takes in one call (UDP_MAX_SEGMENTS was 64 until Linux
 /// 6.9).
-pub(crate) const SEGMENTS_MAX: usize = 64;
+pub(crate) const SEGMENTS_MAX: u16 = 64;
+/// The carrier's abilities until the endpoint's owner tells others: those of a UDP socket.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(DATAGRAM_LIMIT as usize)
+    .with_segments_max(SEGMENTS_MAX)
+    .with_batch_max(TRANSMIT_BYTES_MAX)
+    .with_priorities(true)
+    .with_trims(true);
 /// Bytes of one transmit: the largest IPv4 UDP payload.
 pub(crate) const TRANSMIT_BYTES_MAX: usize = 65_507;
 

@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 pub(crate) mod buffer;
 pub(crate) mod control_queue;
+pub(crate) mod flight_rest;
 pub(crate) mod message_queue;
 pub(crate) mod pending_acks;
 pub(crate) mod ready_queue;

@@ -88,15 +88,20 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session that has just been established.
-    pub(crate) fn new(established: Established, factory: &SessionFactory<'_>) -> Self {
+    /// A session that has just been established. `datagram_max` is the largest datagram of the
+    /// carrier.
+    pub(crate) fn new(
+        established: Established,
+        factory: &SessionFactory<'_>,
+        datagram_max: usize,
+    ) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
         let agreement = established.agreement;
         let (sent, received) = (established.controls, established.confirmed_by);
         let stripes = Stripes::after_handshake(&agreement, sent, received);
         let lane = Lane::new(stripes, factory.crypto.table_salt);
         let interval = factory.config.resend_interval;
-        let datagram_limit = agreement.datagram_limit;
+        let datagram_limit = agreement.datagram_limit.min(datagram_max);
         Self {
             path: established.path,
             index: indices.own,

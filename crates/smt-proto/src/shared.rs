@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
+use smt_carrier::Capabilities;
 
 use crate::config::Config;
 use crate::event::{Event, RpcId};
@@ -25,6 +26,7 @@ use crate::time::Time;
 /// The state that all sessions of an endpoint share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
+    pub(crate) capabilities: Capabilities,
     pub(crate) events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
     pub(crate) grants: GrantScheduler,
@@ -56,6 +58,7 @@ impl Shared {
         let buffer_pool = BufferPool::new(limits::BUFFER_POOL_BYTES_MAX.min(config.memory_max / 8));
         Self {
             config,
+            capabilities: limits::CAPABILITIES,
             events: VecDeque::new(),
             statistics: Statistics::default(),
             grants: GrantScheduler::default(),

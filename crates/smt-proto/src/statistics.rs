@@ -9,6 +9,9 @@ use smt_record::OpenFailed;
 pub struct Statistics {
     /// Datagrams handed in.
     pub datagrams_received: u64,
+    /// Those of them that a switch has marked for congestion (CE of RFC 3168). They are counted
+    /// before anything is authenticated, and nothing reacts to them.
+    pub datagrams_ce: u64,
     /// Datagrams that are no packets, or of an unknown type or version.
     pub packets_malformed: u64,
     /// Packets whose session index or addresses belong to no live session.

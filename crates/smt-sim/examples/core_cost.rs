@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_handshake::HmacTokens;
 use smt_proto::{Config, Endpoint, Event, Time, TransmitBuffer};
 use smt_testkit::{FakeKeyExchange, NullCipher};
@@ -151,7 +151,7 @@ fn deliver(
     let mut datagrams = 0;
     while let Some(transmit) = from.poll_transmit(now, buffer) {
         for datagram in buffer.chunks(transmit.segment_size) {
-            to.handle_datagram(now, path, datagram);
+            to.handle_arrival(now, Arrival::datagram(path, datagram));
             datagrams += 1;
         }
     }

@@ -6,6 +6,7 @@
 //! - [`NullCipher`]: bytes stay as they are.
 //! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other
 //!   bytes under a number that was used.
+//! - [`SealingCarrier`]: a carrier that seals records itself, as a network card would.
 //!
 //! No users of SMT depend on this crate.
 
@@ -14,12 +15,14 @@
 mod key_exchange;
 mod nonce_guard;
 mod null_cipher;
+mod sealing_carrier;
 mod token_mac;
 mod watched_cipher;
 
 pub use key_exchange::{ExchangeSettings, FakeKeyExchange, Transcript};
 pub use nonce_guard::NonceGuard;
 pub use null_cipher::NullCipher;
+pub use sealing_carrier::SealingCarrier;
 pub use token_mac::FakeTokenMac;
 pub use watched_cipher::{CipherWatch, KeyWatch, WatchedCipher};
 

@@ -36,7 +36,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smt_carrier::Carrier;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
 use smt_io::Process;
 use smt_proto::{CloseCode, RpcId, Time};
 
@@ -80,7 +79,6 @@ pub(crate) struct Driver {
 pub(crate) struct Receiver {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
-    buffer: Vec<u8>,
     spin: Spin,
     #[cfg(feature = "tokio")]
     looks: leader::Looks,
@@ -104,7 +102,6 @@ impl Driver {
         let local_address = carrier.local_address();
         let receiver = Receiver {
             carrier: Some(carrier),
-            buffer: vec![0; RECEIVE_BUFFER_BYTES],
             spin: Spin::new(drive.spin),
             #[cfg(feature = "tokio")]
             looks: leader::Looks::new(),

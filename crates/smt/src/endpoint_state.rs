@@ -35,7 +35,7 @@ use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::error::ErrorKind;
 use crate::message::Peer;
-use crate::outbox::{Batch, Outbox};
+use crate::pump::{Outbox, OutgoingBatch};
 use crate::reconnect::Reconnect;
 use crate::state_lock::StateLock;
 use crate::turn::Turn;
@@ -100,13 +100,12 @@ impl EndpointState {
         opened: OpenedEndpoint,
         carrier: Arc<dyn Carrier>,
         udp: Option<Arc<UdpCarrier>>,
-        has_dscp: bool,
     ) -> Self {
         let mut endpoint = opened.endpoint;
         endpoint.queue_messages();
         Self {
             endpoint,
-            outbox: Outbox::new(carrier, has_dscp),
+            outbox: Outbox::new(carrier),
             socket: Socket::of(udp),
             cork: Cork::default(),
             turn: Arc::new(Turn::new()),
@@ -203,7 +202,7 @@ impl EndpointState {
 
     /// The next datagrams to be sent. The caller gives the lock back, sends them, and gives them
     /// back with [`EndpointState::put_back`].
-    pub(crate) fn next_batch(&mut self, now: Time) -> Option<Batch> {
+    pub(crate) fn next_batch(&mut self, now: Time) -> Option<OutgoingBatch> {
         if let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
             return Some(batch);
         }
@@ -216,7 +215,11 @@ impl EndpointState {
 
     /// Takes a batch back that was sent with this outcome. Returns whether there may be room for
     /// the next one.
-    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+    pub(crate) fn put_back(
+        &mut self,
+        batch: OutgoingBatch,
+        outcome: Result<(), SendError>,
+    ) -> bool {
         self.outbox.put_back(batch, outcome)
     }
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use smt_io::{Epoll, SocketWatch, TimerFd, Token, UdpCarrier};
+use smt_carrier::Carrier;
+use smt_io::{CarrierWatch, Epoll, TimerFd, Token};
 
 use crate::driver::Guard;
 use crate::driver::background::{BackgroundDriver, Runtime, Spinning};
@@ -24,8 +25,8 @@ use crate::sync::{AtomicBool, Ordering, thread};
 ///
 /// # Errors
 /// The process has no descriptors left, or the system gives no thread.
-pub(crate) fn spawn_io_thread(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
-    let watch = SocketWatch::new(Arc::clone(udp))?;
+pub(crate) fn spawn_io_thread(guard: &Guard, carrier: Arc<dyn Carrier>) -> io::Result<()> {
+    let watch = CarrierWatch::new(carrier)?;
     let events = Arc::new(Events::new(watch.descriptors()?)?);
     let driver = Arc::clone(guard.driver());
     driver.set_watch(watch);

@@ -112,11 +112,11 @@ mod message;
 #[cfg(all(smt_model, feature = "tokio", feature = "unstable-plaintext"))]
 mod model;
 mod operation;
-mod outbox;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;
 #[cfg(target_os = "linux")]
 pub mod polled;
+pub mod pump;
 mod reconnect;
 mod session;
 mod shards;

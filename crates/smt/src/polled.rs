@@ -21,20 +21,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, ReceiveError, Wait};
+use smt_carrier::{Carrier, Path, Wait};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Refused, Time};
-use smt_wire::{AbortCode, Shard};
+use smt_wire::AbortCode;
 
 use crate::builder::Builder;
 use crate::builder::address::resolve;
-use crate::builder::bound_socket::{bound, connected};
+use crate::builder::bound_socket::BoundSocket;
 use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::{Clock, WallTimeTold};
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
-use crate::outbox::Outbox;
+use crate::pump::Pump;
 use crate::shards::Shards;
 use crate::state_lock::StateLock;
 
@@ -47,11 +46,12 @@ pub use smt_wire::SessionIndex;
 /// An endpoint that its owner drives.
 pub struct Endpoint {
     endpoint: smt_proto::Endpoint,
-    carrier: Arc<UdpCarrier>,
+    carrier: Arc<dyn Carrier>,
+    /// The carrier, if it is a socket.
+    udp: Option<Arc<UdpCarrier>>,
     descriptor: PollDescriptor,
     clock: Clock,
-    receive: Vec<u8>,
-    outbox: Outbox,
+    pump: Pump,
     /// The time to which the descriptor's timer is set: when something is due, or earlier. Setting
     /// the timer is a system call, and the time that is due changes with every message; a
     /// superfluous turn every now and then costs less.
@@ -75,8 +75,8 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let carrier = self.udp_options().bind(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(true)?, carrier, Shard::default())
+        let udp = self.udp_options().bind(resolve(&address.to_string())?)?;
+        Endpoint::new(&self.endpoint_parts(true)?, BoundSocket::socket(udp))
     }
 
     /// Opens a server for foreign event loops as `count` shards, see
@@ -89,8 +89,9 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
-        let carriers = bound(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.endpoint_parts(true)?, carriers)
+        let address = resolve(&address.to_string())?;
+        let sockets = BoundSocket::bound(self.udp_options(), address, count)?;
+        Endpoint::shards(&self.endpoint_parts(true)?, sockets)
     }
 
     /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
@@ -98,8 +99,8 @@ impl Builder {
     /// # Errors
     /// See [`OpenError`].
     pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let carrier = self.udp_options().connect(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(false)?, carrier, Shard::default())
+        let udp = self.udp_options().connect(resolve(&address.to_string())?)?;
+        Endpoint::new(&self.endpoint_parts(false)?, BoundSocket::socket(udp))
     }
 
     /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the
@@ -112,31 +113,51 @@ impl Builder {
         address: impl Display,
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
-        let carriers = connected(self.udp_options(), resolve(&address.to_string())?, count)?;
-        Endpoint::shards(&self.endpoint_parts(false)?, carriers)
+        let address = resolve(&address.to_string())?;
+        let sockets = BoundSocket::connected(self.udp_options(), address, count)?;
+        Endpoint::shards(&self.endpoint_parts(false)?, sockets)
+    }
+
+    /// Opens a server for a foreign event loop over any carrier. A carrier that has no descriptor
+    /// to poll ([`Carrier::readiness`]) has a thread that waits for it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn bind_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        Endpoint::new(&self.endpoint_parts(true)?, bound_socket)
+    }
+
+    /// Opens a client for a foreign event loop over any carrier, as [`Self::bind_over_polled`]
+    /// does; [`Endpoint::connect`] begins a session.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn connect_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        Endpoint::new(&self.endpoint_parts(false)?, bound_socket)
     }
 }
 
 impl Endpoint {
-    fn new(
-        endpoint_parts: &EndpointParts,
-        carrier: UdpCarrier,
-        shard: Shard,
-    ) -> Result<Self, OpenError> {
-        let descriptor = descriptor_of(&carrier).map_err(|reason| OpenError::System {
+    fn new(endpoint_parts: &EndpointParts, bound_socket: BoundSocket) -> Result<Self, OpenError> {
+        let BoundSocket {
+            shard,
+            carrier,
+            udp,
+        } = bound_socket;
+        let descriptor = descriptor_of(&*carrier).map_err(|reason| OpenError::System {
             what: "making a descriptor to poll",
             reason,
         })?;
-        let carrier = Arc::new(carrier);
-        let sends = Arc::clone(&carrier) as Arc<dyn Carrier>;
-        let opened = endpoint_parts.endpoint(shard, Some(&carrier));
+        let opened = endpoint_parts.endpoint(shard, &*carrier, udp.as_deref());
         Ok(Self {
             endpoint: opened.endpoint,
-            outbox: Outbox::new(sends, endpoint_parts.has_dscp),
+            pump: Pump::new(Arc::clone(&carrier)),
             carrier,
+            udp,
             descriptor,
             clock: endpoint_parts.clock,
-            receive: vec![0; RECEIVE_BUFFER_BYTES],
             timer: None,
             corked_since: None,
             batch_window: BatchWindow::default(),
@@ -149,12 +170,10 @@ impl Endpoint {
 
     fn shards(
         endpoint_parts: &EndpointParts,
-        carriers: Vec<UdpCarrier>,
+        sockets: Vec<BoundSocket>,
     ) -> Result<Shards<Self>, OpenError> {
-        let count = carriers.len() as u16;
-        let endpoints = (0..count)
-            .zip(carriers)
-            .map(|(number, carrier)| Self::new(endpoint_parts, carrier, Shard::new(number, count)));
+        let endpoints = sockets.into_iter();
+        let endpoints = endpoints.map(|bound_socket| Self::new(endpoint_parts, bound_socket));
         endpoints.collect::<Result<_, _>>().map(Shards::new)
     }
 
@@ -193,21 +212,10 @@ impl Endpoint {
             false => 0,
         };
         for _ in 0..batches {
-            match self.carrier.receive(&mut self.receive, Wait::Never) {
-                Ok(None) => break,
-                Ok(Some(received)) => {
-                    for datagram in received.segments(&mut self.receive) {
-                        self.endpoint.handle_datagram(now, received.path, datagram);
-                    }
-                }
-                Err(ReceiveError::Unreachable {
-                    remote: Some(remote),
-                }) => {
-                    self.endpoint.handle_unreachable(now, remote);
-                }
-                Err(ReceiveError::Unreachable { remote: None }) => {}
-                // The next call would mostly meet it again.
-                Err(_) => break,
+            // A carrier that fails would mostly fail again.
+            let outcome = self.pump.receive(&mut self.endpoint, || now, Wait::Never);
+            if !outcome.unwrap_or(false) {
+                break;
             }
         }
         self.endpoint.handle_timeout(now);
@@ -352,7 +360,7 @@ impl Endpoint {
     pub fn statistics(&self) -> crate::Statistics {
         crate::Statistics {
             protocol: self.endpoint.statistics(),
-            socket: Some(self.carrier.statistics()),
+            socket: self.udp.as_ref().map(|udp| udp.statistics()),
             sessions: self.endpoint.sessions_len(),
             memory: self.endpoint.memory(),
         }
@@ -393,16 +401,11 @@ impl Endpoint {
 
     fn send_all(&mut self, now: Time) {
         if !self.process.is_this() {
-            self.outbox.forget_unsent();
+            self.pump.forget_unsent();
             self.endpoint.leave_to_original();
             return;
         }
-        while let Some(batch) = self.outbox.take(now, &mut self.endpoint) {
-            let outcome = batch.send();
-            if !self.outbox.put_back(batch, outcome) {
-                return;
-            }
-        }
+        self.pump.flush(&mut self.endpoint, now);
     }
 
     /// Sends all, and waits until `end` at most for the socket to have room.
@@ -410,7 +413,7 @@ impl Endpoint {
         loop {
             let now = self.clock.now();
             self.send_all(now);
-            if !self.outbox.has_unsent() || now >= end {
+            if !self.pump.has_unsent() || now >= end {
                 return;
             }
             std::thread::sleep(SEND_AGAIN);
@@ -422,14 +425,13 @@ impl Endpoint {
             // The timer is the original's too.
             return Ok(());
         }
-        let due = self.endpoint.poll_timeout().map(|(due, _)| due);
+        let due = self.pump.next_wake(&self.endpoint, now);
         let corked = self.has_corked.then(|| now + CORKED_MAX);
-        let unsent = self.outbox.has_unsent().then(|| now + SEND_AGAIN);
         // A command outside of a drain may leave events: of a call that was cancelled, or of the
         // calls of a session that was closed.
         let is_drained = self.corked_since.is_none();
         let told = (is_drained && self.endpoint.has_events()).then_some(now);
-        let due = [due, corked, unsent, told].into_iter().flatten().min();
+        let due = [due, corked, told].into_iter().flatten().min();
         let is_early_enough = match (self.timer, due) {
             (Some(timer), Some(due)) => timer > now && timer <= due,
             (timer, due) => timer == due,
@@ -444,10 +446,13 @@ impl Endpoint {
     }
 }
 
-fn descriptor_of(carrier: &UdpCarrier) -> io::Result<PollDescriptor> {
-    let descriptor = PollDescriptor::new(carrier.as_fd())?;
-    if let Some(inbox) = carrier.inbox_fd() {
-        descriptor.watch(inbox)?;
+fn descriptor_of(carrier: &dyn Carrier) -> io::Result<PollDescriptor> {
+    let mut descriptors = carrier.readiness().descriptors();
+    // A carrier that has descriptors may have none left.
+    let first = descriptors.next().ok_or(io::ErrorKind::Unsupported)?;
+    let descriptor = PollDescriptor::new(first)?;
+    for other in descriptors {
+        descriptor.watch(other)?;
     }
     Ok(descriptor)
 }

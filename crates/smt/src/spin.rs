@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use smt_carrier::{Carrier, ReceiveError, Received, Wait};
+use smt_carrier::{Arrival, Carrier, ReceiveError, Wait};
 use smt_proto::Time;
 
 use crate::clock::Clock;
@@ -90,13 +90,14 @@ impl Spin {
     pub(crate) fn receive(
         &mut self,
         (carrier, clock): (&dyn Carrier, Clock),
-        buffer: &mut [u8],
+        sink: &mut dyn FnMut(Arrival<'_>),
         wait: Duration,
-    ) -> Result<Option<Received>, ReceiveError> {
-        if !self.bound.is_zero()
-            && let Some(received) = carrier.receive(buffer, Wait::Never)?
-        {
-            return Ok(Some(received));
+    ) -> Result<usize, ReceiveError> {
+        if !self.bound.is_zero() {
+            let arrivals = carrier.receive(sink, Wait::Never)?;
+            if arrivals > 0 {
+                return Ok(arrivals);
+            }
         }
         let began = clock.now();
         let bound = match self.begin(began) {
@@ -106,16 +107,17 @@ impl Spin {
         let mut waited = Duration::ZERO;
         while waited < bound {
             thread::yield_now();
-            if let Some(received) = carrier.receive(buffer, Wait::Never)? {
+            let arrivals = carrier.receive(sink, Wait::Never)?;
+            if arrivals > 0 {
                 self.hit(waited);
-                return Ok(Some(received));
+                return Ok(arrivals);
             }
             waited = clock.now().since(began);
         }
         self.miss(waited);
-        let received = carrier.receive(buffer, Wait::AtMost(wait.saturating_sub(waited)))?;
-        self.slept(clock.now().since(began), received.is_some());
-        Ok(received)
+        let arrivals = carrier.receive(sink, Wait::AtMost(wait.saturating_sub(waited)))?;
+        self.slept(clock.now().since(began), arrivals > 0);
+        Ok(arrivals)
     }
 }
 

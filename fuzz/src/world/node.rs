@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Marks, Path};
 use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_proto::{Config, Endpoint, Pull, Time, TransmitBuffer};
 use smt_testkit::FakeTokenMac;
@@ -52,7 +52,8 @@ impl Node {
     /// Hands in a datagram.
     pub(crate) fn receive(&mut self, now: Time, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
-        self.endpoint.handle_datagram(now, path, &datagram.bytes);
+        self.endpoint
+            .handle_arrival(now, Arrival::datagram(path, &datagram.bytes));
     }
 
     /// Hands in what a switch has left of a datagram; everything else was said and heard before. It
@@ -62,9 +63,14 @@ impl Node {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
         let due = self.endpoint.poll_timeout();
         let mut expected = self.endpoint.statistics();
-        self.endpoint.handle_trimmed(now, path, &datagram.bytes);
+        let marks = Marks {
+            trimmed: true,
+            ..Marks::NONE
+        };
+        let arrival = Arrival::datagram(path, &datagram.bytes).with_marks(marks);
+        self.endpoint.handle_arrival(now, arrival);
         let counted = self.endpoint.statistics();
-        expected.datagrams_received += 1;
+        expected.datagrams_received += u64::from(!datagram.bytes.is_empty());
         expected.packets_malformed = counted.packets_malformed;
         expected.packets_unknown_session = counted.packets_unknown_session;
         expected.packets_contradicting = counted.packets_contradicting;

@@ -2,6 +2,7 @@
 //! Faults of a datagram in memory, as the caller's rule decides.
 
 use super::mailbox::Datagram;
+use smt_carrier::Ecn;
 use std::fmt;
 
 /// The fate of a datagram.
@@ -12,6 +13,10 @@ pub enum Fault {
     Delay(usize),
     /// It arrives.
     Deliver,
+    /// It arrives with the mark of congestion (CE of ECN).
+    Mark,
+    /// No more than this many bytes of its beginning arrive, marked as trimmed.
+    Trim(usize),
     /// It is lost.
     Drop,
     /// It arrives twice.
@@ -45,6 +50,15 @@ impl FaultLine {
             let mut due = self.release();
             match fault {
                 Fault::Deliver | Fault::Delay(0) => passed.push(datagram),
+                Fault::Mark => {
+                    datagram.marks.ecn = Ecn::Ce;
+                    passed.push(datagram);
+                }
+                Fault::Trim(length) => {
+                    datagram.bytes.truncate(length);
+                    datagram.marks.trimmed = true;
+                    passed.push(datagram);
+                }
                 Fault::Drop => {}
                 Fault::Duplicate => passed.extend([datagram.clone(), datagram]),
                 Fault::Delay(count) => self.held.push((count, datagram)),

@@ -3,17 +3,21 @@
 
 use super::MemoryOptions;
 use crate::limits::SEGMENTS_MAX;
+use crate::received::Received;
 use crate::statistics::Counter;
-use smt_carrier::{Path, Received, Wait};
+use crate::wakeup::Wakeup;
+use smt_carrier::{Marks, Path, Wait};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
 pub(super) struct Datagram {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
+    pub(super) marks: Marks,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -23,6 +27,8 @@ pub(super) struct Mailbox {
     options: MemoryOptions,
     queue: Mutex<Queue>,
     arrived: Condvar,
+    /// Raised while there is something, from the time on that somebody polls it.
+    wakeup: OnceLock<Wakeup>,
     /// Datagrams dropped because the queue was full.
     pub(super) dropped: Counter,
 }
@@ -53,6 +59,7 @@ impl Mailbox {
             options,
             queue: Mutex::default(),
             arrived: Condvar::new(),
+            wakeup: OnceLock::new(),
             dropped: Counter::default(),
         }
     }
@@ -60,6 +67,7 @@ impl Mailbox {
     /// Appends what there is room for.
     pub(super) fn put(&self, datagrams: Vec<Datagram>) {
         let mut queue = self.lock();
+        let was_idle = queue.is_idle();
         for datagram in datagrams {
             let bytes = queue.bytes + datagram.bytes.len();
             let full = queue.datagrams.len() >= self.options.queue_datagrams
@@ -71,14 +79,15 @@ impl Mailbox {
             queue.bytes = bytes;
             queue.datagrams.push_back(datagram);
         }
-        self.wake(&queue);
+        self.wake(&queue, was_idle);
     }
 
     /// Notes that no end is at `remote`, for the next call to tell.
     pub(super) fn hint_unreachable(&self, remote: SocketAddr) {
         let mut queue = self.lock();
+        let was_idle = queue.is_idle();
         queue.unreachable = Some(remote);
-        self.wake(&queue);
+        self.wake(&queue, was_idle);
     }
 
     /// Takes the next datagram that fits `buffer`, with equal ones behind it if `coalesce`.
@@ -97,6 +106,7 @@ impl Mailbox {
             ..Taken::default()
         };
         if taken.unreachable.is_some() {
+            self.quieten(&queue);
             return taken;
         }
         while let Some(datagram) = queue.pop_if(|_| true) {
@@ -108,13 +118,46 @@ impl Mailbox {
             taken.received = Some(queue.fill(buffer, &datagram, segments));
             break;
         }
+        if taken.received.is_some() || taken.truncated > 0 {
+            self.quieten(&queue);
+        }
         taken
     }
 
-    /// A system call, hence only if a thread waits.
-    fn wake(&self, queue: &Queue) {
+    /// A descriptor that is readable while there is something; `None` if the process has none left.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let queue = self.lock();
+        if self.wakeup.get().is_none() {
+            let wakeup = Wakeup::new().ok()?;
+            if !queue.is_idle() {
+                wakeup.raise();
+            }
+            // Under the lock nobody else sets it.
+            let _ = self.wakeup.set(wakeup);
+        }
+        drop(queue);
+        self.wakeup.get().map(Wakeup::as_fd)
+    }
+
+    /// System calls, hence only if a thread waits, or somebody polls and was not told.
+    fn wake(&self, queue: &Queue, was_idle: bool) {
         if queue.waiting > 0 {
             self.arrived.notify_all();
+        }
+        if was_idle
+            && !queue.is_idle()
+            && let Some(wakeup) = self.wakeup.get()
+        {
+            wakeup.raise();
+        }
+    }
+
+    /// Under the lock: else a wake-up could be cleared that is for a later datagram.
+    fn quieten(&self, queue: &Queue) {
+        if queue.is_idle()
+            && let Some(wakeup) = self.wakeup.get()
+        {
+            wakeup.clear();
         }
     }
 
@@ -137,8 +180,8 @@ impl Queue {
         Some(datagram)
     }
 
-    /// Copies `first`, which fits, and up to `segments - 1` of its kind: of the same path and size,
-    /// but for the last, which may be shorter.
+    /// Copies `first`, which fits, and up to `segments - 1` of its kind: of the same path, marks
+    /// and size, but for the last, which may be shorter.
     fn fill(&mut self, buffer: &mut [u8], first: &Datagram, segments: usize) -> Received {
         let segment_size = first.bytes.len();
         let mut length = segment_size;
@@ -147,7 +190,9 @@ impl Queue {
             let room = segment_size.min(buffer.len() - length);
             let next = self.pop_if(|next| {
                 let size = next.bytes.len();
-                next.from == first.from && next.to == first.to && size > 0 && size <= room
+                let is_alike =
+                    (next.from, next.to, next.marks) == (first.from, first.to, first.marks);
+                is_alike && size > 0 && size <= room
             });
             let Some(next) = next else { break };
             let end = length + next.bytes.len();
@@ -161,6 +206,7 @@ impl Queue {
             path: Path::between(first.from, first.to.ip()),
             length,
             segment_size,
+            marks: first.marks,
         }
     }
 }

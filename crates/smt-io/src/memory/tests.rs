@@ -2,25 +2,23 @@
 //! The limits and the losses of a network in memory.
 
 use super::*;
+use crate::testing::Described as _;
+use smt_carrier::Transmit;
 use std::time::Duration;
 
 const SOON: Wait = Wait::AtMost(Duration::from_secs(10));
 
 fn send(carrier: &MemoryCarrier, to: &MemoryCarrier, bytes: &[u8], segment_size: usize) {
-    let transmit = Transmit {
-        path: Path::to(to.local_address()),
-        segment_size,
-        priority: 0,
-    };
-    carrier.send(&transmit, bytes).unwrap();
+    let transmit = Transmit::new(Path::to(to.local_address()), segment_size);
+    carrier.send_bytes(&transmit, bytes).unwrap();
 }
 
 /// Takes everything that is there; gives the datagrams of each batch.
 fn drain(carrier: &MemoryCarrier) -> Vec<Vec<Vec<u8>>> {
     let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
     let mut batches = Vec::new();
-    while let Some(received) = carrier.receive(&mut buffer, Wait::Never).unwrap() {
-        let segments = received.segments(&mut buffer);
+    while let Some(received) = carrier.receive_into(&mut buffer, Wait::Never).unwrap() {
+        let segments = received.arrival(&buffer).segments();
         batches.push(segments.map(|bytes| bytes.to_vec()).collect());
     }
     batches
@@ -66,7 +64,10 @@ mod receive {
         send(&second, &third, &[2; 4], 4);
         let mut buffer = [0; 64];
         for sender in [&first, &second] {
-            let received = third.receive(&mut buffer, Wait::Never).unwrap().unwrap();
+            let received = third
+                .receive_into(&mut buffer, Wait::Never)
+                .unwrap()
+                .unwrap();
             assert_eq!(received.path.remote, sender.local_address());
             assert_eq!(received.length, 4);
         }
@@ -84,19 +85,24 @@ mod receive {
         let (left, right) = MemoryCarrier::pair();
         send(&left, &right, &[1; 12], 4);
         let mut buffer = [0; 10];
-        let received = right.receive(&mut buffer, Wait::Never).unwrap().unwrap();
-        assert_eq!((received.length, received.segment_size), (8, 4));
-        let received = right.receive(&mut buffer, Wait::Never).unwrap().unwrap();
-        assert_eq!(received.length, 4);
+        for length in [8, 4] {
+            let taken = right.mailbox.take(&mut buffer, Wait::Never, true);
+            let received = taken.received.unwrap();
+            assert_eq!((received.length, received.segment_size), (length, 4));
+        }
     }
 
     #[test]
     fn datagram_past_the_buffer_is_dropped_and_counted() {
-        let (left, right) = MemoryCarrier::pair();
-        send(&left, &right, &[1; 100], 100);
+        let options = MemoryOptions::new().datagram_bytes_max(70_000);
+        let (left, right) = MemoryCarrier::pair_with(options);
+        send(&left, &right, &[1; 70_000], 70_000);
         send(&left, &right, b"next", 4);
         let mut buffer = [0; 64];
-        right.receive(&mut buffer, Wait::Never).unwrap().unwrap();
+        right
+            .receive_into(&mut buffer, Wait::Never)
+            .unwrap()
+            .unwrap();
         assert_eq!(&buffer[..4], b"next");
         assert_eq!(right.statistics().datagrams_truncated, 1);
     }
@@ -105,7 +111,7 @@ mod receive {
     fn arrival_ends_the_wait_of_another_thread() {
         let (left, right) = MemoryCarrier::pair();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| right.receive(&mut [0; 64], SOON));
+            let waiting = scope.spawn(|| right.receive_into(&mut [0; 64], SOON));
             send(&left, &right, b"ping", 4);
             assert!(waiting.join().unwrap().unwrap().is_some());
         });
@@ -140,16 +146,18 @@ mod send {
         let (client, server) = MemoryCarrier::pair();
         let called = "198.51.100.7:7".parse().unwrap();
         let server = server.also_at(called);
-        let mut transmit = Transmit {
-            path: Path::to(called),
-            segment_size: 4,
-            priority: 0,
-        };
-        client.send(&transmit, b"ping").unwrap();
-        let received = server.receive(&mut [0; 64], Wait::Never).unwrap().unwrap();
+        let mut transmit = Transmit::new(Path::to(called), 4);
+        client.send_bytes(&transmit, b"ping").unwrap();
+        let received = server
+            .receive_into(&mut [0; 64], Wait::Never)
+            .unwrap()
+            .unwrap();
         transmit.path = received.path;
-        server.send(&transmit, b"pong").unwrap();
-        let answer = client.receive(&mut [0; 64], Wait::Never).unwrap().unwrap();
+        server.send_bytes(&transmit, b"pong").unwrap();
+        let answer = client
+            .receive_into(&mut [0; 64], Wait::Never)
+            .unwrap()
+            .unwrap();
         assert_eq!(answer.path.remote, called);
     }
 
@@ -159,17 +167,13 @@ mod send {
         let remote = right.local_address();
         send(&left, &right, b"ping", 4);
         drop(right);
-        let transmit = Transmit {
-            path: Path::to(remote),
-            segment_size: 4,
-            priority: 0,
-        };
-        left.send(&transmit, b"ping").unwrap();
+        let transmit = Transmit::new(Path::to(remote), 4);
+        left.send_bytes(&transmit, b"ping").unwrap();
         let hint = ReceiveError::Unreachable {
             remote: Some(remote),
         };
-        assert_eq!(left.receive(&mut [0; 64], SOON), Err(hint));
-        assert_eq!(left.receive(&mut [0; 64], Wait::Never), Ok(None));
+        assert_eq!(left.receive_into(&mut [0; 64], SOON), Err(hint));
+        assert_eq!(left.receive_into(&mut [0; 64], Wait::Never), Ok(None));
     }
 }
 
@@ -277,5 +281,40 @@ mod bind {
         drop(network.bind("192.0.2.1:1".parse().unwrap()));
         let again = network.bind("192.0.2.1:1".parse().unwrap());
         assert_eq!(again.local_address().port(), 1);
+    }
+}
+
+mod marks {
+    use super::*;
+    use smt_carrier::Ecn;
+
+    /// The marks and the length of each batch that is there.
+    fn marks(carrier: &MemoryCarrier) -> Vec<(Marks, usize)> {
+        let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
+        let mut marks = Vec::new();
+        while let Some(received) = carrier.receive_into(&mut buffer, Wait::Never).unwrap() {
+            marks.push((received.marks, received.length));
+        }
+        marks
+    }
+
+    #[test]
+    fn marked_and_trimmed_datagrams_come_apart_from_others() {
+        let (left, right) = MemoryCarrier::pair();
+        let mut count = 0;
+        let left = left.with_fault(move |_| {
+            count += 1;
+            [Fault::Deliver, Fault::Mark, Fault::Mark, Fault::Trim(1)][count - 1]
+        });
+        send(&left, &right, &[1; 16], 4);
+        let ce = Marks {
+            ecn: Ecn::Ce,
+            ..Marks::NONE
+        };
+        let trimmed = Marks {
+            trimmed: true,
+            ..Marks::NONE
+        };
+        assert_eq!(marks(&right), [(Marks::NONE, 4), (ce, 8), (trimmed, 1)]);
     }
 }

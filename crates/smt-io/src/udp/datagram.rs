@@ -61,7 +61,7 @@ pub(crate) struct Outgoing<'a> {
 
 /// The result of one receive call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Arrival {
+pub(crate) struct Incoming {
     pub(crate) from: SocketAddr,
     pub(crate) local: Option<IpAddr>,
     /// Reported only after `report_traffic_class`.

@@ -8,7 +8,7 @@
 //! 3. A failure that comes twice alike is about the call; else the first failure was about the
 //!    past.
 //!
-//! Not here: the consequences of either (`sending.rs`, `capabilities.rs`).
+//! Not here: the consequences of either (`sending.rs`, `offload_state.rs`).
 
 use super::errno_class::ErrnoClass;
 

@@ -13,7 +13,7 @@
 )]
 
 use super::control::ControlBuffer;
-use super::datagram::{Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation};
+use super::datagram::{Blocking, BufferBytes, Family, Incoming, Offloads, Outgoing, Preparation};
 pub(crate) use super::reuseport_bpf::attach_selector;
 use super::socket_option::SocketOption;
 use libc::c_int;
@@ -39,6 +39,8 @@ pub(crate) fn prepare(socket: &Socket, preparation: Preparation) -> io::Result<O
             Family::Dual | Family::V6 => IPV6_RECVPKTINFO.set(descriptor, 1)?,
         }
     }
+    // The marks of congestion are in the traffic class. A system that does not tell it is no worse.
+    let _ = report_traffic_class(socket, preparation.family);
     Ok(Offloads {
         // A kernel that does not know the option would ignore the control message and send all
         // segments as one datagram: so ask first.
@@ -122,7 +124,7 @@ pub(crate) fn receive(
     socket: &Socket,
     buffer: &mut [u8],
     blocking: Blocking,
-) -> io::Result<Arrival> {
+) -> io::Result<Incoming> {
     let mut name = SockAddrStorage::zeroed();
     let mut control = ControlBuffer::new();
     let mut bytes = libc::iovec {
@@ -150,7 +152,7 @@ pub(crate) fn receive(
     };
     // SAFETY: the system wrote `msg_namelen` bytes of a socket address there.
     let name = unsafe { SockAddr::new(name, message.msg_namelen) };
-    let mut arrival = Arrival {
+    let mut arrival = Incoming {
         from: name.as_socket().unwrap_or(NOBODY),
         local: None,
         traffic_class: None,
@@ -221,7 +223,7 @@ pub(crate) fn dropped(socket: &Socket) -> u64 {
     })
 }
 
-fn note_control(arrival: &mut Arrival, option: (c_int, c_int), value: &[u8]) {
+fn note_control(arrival: &mut Incoming, option: (c_int, c_int), value: &[u8]) {
     match (option, value) {
         ((libc::SOL_UDP, libc::UDP_GRO), &[a, b, c, d, ..]) => {
             let size = unsigned(c_int::from_ne_bytes([a, b, c, d]));

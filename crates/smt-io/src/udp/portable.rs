@@ -5,7 +5,7 @@
 //! traffic class other than the socket's, and a wildcard socket answers from whatever address the
 //! routing table picks. It is compiled into the tests on Linux, so that it stays alive.
 
-use super::datagram::{Arrival, Blocking, BufferBytes, Family, Offloads, Outgoing, Preparation};
+use super::datagram::{Blocking, BufferBytes, Family, Incoming, Offloads, Outgoing, Preparation};
 #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
 use super::socket_option::SocketOption;
 use socket2::{SockAddr, Socket};
@@ -63,7 +63,7 @@ pub(crate) fn receive(
     socket: &Socket,
     buffer: &mut [u8],
     blocking: Blocking,
-) -> io::Result<Arrival> {
+) -> io::Result<Incoming> {
     let flags = match blocking {
         Blocking::No => libc::MSG_DONTWAIT,
         Blocking::Yes => 0,
@@ -72,7 +72,7 @@ pub(crate) fn receive(
     // ever writes initialised bytes there.
     let space = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [MaybeUninit<u8>]) };
     let (length, from) = socket.recv_from_with_flags(space, flags)?;
-    Ok(Arrival {
+    Ok(Incoming {
         from: from.as_socket().unwrap_or(NOBODY),
         local: None,
         traffic_class: None,

@@ -8,8 +8,9 @@
 //!    is left.
 
 use super::errno_class::ErrnoClass;
-use super::{Arrival, Blocking, UdpCarrier, receive, wait_readable};
-use smt_carrier::{Path, ReceiveError, Received, Wait};
+use super::{Blocking, Incoming, UdpCarrier, receive, wait_readable};
+use crate::received::Received;
+use smt_carrier::{Ecn, Marks, Path, ReceiveError, Wait};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -53,7 +54,7 @@ impl UdpCarrier {
 
     /// Receives, waiting at most about `limit`: by one system call if the socket's time limit
     /// serves.
-    fn receive_within(&self, buffer: &mut [u8], limit: Duration) -> io::Result<Arrival> {
+    fn receive_within(&self, buffer: &mut [u8], limit: Duration) -> io::Result<Incoming> {
         let changes = &self.counters.receiving.timeout_changes;
         if let Some(_hold) = self.timeout.hold(&self.socket, limit, changes) {
             return self.receive_once(buffer, Blocking::Yes);
@@ -66,7 +67,7 @@ impl UdpCarrier {
     }
 
     /// One system call.
-    fn receive_once(&self, buffer: &mut [u8], blocking: Blocking) -> io::Result<Arrival> {
+    fn receive_once(&self, buffer: &mut [u8], blocking: Blocking) -> io::Result<Incoming> {
         self.counters.receiving.calls.add(1);
         receive(&self.socket, buffer, blocking)
     }
@@ -92,7 +93,7 @@ impl UdpCarrier {
         look.is_err_and(|error| error.raw_os_error() == Some(libc::EACCES))
     }
 
-    fn accept(&self, arrival: Arrival) -> Received {
+    fn accept(&self, arrival: Incoming) -> Received {
         let receiving = &self.counters.receiving;
         receiving.note(arrival.length, arrival.segment_size);
         let local = arrival.local.or_else(|| self.only_local());
@@ -103,6 +104,12 @@ impl UdpCarrier {
             },
             length: arrival.length,
             segment_size: arrival.segment_size,
+            marks: Marks {
+                ecn: arrival
+                    .traffic_class
+                    .map_or(Ecn::NotEct, Ecn::of_traffic_class),
+                ..Marks::NONE
+            },
         }
     }
 

@@ -6,13 +6,13 @@
 //!    they differ from the socket's own.
 //! 3. A report of the past that was in the way is noted, and the call made again
 //!    (`icmp_report.rs`).
-//! 4. A batch whose attachments the kernel refuses is sent without them (`capabilities.rs`).
+//! 4. A batch whose attachments the kernel refuses is sent without them (`offload_state.rs`).
 //!
 //! Not here: which system call that is (`linux.rs`, `portable.rs`).
 
-use super::capabilities::Batch;
 use super::errno_class::ErrnoClass;
 use super::icmp_report::told_apart;
+use super::offload_state::Batch;
 use super::{Family, Outgoing, UdpCarrier, class_of, send};
 use crate::limits::{SEGMENTS_MAX, UDP_BYTES_MAX_IPV4, UDP_BYTES_MAX_IPV6};
 use smt_carrier::{Path, SendError, Transmit};
@@ -20,8 +20,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 impl UdpCarrier {
-    pub(super) fn send_all(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        transmit.assert_valid();
+    pub(super) fn send_all(&self, batch: &smt_carrier::Batch<'_>) -> Result<(), SendError> {
+        let transmit = Transmit {
+            path: batch.path,
+            segment_size: batch.plain_segment_size(),
+            priority: batch.priority,
+            flow: batch.flow,
+        };
+        let bytes = batch.bytes;
         let remote = transmit.path.remote;
         if self.connected.is_some_and(|connected| connected != remote) {
             return Err(SendError::Other {
@@ -31,7 +37,7 @@ impl UdpCarrier {
         let mut sent = 0;
         while sent < bytes.len() {
             sent += self
-                .send_batch(transmit, &bytes[sent..])
+                .send_batch(&transmit, &bytes[sent..])
                 .map_err(|class| class.to_send_error(sent))?;
         }
         Ok(())
@@ -45,7 +51,7 @@ impl UdpCarrier {
             traffic_class: self.class_to_attach(transmit.priority),
         };
         let counters = &self.counters.sending;
-        self.capabilities
+        self.offload_state
             .send(batch, counters, |batch| self.attempt(transmit.path, batch))
     }
 
@@ -111,7 +117,7 @@ impl UdpCarrier {
     /// The traffic class byte to attach for `priority`, if it is not what the socket sends anyway.
     pub(super) fn class_to_attach(&self, priority: u8) -> Option<u8> {
         let class = class_of(priority);
-        if class == self.plain_class || !self.capabilities.has_traffic_class() {
+        if class == self.plain_class || !self.offload_state.has_traffic_class() {
             return None;
         }
         Some(class)

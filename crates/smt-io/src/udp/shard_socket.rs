@@ -9,9 +9,10 @@
 //!    reads may be strays.
 //! 3. Either way a stray goes to the inbox of the shard that it is for.
 
-use super::inbox::{Batch, Inbox};
 use super::{UdpCarrier, wait_readable};
-use smt_carrier::{ReceiveError, Received, Wait};
+use crate::inbox::{Batch, Inbox};
+use crate::received::Received;
+use smt_carrier::{ReceiveError, Wait};
 use smt_wire::Shard;
 use socket2::Socket;
 use std::io;
@@ -100,6 +101,7 @@ impl ShardSocket {
                 self.inbox_of(number).put(Batch {
                     path: received.path,
                     segment_size: received.segment_size,
+                    marks: received.marks,
                     bytes: &buffer[from..end],
                 });
             }

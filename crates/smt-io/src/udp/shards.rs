@@ -6,10 +6,11 @@
 //!    shards, and the kernel gets the program that chooses among them.
 //! 3. Where there is no such program, all shards get the first socket.
 
-use super::capabilities::Capabilities;
+use super::offload_state::OffloadState;
 use super::receive_timeout::ReceiveTimeout;
 use super::shard_socket::{Group, ShardSocket};
 use super::{OpenError, UdpCarrier, UdpOptions, attach_selector};
+use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::Counters;
 use smt_wire::Shard;
 use socket2::Socket;
@@ -64,10 +65,11 @@ impl UdpCarrier {
             plain_class: self.plain_class,
             buffers: self.buffers,
             receive_offload: self.receive_offload,
-            capabilities: Capabilities::new(self.has_segmentation_offload()),
+            offload_state: OffloadState::new(self.has_segmentation_offload()),
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
+            buffer: ReceiveBuffer::default(),
             shard_socket: None,
         }
     }

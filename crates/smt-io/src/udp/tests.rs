@@ -2,7 +2,6 @@
 //! Real sockets on loopback; ports are the system's choice.
 
 mod bind;
-mod datagram_size_max;
 #[cfg(target_os = "linux")]
 mod forbidden;
 #[cfg(target_os = "linux")]
@@ -13,6 +12,8 @@ mod reports;
 mod send;
 
 use super::*;
+use crate::testing::Described as _;
+use smt_carrier::Transmit;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -34,11 +35,7 @@ fn loopbacks() -> Vec<SocketAddr> {
 }
 
 fn transmit(path: Path, segment_size: usize) -> Transmit {
-    Transmit {
-        path,
-        segment_size,
-        priority: 0,
-    }
+    Transmit::new(path, segment_size)
 }
 
 /// `length` bytes of which no two segments are alike.
@@ -51,11 +48,16 @@ fn collect(carrier: &UdpCarrier, length: usize) -> (Vec<Vec<u8>>, usize) {
     let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
     let (mut datagrams, mut batches, mut total) = (Vec::new(), 0, 0);
     while total < length {
-        let received = carrier.receive(&mut buffer, SOON).unwrap();
+        let received = carrier.receive_into(&mut buffer, SOON).unwrap();
         let received = received.expect("everything sent on loopback arrives");
         total += received.length;
         batches += 1;
-        datagrams.extend(received.segments(&mut buffer).map(|bytes| bytes.to_vec()));
+        datagrams.extend(
+            received
+                .arrival(&buffer)
+                .segments()
+                .map(|bytes| bytes.to_vec()),
+        );
     }
     (datagrams, batches)
 }

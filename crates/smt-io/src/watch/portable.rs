@@ -2,24 +2,23 @@
 //! Tells a runtime that a socket has something to receive, where there is no epoll(7): always.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::UdpCarrier;
+use smt_carrier::Carrier;
 
-/// Watches the socket of a carrier, and the inbox of a shard.
-#[derive(Debug)]
-pub struct SocketWatch {
-    carrier: Arc<UdpCarrier>,
+/// Watches the descriptors of a carrier: a socket, and the inbox of a shard.
+pub struct CarrierWatch {
+    carrier: Arc<dyn Carrier>,
     is_on: bool,
 }
 
-impl SocketWatch {
+impl CarrierWatch {
     /// A watch that is on.
     ///
     /// # Errors
     /// This one does not fail.
-    pub fn new(carrier: Arc<UdpCarrier>) -> io::Result<Self> {
+    pub fn new(carrier: Arc<dyn Carrier>) -> io::Result<Self> {
         Ok(Self {
             carrier,
             is_on: true,
@@ -31,8 +30,8 @@ impl SocketWatch {
     /// # Errors
     /// If the process has no file descriptors left.
     pub fn descriptors(&self) -> io::Result<Vec<OwnedFd>> {
-        let descriptors = [Some(self.carrier.as_fd()), self.carrier.inbox_fd()];
-        let descriptors = descriptors.into_iter().flatten();
+        let readiness = self.carrier.readiness();
+        let descriptors = readiness.descriptors();
         descriptors.map(|one| one.try_clone_to_owned()).collect()
     }
 
@@ -45,5 +44,14 @@ impl SocketWatch {
     /// Notes what is wanted; the runtime is told in any case.
     pub fn turn(&mut self, on: bool) {
         self.is_on = on;
+    }
+}
+
+impl std::fmt::Debug for CarrierWatch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("CarrierWatch")
+            .field("is_on", &self.is_on)
+            .finish_non_exhaustive()
     }
 }

@@ -17,7 +17,7 @@ use core::panic::PanicInfo;
 use core::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::{Path, Transmit};
+use smt_carrier::{Arrival, Path, Transmit};
 use smt_proto::key_exchange::{KeyExchangeProvider, TokenMac};
 use smt_proto::{
     CloseCode, Config, ConnectId, Endpoint, Event, Refused, RpcId, Time, TimerReason,
@@ -39,13 +39,8 @@ pub fn core_new(
 }
 
 #[unsafe(no_mangle)]
-pub fn core_handle_datagram(endpoint: &mut Endpoint, now: Time, path: Path, datagram: &[u8]) {
-    endpoint.handle_datagram(now, path, datagram);
-}
-
-#[unsafe(no_mangle)]
-pub fn core_handle_trimmed(endpoint: &mut Endpoint, now: Time, path: Path, datagram: &[u8]) {
-    endpoint.handle_trimmed(now, path, datagram);
+pub fn core_handle_arrival(endpoint: &mut Endpoint, now: Time, arrival: Arrival<'_>) {
+    endpoint.handle_arrival(now, arrival);
 }
 
 #[unsafe(no_mangle)]

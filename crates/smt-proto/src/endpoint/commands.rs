@@ -217,6 +217,7 @@ impl Endpoint {
         }
         self.schedule = Schedule::new();
         while self.stateless.pop().is_some() {}
+        self.flight_rest = None;
     }
 
     /// From now on new requests are refused, and so are those of which the application has not been

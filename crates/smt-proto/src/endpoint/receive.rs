@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Ecn, Marks, Path};
 use smt_wire::{
     Control, Data, DataHeader, Packet, ParseError, Reset, SessionIndex, Unavailable, parse,
 };
@@ -21,12 +21,29 @@ use crate::event::{ConnectId, Event};
 use crate::time::Time;
 
 impl Endpoint {
-    /// Takes one datagram that came by `path`.
-    pub fn handle_datagram(&mut self, now: Time, path: Path, datagram: &[u8]) {
+    /// Takes datagrams that have come together by one path.
+    ///
+    /// Congestion marks are counted (`Statistics::datagrams_ce`), and nothing reacts to them. A
+    /// datagram that is marked as trimmed must have at least the DATA header left; the bytes behind
+    /// it are not looked at. The header is a hint and changes nothing but when bytes are asked for,
+    /// and only under a policy that pulls (SPEC §9.10).
+    pub fn handle_arrival(&mut self, now: Time, arrival: Arrival<'_>) {
         if self.is_copy {
             return;
         }
-        self.shared.statistics.datagrams_received += 1;
+        let Marks { trimmed, ecn } = arrival.marks;
+        for datagram in arrival.segments() {
+            self.shared.statistics.datagrams_received += 1;
+            self.shared.statistics.datagrams_ce += u64::from(ecn == Ecn::Ce);
+            match trimmed {
+                false => self.handle_datagram(now, arrival.path, datagram),
+                true => self.handle_trimmed(now, arrival.path, datagram),
+            }
+        }
+    }
+
+    /// Takes one whole datagram that came by `path`.
+    fn handle_datagram(&mut self, now: Time, path: Path, datagram: &[u8]) {
         let mut rest = datagram;
         while !rest.is_empty() {
             match parse(self.shared.config.version, rest) {
@@ -63,12 +80,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes the part that a switch has left of a datagram that came by `path`. The carrier must be
-    /// able to tell trimmed datagrams: by a DSCP code point, for example (SPEC §9.10). At least the
-    /// DATA header must be left; the bytes behind it are not looked at. The packet is a hint and
-    /// changes nothing but when bytes are asked for, and only under a policy that pulls.
-    pub fn handle_trimmed(&mut self, now: Time, path: Path, datagram: &[u8]) {
-        self.shared.statistics.datagrams_received += 1;
+    /// Takes the part that a switch has left of a datagram that came by `path`.
+    fn handle_trimmed(&mut self, now: Time, path: Path, datagram: &[u8]) {
         let Ok(header) = DataHeader::of_trimmed(self.shared.config.version, datagram) else {
             self.shared.statistics.packets_malformed += 1;
             return;

@@ -112,11 +112,12 @@ impl Endpoint {
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
     pub(super) fn start_session(&mut self, now: Time, established: Established) {
+        let datagram_max = self.shared.capabilities.datagram_max;
         let factory = SessionFactory {
             config: &self.shared.config,
             crypto: &self.crypto,
         };
-        let mut session = Box::new(Session::new(established, &factory));
+        let mut session = Box::new(Session::new(established, &factory, datagram_max));
         session.confirmed(now);
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");

@@ -2,13 +2,14 @@
 //! Transmission of an endpoint: stateless answers first, then the sender with the fewest bytes
 //! left, in batches.
 
-use smt_carrier::{Path, Transmit};
+use smt_carrier::{FlowId, Path, Transmit};
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
 use crate::event::{ConnectId, RpcId};
-use crate::send::batch::Batch;
+use crate::send::batch::{BatchLimits, DatagramBatch};
 use crate::send::buffer::TransmitBuffer;
+use crate::send::flight_rest::FlightRest;
 use crate::send::ready_queue::Place;
 use crate::time::Time;
 
@@ -23,14 +24,17 @@ impl Endpoint {
         if let Some((path, bytes)) = self.stateless.pop() {
             buffer.clear();
             buffer.append(&bytes);
-            return Some(Transmit {
-                path,
-                segment_size: bytes.len(),
-                priority: 0,
-            });
+            return Some(Transmit::new(path, bytes.len()));
+        }
+        let carrier = BatchLimits::of_carrier(&self.shared.capabilities);
+        if let Some(rest) = &mut self.flight_rest {
+            let transmit = rest.write(carrier, buffer);
+            self.flight_rest.take_if(|rest| rest.is_empty());
+            return Some(transmit);
         }
         self.decide_grants(now);
-        let mut batch = Batch::new(buffer, self.shared.config.batch_max);
+        let limits = carrier.within(self.shared.config.batch_max);
+        let mut batch = DatagramBatch::new(buffer, limits);
         while let Some(sender) = self.schedule.ready.pop() {
             let is_of_messages = self.has_only_messages(sender);
             let path = match sender {
@@ -42,12 +46,23 @@ impl Endpoint {
             if !batch.is_empty() {
                 if is_of_messages {
                     self.fill(now, path, &mut batch);
+                } else if !matches!(sender, Sender::Session(_)) {
+                    self.flight_rest = FlightRest::cut_off(path, carrier, &mut batch);
                 }
-                let (segment_size, priority) = (batch.segment_size(), batch.priority);
+                let segment_size = batch.segment_size();
+                let priority = match self.shared.capabilities.priorities {
+                    true => batch.priority,
+                    false => 0,
+                };
+                let flow = match sender {
+                    Sender::Session(index) => FlowId(index.0),
+                    Sender::ClientHandshake(_) | Sender::ServerHandshake(_) => FlowId::default(),
+                };
                 return Some(Transmit {
                     path,
                     segment_size,
                     priority,
+                    flow,
                 });
             }
         }
@@ -65,12 +80,13 @@ impl Endpoint {
     fn is_quiet(&self, now: Time) -> bool {
         self.schedule.ready.is_empty()
             && self.stateless.is_empty()
+            && self.flight_rest.is_none()
             && !self.has_grants_to_decide(now)
     }
 
     /// Lets messages of other sessions between the same sockets leave with what is in the batch, as
     /// far as they fit.
-    fn fill(&mut self, now: Time, path: Path, batch: &mut Batch<'_>) {
+    fn fill(&mut self, now: Time, path: Path, batch: &mut DatagramBatch<'_>) {
         while !batch.is_full()
             && let Some(sender @ Sender::Session(index)) = self.schedule.ready.first()
             && self.has_only_messages(sender)
@@ -202,7 +218,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         index: SessionIndex,
-        batch: &mut Batch<'_>,
+        batch: &mut DatagramBatch<'_>,
     ) -> Option<Path> {
         let session = self.sessions.get_mut(index.0)?;
         session.slot.ready = None;
@@ -212,7 +228,7 @@ impl Endpoint {
         Some(path)
     }
 
-    fn write_connect(&mut self, id: ConnectId, batch: &mut Batch<'_>) -> Option<Path> {
+    fn write_connect(&mut self, id: ConnectId, batch: &mut DatagramBatch<'_>) -> Option<Path> {
         let connect = self.connects.get_mut(id.0)?;
         connect.slot.ready = None;
         if !connect.has_output() {
@@ -222,7 +238,7 @@ impl Endpoint {
         Some(connect.path)
     }
 
-    fn write_accept(&mut self, index: SessionIndex, batch: &mut Batch<'_>) -> Option<Path> {
+    fn write_accept(&mut self, index: SessionIndex, batch: &mut DatagramBatch<'_>) -> Option<Path> {
         let accept = self.accepts.get_mut(index.0)?;
         accept.slot.ready = None;
         if !accept.has_output() {

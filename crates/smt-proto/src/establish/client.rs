@@ -29,7 +29,7 @@ use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED, STALE_HINTS,
 };
 use crate::recovery::retry_timer::RetryTimer;
-use crate::send::batch::Batch;
+use crate::send::batch::DatagramBatch;
 use crate::send::buffer::TransmitBuffer;
 use crate::send::ready_queue::Slot;
 use crate::statistics::Statistics;
@@ -279,7 +279,7 @@ impl ClientHandshake {
     }
 
     /// Writes the flight that is due.
-    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+    pub(crate) fn write(&mut self, version: u8, batch: &mut DatagramBatch<'_>) {
         let attempt = &mut self.attempt;
         attempt.must_send = false;
         let mut tail = TransmitBuffer::default();

@@ -10,7 +10,7 @@ use smt_wire::{COOKIE_MAX, FlightBody, Handshake, SessionIndex};
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::key_exchange::Input;
 use crate::limits::{DATAGRAM_FLOOR, DATAGRAM_LIMIT, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
-use crate::send::batch::Batch;
+use crate::send::batch::DatagramBatch;
 
 /// A flight on its way in.
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl FlightOut {
     }
 
     /// Writes the flight as datagrams of equal size; `tail` bytes, if any, follow in the last one.
-    pub(crate) fn write(&self, route: FlightRoute<'_>, tail: &[u8], batch: &mut Batch<'_>) {
+    pub(crate) fn write(&self, route: FlightRoute<'_>, tail: &[u8], batch: &mut DatagramBatch<'_>) {
         let most = FRAGMENT_MAX - route.cookie.len();
         let mut offset = 0;
         loop {
@@ -165,6 +165,8 @@ pub(crate) const OWN_FLIGHT_MAX: usize =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::CAPABILITIES;
+    use crate::send::batch::BatchLimits;
     use crate::send::buffer::TransmitBuffer;
     use smt_wire::{Packet, VERSION, parse};
 
@@ -182,7 +184,7 @@ mod tests {
     fn a_flight_comes_together_in_any_order_and_each_datagram_is_padded() {
         let flight = FlightOut::new(1, &[1; 90], &[2; 5_000]).unwrap();
         let mut bytes = TransmitBuffer::default();
-        let mut batch = Batch::new(&mut bytes, 65_507);
+        let mut batch = DatagramBatch::new(&mut bytes, BatchLimits::of_carrier(&CAPABILITIES));
         flight.write(route(&[9; 24]), &[], &mut batch);
         let datagrams: Vec<&[u8]> = bytes.chunks(DATAGRAM_FLOOR).collect();
         assert!(
@@ -218,7 +220,11 @@ mod tests {
                 is_padded: false,
                 ..route(&[])
             };
-            flight.write(unpadded, &[], &mut Batch::new(&mut bytes, 65_507));
+            flight.write(
+                unpadded,
+                &[],
+                &mut DatagramBatch::new(&mut bytes, BatchLimits::of_carrier(&CAPABILITIES)),
+            );
             assert_eq!(flight.wire_len(), bytes.len(), "{length} bytes");
         }
     }

@@ -23,7 +23,7 @@ use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
 use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
-use crate::send::batch::Batch;
+use crate::send::batch::DatagramBatch;
 use crate::send::ready_queue::Slot;
 use crate::statistics::Statistics;
 use crate::time::Time;
@@ -198,7 +198,7 @@ impl ServerHandshake {
     }
 
     /// Writes the flight that is due.
-    pub(crate) fn write(&mut self, version: u8, batch: &mut Batch<'_>) {
+    pub(crate) fn write(&mut self, version: u8, batch: &mut DatagramBatch<'_>) {
         self.must_send = false;
         let Some(flight) = &self.flight else { return };
         self.bytes_sent += flight.wire_len();

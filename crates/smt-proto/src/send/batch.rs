@@ -1,33 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
 
-use crate::limits::SEGMENTS_MAX;
+use smt_carrier::Capabilities;
+
 use crate::message::transmitting::Room;
 use crate::send::buffer::TransmitBuffer;
 
+/// The bounds of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchLimits {
+    /// Most datagrams.
+    pub(crate) segments: usize,
+    /// Most bytes, beyond the first datagram.
+    pub(crate) bytes: usize,
+}
+
+impl BatchLimits {
+    /// The bounds of a carrier.
+    pub(crate) fn of_carrier(capabilities: &Capabilities) -> Self {
+        Self {
+            segments: usize::from(capabilities.segments_max.max(1)),
+            bytes: capabilities.batch_max,
+        }
+    }
+
+    /// The same with at most this many bytes.
+    pub(crate) fn within(self, bytes: usize) -> Self {
+        Self {
+            bytes: self.bytes.min(bytes),
+            ..self
+        }
+    }
+}
+
 /// A batch under construction, in a buffer that the caller owns.
 #[derive(Debug)]
-pub(crate) struct Batch<'a> {
+pub(crate) struct DatagramBatch<'a> {
     pub(crate) bytes: &'a mut TransmitBuffer,
     /// Size of all datagrams but the last; 0 while empty.
     segment_size: usize,
     segments: usize,
     /// A shorter datagram has ended it.
     is_closed: bool,
-    /// Most bytes.
-    bytes_max: usize,
+    limits: BatchLimits,
     pub(crate) priority: u8,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn new(bytes: &'a mut TransmitBuffer, bytes_max: usize) -> Self {
+impl<'a> DatagramBatch<'a> {
+    pub(crate) fn new(bytes: &'a mut TransmitBuffer, limits: BatchLimits) -> Self {
         bytes.clear();
         Self {
             bytes,
             segment_size: 0,
             segments: 0,
             is_closed: false,
-            bytes_max,
+            limits,
             priority: 0,
         }
     }
@@ -37,13 +64,13 @@ impl<'a> Batch<'a> {
         self.segments == 0
             || !self.is_closed
                 && length <= self.segment_size
-                && self.segments < SEGMENTS_MAX
-                && self.bytes.len() + length <= self.bytes_max
+                && self.segments < self.limits.segments
+                && self.bytes.len() + length <= self.limits.bytes
     }
 
     /// The room for the next datagram of at most `limit` bytes.
     pub(crate) fn room(&self, limit: usize) -> Room {
-        match self.bytes_max >= 2 * limit {
+        match self.limits.segments > 1 && self.limits.bytes >= 2 * limit {
             true => Room::InBatch {
                 limit,
                 segment_size: self.segment_size,
@@ -64,8 +91,8 @@ impl<'a> Batch<'a> {
     /// Whether no further datagram fits, however short.
     pub(crate) fn is_full(&self) -> bool {
         self.is_closed
-            || self.segments >= SEGMENTS_MAX
-            || self.bytes.len() + self.segment_size > self.bytes_max
+            || self.segments >= self.limits.segments
+            || self.bytes.len() + self.segment_size > self.limits.bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -80,12 +107,17 @@ impl<'a> Batch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::TRANSMIT_BYTES_MAX;
+    use crate::limits::{SEGMENTS_MAX, TRANSMIT_BYTES_MAX};
+
+    const LIMITS: BatchLimits = BatchLimits {
+        segments: SEGMENTS_MAX as usize,
+        bytes: TRANSMIT_BYTES_MAX,
+    };
 
     #[test]
     fn a_shorter_datagram_ends_the_batch_and_a_longer_never_fits() {
         let mut bytes = TransmitBuffer::default();
-        let mut batch = Batch::new(&mut bytes, 65_507);
+        let mut batch = DatagramBatch::new(&mut bytes, LIMITS);
         assert!(batch.fits(60_000));
         batch.close_datagram(100);
         assert!(batch.fits(100) && batch.fits(50) && !batch.fits(101));
@@ -96,7 +128,7 @@ mod tests {
     #[test]
     fn the_kernels_limits_hold() {
         let mut bytes = TransmitBuffer::default();
-        let mut batch = Batch::new(&mut bytes, 65_507);
+        let mut batch = DatagramBatch::new(&mut bytes, LIMITS);
         let mut segments = 0;
         while batch.fits(1_472) {
             batch.bytes.grow(1_472);
@@ -105,5 +137,34 @@ mod tests {
         }
         assert_eq!(segments, 44);
         assert!(batch.bytes.len() <= TRANSMIT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_batch_has_no_more_datagrams_than_the_carrier_takes() {
+        for segments in [1, 2, 5] {
+            let mut bytes = TransmitBuffer::default();
+            let limits = BatchLimits { segments, ..LIMITS };
+            let mut batch = DatagramBatch::new(&mut bytes, limits);
+            let mut count = 0;
+            while batch.fits(100) {
+                batch.close_datagram(100);
+                count += 1;
+            }
+            assert_eq!(count, segments);
+            assert!(batch.is_full());
+        }
+    }
+
+    #[test]
+    fn a_carrier_of_single_datagrams_gets_full_ones() {
+        let mut bytes = TransmitBuffer::default();
+        let limits = BatchLimits {
+            segments: 1,
+            ..LIMITS
+        };
+        let batch = DatagramBatch::new(&mut bytes, limits);
+        assert!(matches!(batch.room(1_472), Room::Alone(1_472)));
+        let batch = DatagramBatch::new(&mut bytes, LIMITS);
+        assert!(matches!(batch.room(1_472), Room::InBatch { .. }));
     }
 }

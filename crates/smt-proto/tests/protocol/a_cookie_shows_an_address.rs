@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::Config;
 use smt_wire::{Cookie, FlightBody, Handshake, Packet, PacketType, SessionIndex};
 
@@ -56,7 +56,8 @@ fn flights(world: &World) -> impl Iterator<Item = Handshake<'_>> {
 fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint.handle_datagram(now, path, bytes);
+    node.endpoint
+        .handle_arrival(now, Arrival::datagram(path, bytes));
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
 }
 
@@ -325,7 +326,8 @@ fn an_address_that_asks_for_all_cookies_leaves_others_theirs() {
 fn answer_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> usize {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint.handle_datagram(now, path, bytes);
+    node.endpoint
+        .handle_arrival(now, Arrival::datagram(path, bytes));
     let mut answer = 0;
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answer += node.buffer.len();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::{Config, ConnectError, Event};
 use smt_wire::{Body, Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
 
@@ -219,7 +219,7 @@ fn a_flood_of_first_flights_keeps_nobody_out() {
         let path = Path::between(remote, address_of(1).ip());
         world.nodes[1]
             .endpoint
-            .handle_datagram(now, path, &flood.bytes);
+            .handle_arrival(now, Arrival::datagram(path, &flood.bytes));
         let node = &mut world.nodes[1];
         while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
     }
@@ -776,7 +776,8 @@ fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
 fn answers_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint.handle_datagram(now, path, bytes);
+    node.endpoint
+        .handle_arrival(now, Arrival::datagram(path, bytes));
     let mut answers = Vec::new();
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answers.push(node.buffer.to_vec());

@@ -2,7 +2,7 @@
 //! A session is between two addresses: what comes from a third one does nothing, however genuine
 //! its bytes are.
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_wire::{Body, ControlNumber, PacketType};
 
 use super::support::node::address_of;
@@ -13,7 +13,7 @@ use super::support::{Datagram, Verdict, World, body};
 fn hand_in_from_elsewhere(world: &mut World, datagram: &Datagram) {
     let path = Path::between(address_of(7), address_of(datagram.to).ip());
     let endpoint = &mut world.nodes[datagram.to].endpoint;
-    endpoint.handle_datagram(world.now, path, &datagram.bytes);
+    endpoint.handle_arrival(world.now, Arrival::datagram(path, &datagram.bytes));
     world.flush();
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::{Config, ConnectError, Event};
 use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex, VersionAnswer};
 
@@ -180,7 +180,8 @@ fn answer(filler: usize, length: usize) -> Vec<u8> {
         .emit(1, length, &mut bytes);
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(address_of(0), address_of(1).ip());
-    node.endpoint.handle_datagram(now, path, &bytes);
+    node.endpoint
+        .handle_arrival(now, Arrival::datagram(path, &bytes));
     let mut answer = Vec::new();
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answer.extend_from_slice(&node.buffer);

@@ -51,5 +51,6 @@ mod slow_messages_of_one_peer_hold_up_no_other;
 mod small_calls_take_one_datagram_each_way;
 mod small_messages_end_whatever_becomes_of_their_bundles;
 mod small_messages_that_wait_leave_together;
+mod the_carriers_abilities_are_obeyed;
 mod trimmed_packets_are_asked_for_at_once;
 mod unauthenticated_packets_cost_little;

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::{CloseCode, Config, ConnectError, Event, SessionEnd, Unavailability};
 use smt_wire::{Body, Handshake, PacketType, SessionIndex};
 
@@ -113,7 +113,8 @@ fn a_client_without_a_cookie_evicts_none() {
         }
         .emit(1, 1_200, &mut bytes);
         let (now, node) = (world.now, &mut world.nodes[1]);
-        node.endpoint.handle_datagram(now, path, &bytes);
+        node.endpoint
+            .handle_arrival(now, Arrival::datagram(path, &bytes));
         let answer = node.endpoint.poll_transmit(now, &mut node.buffer);
         assert!(answer.is_some() && node.buffer[1] == PacketType::Cookie as u8);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two servers may choose the same index; the same ids are used with both.
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 
 use super::support::configs::ethernet;
 use super::support::{Verdict, World, body, ms};
@@ -38,7 +38,7 @@ fn sessions_do_not_mix_although_a_packet_comes_by_another_address_of_the_host() 
     let rpc = world.call(0, session, body(1, 100));
     let path = Path::between(world.nodes[0].address, [198, 51, 100, 1].into());
     let (now, server) = (world.now, &mut world.nodes[1].endpoint);
-    server.handle_datagram(now, path, &world.sent[0].bytes);
+    server.handle_arrival(now, Arrival::datagram(path, &world.sent[0].bytes));
     assert_eq!(server.statistics().packets_unknown_session, 1);
     world.run_for(ms(1));
     assert!(world.nodes[1].delivered.is_empty());

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::{Config, Event};
 use smt_wire::{Handshake, PacketType, Reset, SessionIndex, VERSION, VersionAnswer};
 
@@ -117,7 +117,9 @@ fn sixteen_handshakes_of_one_network_begin_without_a_cookie() {
         let mut cookies_after = |address: &str| {
             let remote = SocketAddr::new(address.parse().unwrap(), 99);
             let path = Path::between(remote, server.address.ip());
-            server.endpoint.handle_datagram(now, path, &flight);
+            server
+                .endpoint
+                .handle_arrival(now, Arrival::datagram(path, &flight));
             server.endpoint.statistics().cookies_sent
         };
         for host in 1..=16 {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_proto::{
     CallError, CallFailure, CloseCode, Endpoint, Event, OneWayOutcome, RpcId, SessionEnd, Time,
     TransmitBuffer,
@@ -67,7 +67,8 @@ impl Driven {
             done.insert("commands".to_owned(), commands.collect());
         } else if let Some(datagram) = step.get("in") {
             let bytes = from_hex(datagram);
-            self.endpoint.handle_datagram(now, self.path, &bytes);
+            self.endpoint
+                .handle_arrival(now, Arrival::datagram(self.path, &bytes));
             done.insert("in".to_owned(), datagram.clone());
         } else {
             self.endpoint.handle_timeout(now);

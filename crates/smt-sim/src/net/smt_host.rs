@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::{Path, Transmit};
+use smt_carrier::{Arrival, Capabilities, Marks, Path, Transmit};
 use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
 use smt_wire::DataHeader;
 
@@ -34,6 +34,9 @@ pub struct SmtHost<A> {
     pub application: A,
     /// The host's clock.
     pub clock: Clock,
+    /// The abilities of the host's carrier, if they are others than a UDP socket's. The endpoint
+    /// must have been told of them: the carrier panics when it is asked for more.
+    pub capabilities: Option<Capabilities>,
     /// A host that is down takes nothing and does nothing.
     pub is_up: bool,
     /// The socket between the endpoint and the cable.
@@ -54,6 +57,7 @@ impl<A: Application> SmtHost<A> {
             endpoint,
             application,
             clock: Clock::default(),
+            capabilities: None,
             is_up: true,
             socket: Socket::default(),
             accepts_after: None,
@@ -107,11 +111,12 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
-        if packet.is_trimmed {
-            self.endpoint.handle_trimmed(now, path, &packet.bytes);
-        } else {
-            self.endpoint.handle_datagram(now, path, &packet.bytes);
-        }
+        let marks = Marks {
+            trimmed: packet.is_trimmed,
+            ..Marks::NONE
+        };
+        let arrival = Arrival::datagram(path, &packet.bytes).with_marks(marks);
+        self.endpoint.handle_arrival(now, arrival);
         self.take_events(now);
     }
 
@@ -160,11 +165,37 @@ impl<A: Application> Host for SmtHost<A> {
         let (id, local) = (self.id, self.clock.at(now));
         let (endpoint, chunk) = (&mut self.endpoint, &mut self.chunk);
         let buffer = &mut self.buffer;
+        let capabilities = self.capabilities;
         self.socket.transmit(now, || {
             let transmit = endpoint.poll_transmit(local, buffer)?;
+            if let Some(capabilities) = capabilities {
+                check(&transmit, buffer, capabilities);
+            }
             burst(id, transmit, chunk.copy(buffer))
         })
     }
+}
+
+/// Sees that a batch is one that a carrier of these abilities takes.
+fn check(transmit: &Transmit, bytes: &[u8], capabilities: Capabilities) {
+    let datagram_max = capabilities.datagram_max.max(DATAGRAM_FLOOR);
+    let segments = bytes.len().div_ceil(transmit.segment_size);
+    assert!(
+        transmit.segment_size <= datagram_max,
+        "a datagram is larger than the carrier takes"
+    );
+    assert!(
+        segments <= usize::from(capabilities.segments_max),
+        "a batch has more datagrams than the carrier takes"
+    );
+    assert!(
+        segments == 1 || bytes.len() <= capabilities.batch_max,
+        "a batch has more bytes than the carrier takes"
+    );
+    assert!(
+        transmit.priority == 0 || capabilities.priorities,
+        "the carrier has no priorities"
+    );
 }
 
 fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
@@ -191,6 +222,8 @@ fn entropy(from: HostId, to: HostId, bytes: &[u8]) -> u64 {
     mix(pair ^ mix(id))
 }
 
+/// Bytes of a datagram that every carrier takes.
+const DATAGRAM_FLOOR: usize = 1_200;
 /// Type and message id in the DATA header (SPEC §3.1, §3.3).
 const DATA: u8 = 0x01;
 const ID: std::ops::Range<usize> = 20..28;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use smt_carrier::Capabilities;
 use smt_proto::{Config, PullOrder, Time};
 use smt_record::{KeyLimits, Padding, Suite};
 use smt_wire::PacketType;
@@ -50,6 +51,8 @@ pub struct Case {
     pub trims_above: Option<u64>,
     /// How each host pulls, if it does.
     pub pulls: Vec<Option<Pulls>>,
+    /// The abilities of each host's carrier; `None`: those of a UDP socket.
+    pub capabilities: Vec<Option<Capabilities>>,
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do
     /// with it.
     pub has_adversary: bool,
@@ -154,6 +157,7 @@ impl Case {
             has_small_memory: false,
             trims_above: None,
             pulls: vec![None; hosts as usize],
+            capabilities: vec![None; hosts as usize],
             has_adversary: false,
             may_end: HostPairs::default(),
         };
@@ -201,11 +205,19 @@ impl Case {
             case.draw_limit(&mut random);
         }
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
+        case.draw_carriers(&mut Random::new(seed ^ CARRIERS));
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_long_waits();
         case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
+    }
+
+    /// Draws carriers that take less than a UDP socket, for one host in ten.
+    fn draw_carriers(&mut self, random: &mut Random) {
+        for capabilities in &mut self.capabilities {
+            *capabilities = random.chance(100_000).then(|| carrier(random));
+        }
     }
 
     /// The same case with an attacker on the path.
@@ -441,6 +453,16 @@ fn config(random: &mut Random) -> Config {
     config
 }
 
+/// A carrier that takes less than a UDP socket.
+fn carrier(random: &mut Random) -> Capabilities {
+    Capabilities::new(*random.pick(&[1_200, 1_300, 1_472, 4_000, 65_507]))
+        .with_segments_max(*random.pick(&[1, 2, 5, 64]))
+        .with_batch_max(*random.pick(&[1, 10_000, 65_507]))
+        .with_priorities(random.chance(500_000))
+}
+
+/// Keeps what carriers are able to apart from the rest.
+const CARRIERS: u64 = 0xCA77;
 /// Keeps what certificates draw apart from the rest.
 const CERTIFICATES: u64 = 0xCE27;
 /// Keeps what bundles draw apart from the rest.

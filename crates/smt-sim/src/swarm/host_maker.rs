@@ -57,6 +57,7 @@ impl<'a> HostMaker<'a> {
             host.accept_after(delay);
             host.application.accepts_late = true;
         }
+        host.capabilities = self.case.capabilities[id.0 as usize];
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
             let at = clock.at(planned.at);
@@ -84,6 +85,9 @@ impl<'a> HostMaker<'a> {
         let tls = SeededTls::new(&self.credentials, id, &case.suites[at], random.fork());
         let tokens = Arc::new(HmacTokens::new(reset_key));
         let mut endpoint = Endpoint::new(config, Arc::new(tls), tokens);
+        if let Some(capabilities) = case.capabilities[at] {
+            endpoint.set_capabilities(capabilities);
+        }
         if let Some(Pulls {
             rate,
             window,

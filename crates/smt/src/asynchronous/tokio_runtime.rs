@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use smt_io::{SocketWatch, UdpCarrier};
+use smt_carrier::Carrier;
+use smt_io::CarrierWatch;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -19,8 +20,8 @@ use crate::driver::Guard;
 use crate::driver::background::{BackgroundDriver, Runtime, Spinning};
 
 /// Starts the task that drives an endpoint. It ends when the endpoint's last handle is gone.
-pub(crate) fn spawn_driver(guard: &Guard, udp: &Arc<UdpCarrier>) -> io::Result<()> {
-    let watch = SocketWatch::new(Arc::clone(udp))?;
+pub(crate) fn spawn_driver(guard: &Guard, carrier: Arc<dyn Carrier>) -> io::Result<()> {
+    let watch = CarrierWatch::new(carrier)?;
     let runtime = TokioRuntime {
         watched: watched(watch.descriptors()?)?,
         alarm: None,

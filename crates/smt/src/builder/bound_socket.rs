@@ -5,21 +5,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smt_carrier::Carrier;
-use smt_io::{UdpCarrier, UdpOptions};
+use smt_io::{ThreadedCarrier, UdpCarrier, UdpOptions};
 use smt_wire::Shard;
 
 use crate::error::OpenError;
 
 /// A place for one endpoint.
 pub(crate) struct BoundSocket {
-    pub(super) shard: Shard,
-    pub(super) carrier: Arc<dyn Carrier>,
-    pub(super) udp: Option<Arc<UdpCarrier>>,
+    pub(crate) shard: Shard,
+    pub(crate) carrier: Arc<dyn Carrier>,
+    pub(crate) udp: Option<Arc<UdpCarrier>>,
 }
 
 impl BoundSocket {
     /// The only one, over a socket.
-    pub(super) fn socket(udp: UdpCarrier) -> Self {
+    pub(crate) fn socket(udp: UdpCarrier) -> Self {
         Self::shard_of(Shard::default(), udp)
     }
 
@@ -32,6 +32,19 @@ impl BoundSocket {
         }
     }
 
+    /// The only one, over any carrier, and with descriptors that tell when there is something to
+    /// receive. A carrier without any has a thread that waits for it.
+    pub(crate) fn polled_over(carrier: Arc<dyn Carrier>) -> Result<Self, OpenError> {
+        if !carrier.readiness().is_none() {
+            return Ok(Self::over(carrier));
+        }
+        let threaded = ThreadedCarrier::new(carrier).map_err(|reason| OpenError::System {
+            what: "starting the carrier's thread",
+            reason,
+        })?;
+        Ok(Self::over(Arc::new(threaded)))
+    }
+
     fn shard_of(shard: Shard, udp: UdpCarrier) -> Self {
         let udp = Arc::new(udp);
         Self {
@@ -42,7 +55,7 @@ impl BoundSocket {
     }
 
     /// Those of a server's shards, which share an address.
-    pub(super) fn bound(
+    pub(crate) fn bound(
         options: &UdpOptions,
         address: SocketAddr,
         count: u16,
@@ -52,7 +65,7 @@ impl BoundSocket {
     }
 
     /// Those of a client's shards. Each has a socket of its own: the kernel sorts by port.
-    pub(super) fn connected(
+    pub(crate) fn connected(
         options: &UdpOptions,
         remote: SocketAddr,
         count: u16,
@@ -62,7 +75,7 @@ impl BoundSocket {
 }
 
 /// The sockets of a server's shards.
-pub(crate) fn bound(
+fn bound(
     options: &UdpOptions,
     address: SocketAddr,
     count: u16,
@@ -76,7 +89,7 @@ pub(crate) fn bound(
 }
 
 /// The sockets of a client's shards.
-pub(crate) fn connected(
+fn connected(
     options: &UdpOptions,
     remote: SocketAddr,
     count: u16,

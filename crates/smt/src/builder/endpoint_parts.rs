@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use smt_carrier::Carrier;
 use smt_handshake::HmacTokens;
 use smt_io::UdpCarrier;
 use smt_proto::key_exchange::{KeyExchangeProvider, TokenMac};
@@ -66,8 +67,14 @@ impl Builder {
 }
 
 impl EndpointParts {
-    /// One shard's endpoint, which knows the wall time; the carrier is asked how much it can hold.
-    pub(crate) fn endpoint(&self, shard: Shard, udp: Option<&UdpCarrier>) -> OpenedEndpoint {
+    /// One shard's endpoint, which knows the wall time and the carrier's abilities. A socket is
+    /// asked how much it can hold.
+    pub(crate) fn endpoint(
+        &self,
+        shard: Shard,
+        carrier: &dyn Carrier,
+        udp: Option<&UdpCarrier>,
+    ) -> OpenedEndpoint {
         let mut config = self.config.clone();
         config.shard = shard;
         if let Some(udp) = udp {
@@ -76,6 +83,9 @@ impl EndpointParts {
             config.incoming_max = config.incoming_max.min(third.max(config.unscheduled));
         }
         let mut endpoint = Endpoint::new(config, Arc::clone(&self.provider), Arc::clone(&self.mac));
+        let capabilities = carrier.capabilities();
+        let has_priorities = capabilities.priorities && self.has_dscp;
+        endpoint.set_capabilities(capabilities.with_priorities(has_priorities));
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
         }
@@ -140,6 +150,7 @@ mod tests {
 
     use smt_carrier::Path;
     use smt_handshake::PlaintextProvider;
+    use smt_io::MemoryCarrier;
     use smt_proto::key_exchange::{Attempt, HandshakeFailure};
     use smt_proto::{Time, WallTime};
 
@@ -182,7 +193,7 @@ mod tests {
         let OpenedEndpoint {
             mut endpoint,
             mut wall_time_told,
-        } = parts.endpoint(Shard::default(), None);
+        } = parts.endpoint(Shard::default(), &MemoryCarrier::pair().0, None);
         let wall_at = |endpoint: &mut Endpoint, now: Time| {
             let path = Path::to(([127, 0, 0, 1], 1).into());
             let deadline = Duration::from_secs(5);

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smt_carrier::{Carrier, Path};
-#[cfg(feature = "tokio")]
-use smt_io::UdpCarrier;
 
 use super::Builder;
 #[cfg(feature = "tokio")]
@@ -103,7 +101,10 @@ impl Builder {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<blocking::Server, OpenError> {
+    pub fn bind_over_blocking(
+        self,
+        carrier: Arc<dyn Carrier>,
+    ) -> Result<blocking::Server, OpenError> {
         self.blocking_server(&self.endpoint_parts(true)?, BoundSocket::over(carrier))
     }
 
@@ -111,7 +112,7 @@ impl Builder {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn connect_over(
+    pub fn connect_over_blocking(
         self,
         carrier: Arc<dyn Carrier>,
         remote: SocketAddr,
@@ -122,6 +123,37 @@ impl Builder {
             BoundSocket::over(carrier),
             &remote,
         )
+    }
+
+    /// Opens a server on the current tokio runtime over any carrier. A carrier that has no
+    /// descriptor to poll ([`Carrier::readiness`]) has a thread that waits for it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[cfg(feature = "tokio")]
+    pub fn bind_over(self, carrier: Arc<dyn Carrier>) -> Result<crate::Server, OpenError> {
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        self.task_server(&self.endpoint_parts(true)?, bound_socket)
+    }
+
+    /// Opens a client on the current tokio runtime over any carrier, as [`Self::bind_over`] does,
+    /// and waits until its session is live.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    #[cfg(feature = "tokio")]
+    pub async fn connect_over(
+        self,
+        carrier: Arc<dyn Carrier>,
+        remote: SocketAddr,
+    ) -> Result<crate::Client, OpenError> {
+        let remote = self.remote(&remote.to_string(), (remote, self.deadline()));
+        let bound_socket = BoundSocket::polled_over(carrier)?;
+        self.task_client(&self.endpoint_parts(false)?, bound_socket, &remote)
+            .await
     }
 
     /// Opens a server on the current tokio runtime.
@@ -256,10 +288,10 @@ impl Builder {
         endpoint_parts: &EndpointParts,
         bound_socket: BoundSocket,
     ) -> Result<crate::Server, OpenError> {
-        let udp = bound_socket.udp.clone();
+        let carrier = Arc::clone(&bound_socket.carrier);
         let by = self.driver_of_tasks()?;
         let guard = self.server(endpoint_parts, bound_socket, by)?;
-        spawn(&guard, udp.as_ref(), by)?;
+        spawn(&guard, carrier, by)?;
         Ok(crate::Server::new(guard))
     }
 
@@ -290,10 +322,10 @@ impl Builder {
         bound_socket: BoundSocket,
         remote: &Remote,
     ) -> Result<crate::Client, OpenError> {
-        let udp = bound_socket.udp.clone();
+        let carrier = Arc::clone(&bound_socket.carrier);
         let by = self.driver_of_tasks()?;
         let guard = self.client(endpoint_parts, bound_socket, remote, by)?;
-        spawn(&guard, udp.as_ref(), by)?;
+        spawn(&guard, carrier, by)?;
         let client = crate::Client::new(guard, remote.address);
         client.connect().await?;
         Ok(client)
@@ -351,14 +383,14 @@ impl Builder {
         by: DriveBy,
         (span, reconnect): (tracing::Span, Option<Reconnect>),
     ) -> Result<Arc<Guard>, OpenError> {
-        let mut opened = endpoint_parts.endpoint(bound_socket.shard, bound_socket.udp.as_deref());
+        let (carrier, udp) = (&*bound_socket.carrier, bound_socket.udp.as_deref());
+        let mut opened = endpoint_parts.endpoint(bound_socket.shard, carrier, udp);
         if reconnect.is_some() {
             // Most clients never accept: servers should not fill their memory.
             opened.endpoint.set_untaken_max(UNACCEPTED_MAX);
         }
         let carrier = Arc::clone(&bound_socket.carrier);
-        let mut state =
-            EndpointState::new(opened, carrier, bound_socket.udp, endpoint_parts.has_dscp);
+        let mut state = EndpointState::new(opened, carrier, bound_socket.udp);
         state.reconnect = reconnect;
         state.state_lock.clone_from(&endpoint_parts.state_lock);
         let drive = Drive {
@@ -392,17 +424,16 @@ impl Remote {
 }
 
 #[cfg(feature = "tokio")]
-fn spawn(guard: &Guard, udp: Option<&Arc<UdpCarrier>>, by: DriveBy) -> Result<(), OpenError> {
-    let udp = udp.expect("tasks are driven over sockets");
+fn spawn(guard: &Guard, carrier: Arc<dyn Carrier>, by: DriveBy) -> Result<(), OpenError> {
     let (what, outcome) = match by {
         #[cfg(target_os = "linux")]
         DriveBy::IoThread => (
             "starting the endpoint's thread",
-            crate::io_thread::spawn_io_thread(guard, udp),
+            crate::io_thread::spawn_io_thread(guard, carrier),
         ),
         _ => (
-            "registering the socket with tokio",
-            crate::asynchronous::spawn_driver(guard, udp),
+            "registering the carrier with tokio",
+            crate::asynchronous::spawn_driver(guard, carrier),
         ),
     };
     outcome.map_err(|reason| OpenError::System { what, reason })

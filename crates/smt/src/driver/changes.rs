@@ -13,7 +13,7 @@ use smt_proto::Time;
 
 use super::Driver;
 use crate::endpoint_state::{EndpointState, Woken};
-use crate::outbox::Batch;
+use crate::pump::OutgoingBatch;
 use crate::sync::{MutexGuard, PoisonError, TryLockError};
 
 impl Driver {
@@ -169,11 +169,11 @@ impl Driver {
 /// more.
 struct Sending<'a> {
     driver: &'a Driver,
-    batch: Option<Batch>,
+    batch: Option<OutgoingBatch>,
 }
 
 impl<'a> Sending<'a> {
-    fn new(driver: &'a Driver, batch: Batch) -> Self {
+    fn new(driver: &'a Driver, batch: OutgoingBatch) -> Self {
         Self {
             driver,
             batch: Some(batch),
@@ -181,7 +181,7 @@ impl<'a> Sending<'a> {
     }
 
     fn send(&self) -> Result<(), SendError> {
-        self.batch.as_ref().map_or(Ok(()), Batch::send)
+        self.batch.as_ref().map_or(Ok(()), OutgoingBatch::send)
     }
 
     /// Whether there may be room for the next one.

@@ -137,7 +137,7 @@ impl Leader<'_> {
         let (mut batches, mut bytes) = (0, 0);
         while batches < BATCHES_PER_LOOK
             && bytes < BYTES_PER_LOOK
-            && let Some(length) = self.driver.receive_one(&mut self.receiver)
+            && let Some(length) = self.driver.receive_one(&self.receiver)
         {
             batches += 1;
             bytes += length;

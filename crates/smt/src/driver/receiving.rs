@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Takes in what the carrier has received.
 
-use smt_carrier::{ReceiveError, Received, Wait};
+use smt_carrier::{Arrival, ReceiveError, Wait};
 use smt_proto::Time;
 
 use super::{Driver, Receiver};
+use crate::endpoint_state::EndpointState;
+use crate::pump::take_report;
 use crate::sync::{MutexGuard, PoisonError};
 
 impl Driver {
     /// Receives one batch without waiting; whether there was one.
     pub(crate) fn receive_now(&self) -> bool {
-        self.receive_one(&mut self.lock_receiver()).is_some()
+        self.receive_one(&self.lock_receiver()).is_some()
     }
 
     pub(super) fn lock_receiver(&self) -> MutexGuard<'_, Receiver> {
@@ -18,60 +20,85 @@ impl Driver {
     }
 
     /// Receives one batch without waiting; its bytes, if there was one.
-    pub(super) fn receive_one(&self, receiver: &mut Receiver) -> Option<usize> {
+    pub(super) fn receive_one(&self, receiver: &Receiver) -> Option<usize> {
         if !self.process.is_this() {
             // The socket is the original's.
             return None;
         }
-        let Receiver {
-            carrier, buffer, ..
-        } = receiver;
-        let received = carrier.as_ref()?.receive(buffer, Wait::Never);
-        let bytes = match &received {
-            Ok(Some(received)) => Some(received.length),
-            Err(ReceiveError::Unreachable { .. }) => Some(0),
-            // A carrier that does not work any more never has anything.
-            Ok(None) | Err(_) => None,
-        };
-        if bytes.is_some() || !matches!(received, Ok(None)) {
-            self.take_in(self.now(), received, buffer);
+        let carrier = receiver.carrier.as_ref()?;
+        let mut intake = Intake::new(self);
+        let outcome = carrier.receive(&mut |arrival| intake.take(arrival), Wait::Never);
+        if matches!(outcome, Ok(0)) {
+            return None;
         }
-        bytes
+        let bytes = intake.bytes;
+        intake.end(self.now(), outcome);
+        match outcome {
+            Ok(_) | Err(ReceiveError::Unreachable { .. }) => Some(bytes),
+            // A carrier that does not work any more never has anything.
+            Err(_) => None,
+        }
+    }
+}
+
+/// The taking in of what one receive call hands over: under the endpoint's lock, which is taken
+/// when the first arrival comes and kept until all that follows from it is done.
+pub(super) struct Intake<'a> {
+    driver: &'a Driver,
+    state: Option<(MutexGuard<'a, EndpointState>, Time)>,
+    /// Bytes that have come.
+    bytes: usize,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(driver: &'a Driver) -> Self {
+        Self {
+            driver,
+            state: None,
+            bytes: 0,
+        }
     }
 
-    /// Takes what was received. Returns whether a waiter was told of something.
-    pub(super) fn take_in(
-        &self,
-        now: Time,
-        received: Result<Option<Received>, ReceiveError>,
-        buffer: &mut [u8],
-    ) -> bool {
-        let _entered = self.span.enter();
-        let mut state = self.lock();
-        let now = state.advance(now);
-        let has_come = matches!(received, Ok(Some(_)));
-        match received {
-            Ok(None) => {}
-            Ok(Some(received)) => {
-                for datagram in received.segments(buffer) {
-                    state.endpoint.handle_datagram(now, received.path, datagram);
-                }
-            }
-            Err(ReceiveError::Unreachable {
-                remote: Some(remote),
-            }) => state.endpoint.handle_unreachable(now, remote),
-            Err(error) => tracing::trace!(?error, "receiving failed once"),
+    /// Takes in datagrams that came together.
+    pub(super) fn take(&mut self, arrival: Arrival<'_>) {
+        let driver = self.driver;
+        let _entered = driver.span.enter();
+        let (state, now) = self.state.get_or_insert_with(|| {
+            let now = driver.now();
+            driver.lock_at(now)
+        });
+        self.bytes += arrival.bytes.len();
+        state.endpoint.handle_arrival(*now, arrival);
+    }
+
+    /// Does what follows from it. Returns whether a waiter was told of something.
+    pub(super) fn end(self, now: Time, outcome: Result<usize, ReceiveError>) -> bool {
+        let driver = self.driver;
+        let _entered = driver.span.enter();
+        let (mut state, now) = self.state.unwrap_or_else(|| driver.lock_at(now));
+        if let Err(report) = outcome {
+            take_report(&mut state.endpoint, now, report);
         }
+        let has_come = outcome.is_ok_and(|arrivals| arrivals > 0);
         state.fire_timers(now, has_come);
         state.tell_all();
         let has_told = state.has_woken();
-        if self.background.is_some() && self.turn.untaken() > 0 && !state.is_closed {
+        if driver.background.is_some() && driver.turn.untaken() > 0 && !state.is_closed {
             // Those who were told run soon, and the leader again after them.
             state.cork.put_in(now);
         }
-        let (state, now) = self.send(state, now);
-        self.give_back(state, now, Self::wake_together);
-        self.take_answers();
+        let (state, now) = driver.send(state, now);
+        driver.give_back(state, now, Driver::wake_together);
+        driver.take_answers();
         has_told
+    }
+}
+
+impl Driver {
+    /// The lock, and the time for the protocol.
+    fn lock_at(&self, now: Time) -> (MutexGuard<'_, EndpointState>, Time) {
+        let mut state = self.lock();
+        let now = state.advance(now);
+        (state, now)
     }
 }

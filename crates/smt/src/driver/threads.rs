@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-use smt_carrier::ReceiveError;
+use smt_carrier::{Arrival, ReceiveError};
 use smt_proto::Time;
 
+use super::receiving::Intake;
 use super::{Driver, Receiver};
 use crate::endpoint_state::EndpointState;
 use crate::sync::{
@@ -112,26 +113,23 @@ impl Driver {
     fn lead_once(&self, wait: Duration) -> Time {
         let leading = Leading::of(self);
         let mut receiver = self.lock_receiver();
-        let Receiver {
-            carrier,
-            buffer,
-            spin,
-            ..
-        } = &mut *receiver;
-        let received = match carrier {
-            Some(carrier) => spin.receive((carrier.as_ref(), self.clock), buffer, wait),
+        let Receiver { carrier, spin, .. } = &mut *receiver;
+        let mut intake = Intake::new(self);
+        let mut sink = |arrival: Arrival<'_>| intake.take(arrival);
+        let outcome = match carrier {
+            Some(carrier) => spin.receive((carrier.as_ref(), self.clock), &mut sink, wait),
             None => {
                 // It was shut down: a thread that still waits finds that with the next look.
                 thread::sleep(wait.min(RECEIVE_AGAIN));
-                Ok(None)
+                Ok(0)
             }
         };
-        if matches!(received, Err(ReceiveError::Other { .. })) {
+        if matches!(outcome, Err(ReceiveError::Other { .. })) {
             // If it goes on like this, it shall not take a core.
             thread::sleep(wait.min(RECEIVE_AGAIN));
         }
         let now = self.now();
-        let has_told = self.take_in(now, received, buffer);
+        let has_told = intake.end(now, outcome);
         drop(receiver);
         let is_crowded = leading.end(now);
         if has_told && is_crowded {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The runtime's watch of the socket, as a leader uses it.
 
-use smt_io::SocketWatch;
+use smt_io::CarrierWatch;
 
 /// Tells whatever drives that something has come, while it is on.
 pub(crate) trait Watch: Send {
@@ -11,7 +11,7 @@ pub(crate) trait Watch: Send {
     fn turn(&mut self, on: bool);
 }
 
-impl Watch for SocketWatch {
+impl Watch for CarrierWatch {
     fn is_on(&self) -> bool {
         Self::is_on(self)
     }

@@ -13,15 +13,10 @@ use crate::pki::EphemeralCa;
 fn state() -> (EndpointState, MemoryCarrier) {
     let authority = EphemeralCa::new().unwrap();
     let builder = Builder::new().trust(authority.trust().unwrap());
-    let opened = builder
-        .endpoint_parts(false)
-        .unwrap()
-        .endpoint(Shard::default(), None);
     let (carrier, other) = MemoryCarrier::pair();
-    (
-        EndpointState::new(opened, Arc::new(carrier), None, false),
-        other,
-    )
+    let parts = builder.endpoint_parts(false).unwrap();
+    let opened = parts.endpoint(Shard::default(), &carrier, None);
+    (EndpointState::new(opened, Arc::new(carrier), None), other)
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use shuttle::sync::Condvar;
-use smt_carrier::{Carrier, Path, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Carrier, Path, ReceiveError, SendError, Wait};
 
 use crate::driver::watch::Watch;
 use crate::sync::{Mutex, MutexGuard, PoisonError, thread, thread_local};
@@ -130,13 +130,18 @@ impl State {
 }
 
 impl Carrier for ModelCarrier {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        self.other.put(transmit.segments(bytes).map(<[u8]>::to_vec));
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        let segments = batch.bytes.chunks(batch.plain_segment_size());
+        self.other.put(segments.map(<[u8]>::to_vec));
         panic_at_last(&mut self.own.lock().sends_left);
         Ok(())
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
         let mut state = self.own.lock();
         panic_at_last(&mut state.receives_left);
         while wait != Wait::Never && state.datagrams.is_empty() && !state.is_stopped {
@@ -145,30 +150,21 @@ impl Carrier for ModelCarrier {
         }
         let datagram = state.datagrams.pop_front();
         drop(state);
-        if datagram.is_none() {
+        let Some(datagram) = datagram else {
             // Its time is over: others run meanwhile.
             thread::yield_now();
-        }
-        Ok(datagram.map(|datagram| {
-            buffer[..datagram.len()].copy_from_slice(&datagram);
-            Received {
-                path: Path::to(self.remote),
-                length: datagram.len(),
-                segment_size: datagram.len(),
-            }
-        }))
+            return Ok(0);
+        };
+        sink(Arrival::datagram(Path::to(self.remote), &datagram));
+        Ok(1)
     }
 
     fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    fn datagram_size_max(&self, _remote: SocketAddr) -> usize {
-        1_232
-    }
-
-    fn segments_max(&self) -> usize {
-        64
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(1_472).with_segments_max(64)
     }
 }
 

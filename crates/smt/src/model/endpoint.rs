@@ -62,9 +62,9 @@ impl Tested {
         let [own, other] = ModelCarrier::pair();
         let remote = own.remote();
         let (inbox, peer_inbox) = (Arc::clone(own.inbox()), Arc::clone(other.inbox()));
-        let (opened, clock) = protocol(!is_client);
+        let (opened, clock) = protocol(!is_client, &own);
         let carrier: Arc<dyn Carrier> = Arc::new(own);
-        let mut state = EndpointState::new(opened, Arc::clone(&carrier), None, false);
+        let mut state = EndpointState::new(opened, Arc::clone(&carrier), None);
         state.reconnect = is_client.then(|| {
             let deadlines = (session_deadline(), session_deadline());
             Reconnect::new(Path::to(remote), "model".to_owned(), deadlines)
@@ -172,14 +172,14 @@ impl Tested {
 }
 
 /// A protocol core that repeats nothing: what is not dealt with when it comes is never dealt with.
-pub(super) fn protocol(accept: bool) -> (OpenedEndpoint, Clock) {
+pub(super) fn protocol(accept: bool, carrier: &dyn Carrier) -> (OpenedEndpoint, Clock) {
     let builder = Builder::new().without_protection();
     let builder = builder.configure(|config| config.resend_interval = NEVER);
     let endpoint_parts = builder
         .endpoint_parts(accept)
         .expect("choices that are valid");
     (
-        endpoint_parts.endpoint(Shard::default(), None),
+        endpoint_parts.endpoint(Shard::default(), carrier, None),
         endpoint_parts.clock,
     )
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shuttle::rand::{Rng, thread_rng};
-use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, Wait};
+use smt_carrier::{Arrival, Carrier, Path, Wait};
 use smt_proto::{Endpoint, Event, TransmitBuffer};
 use smt_wire::SessionIndex;
 
@@ -21,7 +20,6 @@ pub(super) struct Peer {
     endpoint: Endpoint,
     carrier: ModelCarrier,
     clock: Clock,
-    buffer: Vec<u8>,
     output: TransmitBuffer,
     session: Option<SessionIndex>,
     replies: Vec<Bytes>,
@@ -29,13 +27,12 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn new(carrier: ModelCarrier, accept: bool) -> Self {
-        let (opened, clock) = protocol(accept);
+        let (opened, clock) = protocol(accept, &carrier);
         let endpoint = opened.endpoint;
         Self {
             endpoint,
             carrier,
             clock,
-            buffer: vec![0; RECEIVE_BUFFER_BYTES],
             output: TransmitBuffer::default(),
             session: None,
             replies: Vec::new(),
@@ -61,13 +58,11 @@ impl Peer {
     /// Takes in what has come, answers requests with their bodies, and sends. Returns whether
     /// something had come.
     pub(super) fn step(&mut self, wait: Wait) -> bool {
-        let received = self.carrier.receive(&mut self.buffer, wait);
-        let Some(received) = received.expect("a carrier that works") else {
+        let (endpoint, clock) = (&mut self.endpoint, self.clock);
+        let mut sink = |arrival: Arrival<'_>| endpoint.handle_arrival(clock.now(), arrival);
+        let arrivals = self.carrier.receive(&mut sink, wait);
+        if arrivals.expect("a carrier that works") == 0 {
             return false;
-        };
-        for datagram in received.segments(&mut self.buffer) {
-            let now = self.clock.now();
-            self.endpoint.handle_datagram(now, received.path, datagram);
         }
         while let Some(event) = self.endpoint.poll_event() {
             self.note(event);
@@ -143,7 +138,7 @@ impl Peer {
     fn send(&mut self) {
         let now = self.clock.now();
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.output) {
-            let sent = self.carrier.send(&transmit, &self.output);
+            let sent = self.carrier.send(&transmit.batch(&self.output));
             sent.expect("a carrier that works");
         }
     }

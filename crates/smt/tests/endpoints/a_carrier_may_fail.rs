@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use smt::blocking::{Client, Server};
 use smt::{CallFailure, CloseCode, Error, ErrorKind, Request, SessionEnd};
-use smt_carrier::{Carrier, ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Carrier, ReceiveError, SendError, Wait};
 use smt_io::MemoryCarrier;
 
 use crate::support::{Credentials, echo, eventually, serve};
@@ -44,7 +44,7 @@ impl Faulty {
 }
 
 impl Carrier for Faulty {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         let less = |sends: usize| sends.checked_sub(1);
         let full_for = &self.full_for;
         let is_full = full_for.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -52,28 +52,28 @@ impl Carrier for Faulty {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SendError::WouldBlock { bytes_sent: 0 });
         }
-        self.inner.send(transmit, bytes)
+        self.inner.send(batch)
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
         self.receives.fetch_add(1, Ordering::Relaxed);
         if self.is_broken.load(Ordering::Relaxed) {
             return Err(ReceiveError::Other { code: 9 });
         }
         self.panic_if_asked();
-        self.inner.receive(buffer, wait)
+        self.inner.receive(sink, wait)
     }
 
     fn local_address(&self) -> SocketAddr {
         self.inner.local_address()
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        self.inner.datagram_size_max(remote)
-    }
-
-    fn segments_max(&self) -> usize {
-        self.inner.segments_max()
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
 }
 
@@ -82,10 +82,16 @@ fn pair() -> (Client, Arc<Faulty>, Server) {
     let credentials = Credentials::new();
     let (near, far) = MemoryCarrier::pair();
     let (near, address) = (Faulty::new(near), far.local_address());
-    let server = credentials.server().bind_over(Arc::new(far)).unwrap();
+    let server = credentials
+        .server()
+        .bind_over_blocking(Arc::new(far))
+        .unwrap();
     serve(&server, 1, echo);
     let carrier: Arc<dyn Carrier> = Arc::clone(&near) as Arc<dyn Carrier>;
-    let client = credentials.client().connect_over(carrier, address).unwrap();
+    let client = credentials
+        .client()
+        .connect_over_blocking(carrier, address)
+        .unwrap();
     (client, near, server)
 }
 
@@ -129,9 +135,11 @@ fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
     let (near, far) = MemoryCarrier::pair();
     let (address, far) = (far.local_address(), Faulty::new(far));
     let carrier: Arc<dyn Carrier> = Arc::clone(&far) as Arc<dyn Carrier>;
-    let server = credentials.server().bind_over(carrier).unwrap();
+    let server = credentials.server().bind_over_blocking(carrier).unwrap();
     let caller = std::thread::spawn(move || {
-        let client = credentials.client().connect_over(Arc::new(near), address);
+        let client = credentials
+            .client()
+            .connect_over_blocking(Arc::new(near), address);
         client.unwrap().call("hi").wait()
     });
     let request = server.accept().unwrap();

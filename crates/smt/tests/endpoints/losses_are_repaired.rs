@@ -83,10 +83,10 @@ fn losses_are_repaired_in_memory() {
     let (server, client) = builders();
     let theirs = Arc::new(faulty(theirs, seed));
     let address = smt::Carrier::local_address(theirs.as_ref());
-    let server = server.bind_over(theirs).unwrap();
+    let server = server.bind_over_blocking(theirs).unwrap();
     let executions = serve_counting(&server);
     let client = client
-        .connect_over(Arc::new(faulty(ours, seed + 1)), address)
+        .connect_over_blocking(Arc::new(faulty(ours, seed + 1)), address)
         .unwrap();
     run(seed, &client, &executions);
 }

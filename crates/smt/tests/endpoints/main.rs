@@ -16,6 +16,7 @@ mod a_state_file_has_one_server;
 mod addresses_are_found_or_explained;
 mod an_end_frees_the_address;
 mod an_idle_endpoint_rests;
+mod any_carrier_serves_every_kind_of_endpoint;
 mod any_driver_serves_tasks;
 mod both_sides_call;
 mod certificates_decide;

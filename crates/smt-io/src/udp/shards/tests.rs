@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Real sockets on loopback that share an address; ports are the system's choice.
 
+use crate::testing::Described as _;
 use crate::{UdpCarrier, UdpOptions};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Path, Transmit, Wait};
+use smt_carrier::{Carrier, Marks, Path, Transmit, Wait};
 use smt_wire::Shard;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -46,20 +47,16 @@ impl Shards {
 
     fn send(&self, bytes: &[u8], segment_size: usize) {
         let server = self.client.connected.unwrap();
-        let transmit = Transmit {
-            path: Path::to(server),
-            segment_size,
-            priority: 0,
-        };
-        self.client.send(&transmit, bytes).unwrap();
+        let transmit = Transmit::new(Path::to(server), segment_size);
+        self.client.send_bytes(&transmit, bytes).unwrap();
     }
 
     /// The next datagrams that a shard receives and that are its own.
     fn next(&mut self, number: u16, wait: Wait) -> Option<Vec<Vec<u8>>> {
         let carrier = &self.carriers[usize::from(number)];
-        while let Some(received) = carrier.receive(&mut self.buffer, wait).unwrap() {
+        while let Some(received) = carrier.receive_into(&mut self.buffer, wait).unwrap() {
             if received.length > 0 {
-                let datagrams = received.segments(&mut self.buffer);
+                let datagrams = received.arrival(&self.buffer).segments();
                 return Some(datagrams.map(|bytes| bytes.to_vec()).collect());
             }
         }
@@ -233,7 +230,7 @@ mod bind_shards {
 
 mod without_selector {
     use super::*;
-    use crate::udp::inbox::Batch;
+    use crate::inbox::Batch;
     use crate::udp::wait_readable;
 
     fn unselected(count: u16) -> Shards {
@@ -277,7 +274,7 @@ mod without_selector {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(move || {
                 let mut buffer = vec![0; RECEIVE_BUFFER_BYTES];
-                let received = carriers[1].receive(&mut buffer, SOON).unwrap();
+                let received = carriers[1].receive_into(&mut buffer, SOON).unwrap();
                 received.map(|received| buffer[..received.length].to_vec())
             });
             // Into the inbox directly: a datagram in the socket would wake it by itself.
@@ -289,6 +286,7 @@ mod without_selector {
                 .put(Batch {
                     path: Path::to(shards.client.local_address()),
                     segment_size: 40,
+                    marks: Marks::NONE,
                     bytes: &datagram,
                 });
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));

@@ -28,12 +28,14 @@ fn wildcard_of_ipv6_takes_ipv4_and_shows_it_as_such() {
     let port = server.local_address().port();
     let client = UdpCarrier::connect((Ipv4Addr::LOCALHOST, port).into()).unwrap();
     let way = Path::to((Ipv4Addr::LOCALHOST, port).into());
-    client.send(&transmit(way, 4), b"ping").unwrap();
-    let received = server.receive(&mut [0; 64], SOON).unwrap().unwrap();
+    client.send_bytes(&transmit(way, 4), b"ping").unwrap();
+    let received = server.receive_into(&mut [0; 64], SOON).unwrap().unwrap();
     assert_eq!(received.path.remote, client.local_address());
     assert_eq!(received.path.local, Some(Ipv4Addr::LOCALHOST.into()));
-    server.send(&transmit(received.path, 4), b"pong").unwrap();
-    assert!(client.receive(&mut [0; 64], SOON).unwrap().is_some());
+    server
+        .send_bytes(&transmit(received.path, 4), b"pong")
+        .unwrap();
+    assert!(client.receive_into(&mut [0; 64], SOON).unwrap().is_some());
 }
 
 #[test]

@@ -66,9 +66,9 @@ fn rules() -> [sock_filter; 6] {
 fn receiving_that_is_forbidden_is_no_report_and_takes_nothing() {
     let (client, server) = connected(local_v4(), &UdpOptions::new());
     let way = Path::to(client.local_address());
-    server.send(&transmit(way, 4), b"ping").unwrap();
+    server.send_bytes(&transmit(way, 4), b"ping").unwrap();
     wait_readable([client.as_fd()], Duration::from_secs(10)).unwrap();
-    let receive = || client.receive(&mut [0; 64], Wait::Never);
+    let receive = || client.receive_into(&mut [0; 64], Wait::Never);
     let Some(outcomes) = forbidden(|| [receive(), receive()]) else {
         return;
     };
@@ -85,7 +85,7 @@ fn sending_that_is_forbidden_teaches_nothing() {
         priority: 5,
         ..transmit(Path::to(server.local_address()), 1_000)
     };
-    let Some(outcome) = forbidden(|| client.send(&batch, &contents(3_000))) else {
+    let Some(outcome) = forbidden(|| client.send_bytes(&batch, &contents(3_000))) else {
         return;
     };
     assert_eq!(outcome, Err(SendError::Unreachable));
@@ -96,5 +96,5 @@ fn sending_that_is_forbidden_teaches_nothing() {
         (statistics.send_calls, statistics.unreachable_hints),
         (2, 0)
     );
-    assert_eq!(client.receive(&mut [0; 64], Wait::Never), Ok(None));
+    assert_eq!(client.receive_into(&mut [0; 64], Wait::Never), Ok(None));
 }

@@ -110,7 +110,7 @@ fn batch_after_a_report_leaves_whole_and_nothing_is_given_up() {
         let bytes = contents(3_000);
         for length in [3_000, 1_000] {
             scene.report(of);
-            let outcome = scene.client.send(&scene.batch(), &bytes[..length]);
+            let outcome = scene.client.send_bytes(&scene.batch(), &bytes[..length]);
             assert_eq!(outcome, Ok(()), "{of:?}");
             let (datagrams, _) = collect(&scene.server, length);
             assert_datagrams(&datagrams, &bytes[..length], 1_000);
@@ -129,12 +129,12 @@ fn report_is_told_as_an_unreachable_peer_by_whichever_call_it_came() {
         let hint = Err(ReceiveError::Unreachable {
             remote: Some(scene.server.local_address()),
         });
-        let receive = || scene.client.receive(&mut [0; 64], Wait::Never);
+        let receive = || scene.client.receive_into(&mut [0; 64], Wait::Never);
         scene.report(of);
         assert_eq!(receive(), hint, "{of:?}");
         assert_eq!(receive(), Ok(None), "{of:?}");
         scene.report(of);
-        let _ = scene.client.send(&scene.batch(), &contents(3_000));
+        let _ = scene.client.send_bytes(&scene.batch(), &contents(3_000));
         assert_eq!(receive(), hint, "{of:?}");
         assert_eq!(receive(), Ok(None), "{of:?}");
     }
@@ -145,9 +145,12 @@ fn datagram_behind_a_report_is_received() {
     for (scene, of) in Scene::of_each_report() {
         let way = Path::to(scene.client.local_address());
         scene.report(of);
-        scene.server.send(&transmit(way, 4), b"pong").unwrap();
-        scene.client.receive(&mut [0; 64], Wait::Never).unwrap_err();
-        let received = scene.client.receive(&mut [0; 64], SOON).unwrap();
+        scene.server.send_bytes(&transmit(way, 4), b"pong").unwrap();
+        scene
+            .client
+            .receive_into(&mut [0; 64], Wait::Never)
+            .unwrap_err();
+        let received = scene.client.receive_into(&mut [0; 64], SOON).unwrap();
         assert_eq!(received.unwrap().length, 4, "{of:?}");
     }
 }

@@ -12,7 +12,7 @@ fn burst_leaves_by_one_call_and_arrives_whole() {
         }
         let bytes = contents(32 * 1_400 - 9);
         let way = Path::to(server.local_address());
-        client.send(&transmit(way, 1_400), &bytes).unwrap();
+        client.send_bytes(&transmit(way, 1_400), &bytes).unwrap();
         let (datagrams, batches) = collect(&server, bytes.len());
         assert_datagrams(&datagrams, &bytes, 1_400);
         assert_eq!((batches, client.statistics().send_calls), (1, 1));
@@ -28,10 +28,10 @@ fn the_same_datagrams_arrive_without_offload() {
     let plain = plain.receive_offload(false);
     for address in loopbacks() {
         let (client, server) = connected(address, &plain);
-        assert_eq!(client.segments_max(), 1);
+        assert!(!client.has_segmentation_offload());
         let bytes = contents(5 * 1_400 + 3);
         let way = Path::to(server.local_address());
-        client.send(&transmit(way, 1_400), &bytes).unwrap();
+        client.send_bytes(&transmit(way, 1_400), &bytes).unwrap();
         let (datagrams, batches) = collect(&server, bytes.len());
         assert_datagrams(&datagrams, &bytes, 1_400);
         assert_eq!((batches, client.statistics().send_calls), (6, 6));
@@ -46,7 +46,9 @@ fn more_than_one_call_takes_is_cut() {
             let (client, server) = connected(address, &UdpOptions::new());
             let bytes = contents(count * segment_size);
             let way = Path::to(server.local_address());
-            client.send(&transmit(way, segment_size), &bytes).unwrap();
+            client
+                .send_bytes(&transmit(way, segment_size), &bytes)
+                .unwrap();
             let (datagrams, _) = collect(&server, bytes.len());
             assert_datagrams(&datagrams, &bytes, segment_size);
             assert_eq!(client.statistics().segmentation_refused, 0);
@@ -66,34 +68,33 @@ fn refused_segmentation_resends_singly_and_is_not_tried_again() {
     let no_checksum = SocketOption::new(libc::SOL_SOCKET, libc::SO_NO_CHECK);
     no_checksum.set(client.as_fd(), 1).unwrap();
     let (bytes, way) = (contents(3_000), Path::to(server.local_address()));
-    client.send(&transmit(way, 1_000), &bytes).unwrap();
+    client.send_bytes(&transmit(way, 1_000), &bytes).unwrap();
     assert_datagrams(&collect(&server, bytes.len()).0, &bytes, 1_000);
     assert!(!client.has_segmentation_offload());
-    assert_eq!(client.segments_max(), 1);
     // The refused call, the same again in case it was a report, and three single ones.
     assert_eq!(client.statistics().send_calls, 5);
-    client.send(&transmit(way, 1_000), &bytes).unwrap();
+    client.send_bytes(&transmit(way, 1_000), &bytes).unwrap();
     assert_datagrams(&collect(&server, bytes.len()).0, &bytes, 1_000);
     assert_eq!(client.statistics().send_calls, 8);
     assert_eq!(client.statistics().segmentation_refused, 1);
 }
 
 #[test]
-fn datagram_past_the_hint_is_too_large() {
+fn a_datagram_past_the_carriers_largest_is_too_large() {
     let server = UdpCarrier::bind(local_v4()).unwrap();
     let remote = server.local_address();
     let client = UdpCarrier::connect(remote).unwrap();
-    let largest = client.datagram_size_max(remote);
+    let largest = client.capabilities().datagram_max;
     let way = Path::to(remote);
     for carrier in [&client, &server] {
         let bytes = contents(largest + 1);
-        let outcome = carrier.send(&transmit(way, bytes.len()), &bytes);
+        let outcome = carrier.send_bytes(&transmit(way, bytes.len()), &bytes);
         assert_eq!(outcome, Err(SendError::TooLarge));
     }
     let bytes = contents(largest);
-    client.send(&transmit(way, largest), &bytes).unwrap();
+    client.send_bytes(&transmit(way, largest), &bytes).unwrap();
     let mut buffer = vec![0; smt_carrier::limits::RECEIVE_BUFFER_BYTES];
-    let received = server.receive(&mut buffer, SOON).unwrap().unwrap();
+    let received = server.receive_into(&mut buffer, SOON).unwrap().unwrap();
     assert_eq!(received.length, largest);
     assert_eq!(client.statistics().unreachable_hints, 0);
 }
@@ -109,18 +110,22 @@ fn wildcard_server_answers_from_the_address_it_was_called_on() {
         let called = SocketAddr::from(([127, 0, 0, 2], server.local_address().port()));
         let client = UdpCarrier::connect(called).unwrap();
         client
-            .send(&transmit(Path::to(called), 4), b"ping")
+            .send_bytes(&transmit(Path::to(called), 4), b"ping")
             .unwrap();
-        let received = server.receive(&mut [0; 64], SOON).unwrap().unwrap();
+        let received = server.receive_into(&mut [0; 64], SOON).unwrap().unwrap();
         assert_eq!(received.path.local, Some(called.ip()));
 
         // The connected client takes only what comes from the address it called. The first
         // answer, from the address that the routing table picks, must not reach it.
         let elsewhere = Path::between(received.path.remote, Ipv4Addr::LOCALHOST.into());
-        server.send(&transmit(elsewhere, 5), b"wrong").unwrap();
-        server.send(&transmit(received.path, 4), b"pong").unwrap();
+        server
+            .send_bytes(&transmit(elsewhere, 5), b"wrong")
+            .unwrap();
+        server
+            .send_bytes(&transmit(received.path, 4), b"pong")
+            .unwrap();
         let mut buffer = [0; 64];
-        let answer = client.receive(&mut buffer, SOON).unwrap().unwrap();
+        let answer = client.receive_into(&mut buffer, SOON).unwrap().unwrap();
         assert_eq!(&buffer[..answer.length], b"pong");
         assert_eq!(answer.path.remote, called);
     }
@@ -136,7 +141,7 @@ fn foreign_source_address_is_refused_and_teaches_nothing() {
         priority: 7,
         ..transmit(foreign, 1_000)
     };
-    server.send(&batch, &contents(3_000)).unwrap_err();
+    server.send_bytes(&batch, &contents(3_000)).unwrap_err();
     let statistics = server.statistics();
     assert_eq!(statistics.segmentation_refused, 0);
     assert_eq!(statistics.traffic_class_refused, 0);
@@ -173,7 +178,7 @@ fn priority_arrives_in_the_top_bits_of_the_traffic_class() {
                     priority,
                     ..transmit(Path::to((ip, port).into()), 4)
                 };
-                carrier.send(&transmit, b"ping").unwrap();
+                carrier.send_bytes(&transmit, b"ping").unwrap();
                 wait_readable([carrier.as_fd()], Duration::from_secs(10)).unwrap();
                 let arrival = receive(&carrier.socket, &mut [0; 64], Blocking::No).unwrap();
                 assert_eq!(arrival.traffic_class, Some(priority << 5), "{ip} {address}");
@@ -198,7 +203,7 @@ fn plain_priority_attaches_nothing() {
 fn connected_carrier_talks_to_nobody_else() {
     let (client, _server) = connected(local_v4(), &UdpOptions::new());
     let other = UdpCarrier::bind(local_v4()).unwrap();
-    let outcome = client.send(&transmit(Path::to(other.local_address()), 4), b"ping");
+    let outcome = client.send_bytes(&transmit(Path::to(other.local_address()), 4), b"ping");
     let code = libc::EISCONN;
     assert_eq!(outcome, Err(SendError::Other { code }));
 }
@@ -207,6 +212,6 @@ fn connected_carrier_talks_to_nobody_else() {
 fn nothing_is_sent_for_an_empty_batch() {
     let (client, server) = connected(local_v4(), &UdpOptions::new());
     let way = Path::to(server.local_address());
-    client.send(&transmit(way, 4), b"").unwrap();
+    client.send_bytes(&transmit(way, 4), b"").unwrap();
     assert_eq!(client.statistics().send_calls, 0);
 }

@@ -11,7 +11,7 @@ use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::message::transmitting::{PacketWriter, Transmitting};
 use crate::recovery::retransmit_budget::RetransmitBudget;
 use crate::recovery::retry_timer::RetryTimer;
-use crate::send::batch::Batch;
+use crate::send::batch::DatagramBatch;
 use crate::session::Session;
 use crate::session::client_messages::ClientMessages;
 use crate::session::stripe::Stripe;
@@ -26,7 +26,7 @@ impl Session {
         now: Time,
         id: MessageId,
         shared: &mut Shared,
-        batch: &mut Batch<'_>,
+        batch: &mut DatagramBatch<'_>,
     ) -> Written {
         let is_needed_soon = self.needs_acks_soon(shared);
         let lane = &mut self.lane;
@@ -153,7 +153,7 @@ impl Packets<'_> {
         &mut self,
         now: Time,
         transmitting: &mut Transmitting,
-        batch: &mut Batch<'_>,
+        batch: &mut DatagramBatch<'_>,
     ) -> Written {
         while transmitting.is_sendable() {
             let packet = transmitting.next_packet(batch.room(self.limit));

@@ -9,7 +9,7 @@ use smt_wire::MessageId;
 
 use super::message::Written;
 use crate::error::CallFailure;
-use crate::send::batch::Batch;
+use crate::send::batch::DatagramBatch;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -17,7 +17,7 @@ use crate::time::Time;
 impl Session {
     /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes
     /// messages alone.
-    pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
+    pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
         self.update_keys(now, shared);
         let messages_first = core::mem::take(&mut self.lane.messages_first);
         if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// Writes a datagram of control packets, if any wait.
-    fn write_controls(&mut self, shared: &Shared, batch: &mut Batch<'_>) -> bool {
+    fn write_controls(&mut self, shared: &Shared, batch: &mut DatagramBatch<'_>) -> bool {
         if core::mem::take(&mut self.confirm_due) {
             self.write_confirm(shared.config.version, batch.bytes);
         } else {
@@ -47,7 +47,7 @@ impl Session {
     }
 
     /// Writes messages until the batch is full.
-    fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut Batch<'_>) {
+    fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
         while let Some((rank, id)) = self.lane.sendable.pop() {
             let id = self.bundle_with_waiting(now, id, shared);
             if !self.has_key_for(id, shared) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Marks, Path};
 use smt_proto::{CallError, Config, ConnectError, Event, OneWayOutcome, RpcId, Time};
 use smt_wire::SessionIndex;
 
@@ -35,6 +35,10 @@ pub struct World {
     pub is_recording: bool,
     /// Datagrams that nodes have sent.
     pub count: usize,
+    /// The most datagrams of a batch, its most bytes, and its highest priority.
+    pub segments_most: usize,
+    pub batch_most: usize,
+    pub priority_most: u8,
     on_way: BTreeMap<(Time, u64), Datagram>,
     link_free: Vec<Time>,
     serial: u64,
@@ -56,6 +60,9 @@ impl World {
             sent: Vec::new(),
             is_recording: false,
             count: 0,
+            segments_most: 0,
+            batch_most: 0,
+            priority_most: 0,
             on_way: BTreeMap::new(),
             serial: 0,
         }
@@ -241,11 +248,12 @@ impl World {
         let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
         let path = Path::between(from, self.nodes[datagram.to].address.ip());
         let endpoint = &mut self.nodes[datagram.to].endpoint;
-        if datagram.is_trimmed {
-            endpoint.handle_trimmed(self.now, path, &datagram.bytes);
-        } else {
-            endpoint.handle_datagram(self.now, path, &datagram.bytes);
-        }
+        let marks = Marks {
+            trimmed: datagram.is_trimmed,
+            ..Marks::NONE
+        };
+        let arrival = Arrival::datagram(path, &datagram.bytes).with_marks(marks);
+        endpoint.handle_arrival(self.now, arrival);
         self.flush();
     }
 
@@ -287,6 +295,9 @@ impl World {
                 .map(<[u8]>::to_vec)
                 .collect();
             assert!(segments.len() <= 64, "more segments than a kernel takes");
+            self.segments_most = self.segments_most.max(segments.len());
+            self.batch_most = self.batch_most.max(self.nodes[from].buffer.len());
+            self.priority_most = self.priority_most.max(transmit.priority);
             for bytes in segments {
                 let at = self.now;
                 self.send(Datagram {

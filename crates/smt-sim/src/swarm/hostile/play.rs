@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_handshake::{HmacTokens, PlaintextProvider};
 use smt_proto::{Config, Endpoint, Time, TransmitBuffer};
 use smt_wire::{Handshake, PLAINTEXT_VERSION, SessionIndex};
@@ -122,7 +122,7 @@ impl<M: Meter> Run<'_, M> {
             }
             let now = self.now;
             self.server.send(now, &mut self.buffer, |datagram| {
-                client.handle_datagram(now, server_path(), datagram);
+                client.handle_arrival(now, Arrival::datagram(server_path(), datagram));
             });
             if let Some(session) = self.server.take_accepted() {
                 self.peers.push(Peer::new(path, session, &self.case.config));

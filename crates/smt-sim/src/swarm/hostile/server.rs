@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Path};
 use smt_handshake::{HmacTokens, PlaintextProvider};
 use smt_proto::{Endpoint, Event, RpcId, Time, TransmitBuffer};
 use smt_wire::SessionIndex;
@@ -70,7 +70,9 @@ impl<'a, M: Meter> Server<'a, M> {
 
     pub(super) fn receive(&mut self, now: Time, path: Path, datagram: &[u8]) {
         self.counted(|inner| {
-            inner.endpoint.handle_datagram(now, path, datagram);
+            inner
+                .endpoint
+                .handle_arrival(now, Arrival::datagram(path, datagram));
             inner.take_events();
         });
     }

@@ -8,7 +8,9 @@ use super::*;
 use crate::ErrorKind;
 use crate::pki::EphemeralCa;
 #[cfg(feature = "tokio")]
-use smt_carrier::{ReceiveError, Received, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Capabilities, Readiness, ReceiveError, SendError, Wait};
+#[cfg(feature = "tokio")]
+use smt_io::UdpCarrier;
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
@@ -115,28 +117,32 @@ struct Full {
 
 #[cfg(feature = "tokio")]
 impl Carrier for Full {
-    fn send(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         if self.is_full.load(Ordering::Relaxed) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SendError::WouldBlock { bytes_sent: 0 });
         }
-        self.udp.send(transmit, bytes)
+        self.udp.send(batch)
     }
 
-    fn receive(&self, buffer: &mut [u8], wait: Wait) -> Result<Option<Received>, ReceiveError> {
-        self.udp.receive(buffer, wait)
+    fn receive(
+        &self,
+        sink: &mut dyn FnMut(Arrival<'_>),
+        wait: Wait,
+    ) -> Result<usize, ReceiveError> {
+        self.udp.receive(sink, wait)
     }
 
     fn local_address(&self) -> SocketAddr {
         self.udp.local_address()
     }
 
-    fn datagram_size_max(&self, remote: SocketAddr) -> usize {
-        self.udp.datagram_size_max(remote)
+    fn capabilities(&self) -> Capabilities {
+        self.udp.capabilities()
     }
 
-    fn segments_max(&self) -> usize {
-        self.udp.segments_max()
+    fn readiness(&self) -> Readiness<'_> {
+        self.udp.readiness()
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Offloads that the system has not refused so far. An offload never comes back once lost.
 #[derive(Debug)]
-pub(super) struct Capabilities {
+pub(super) struct OffloadState {
     segmentation: AtomicBool,
     traffic_class: AtomicBool,
 }
@@ -31,7 +31,7 @@ pub(super) struct Batch<'a> {
     pub(super) traffic_class: Option<u8>,
 }
 
-impl Capabilities {
+impl OffloadState {
     pub(super) const fn new(segmentation: bool) -> Self {
         Self {
             segmentation: AtomicBool::new(segmentation),
@@ -100,32 +100,32 @@ impl<'a> Batch<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, Capabilities, ErrnoClass, Sending};
+    use super::{Batch, ErrnoClass, OffloadState, Sending};
 
     mod send {
-        use super::{Batch, Capabilities, ErrnoClass, Sending};
+        use super::{Batch, ErrnoClass, OffloadState, Sending};
         use crate::udp::icmp_report::told_apart;
         use std::cell::Cell;
 
         const REFUSED: Result<(), ErrnoClass> = Err(ErrnoClass::Refused(libc::EINVAL));
 
         /// Sends ten bytes in segments of four at a class, to a system that answers by `attempt`;
-        /// tells the outcome, the number of calls, and the remaining capabilities.
+        /// tells the outcome, the number of calls, and the remaining offload_state.
         fn sent(
             attempt: impl Fn(Batch<'_>) -> Result<(), ErrnoClass>,
-        ) -> (Result<usize, ErrnoClass>, usize, Capabilities, Sending) {
+        ) -> (Result<usize, ErrnoClass>, usize, OffloadState, Sending) {
             let batch = Batch {
                 bytes: &[7; 10],
                 segment_size: 4,
                 traffic_class: Some(0xe0),
             };
-            let (capabilities, counters) = (Capabilities::new(true), Sending::default());
+            let (offload_state, counters) = (OffloadState::new(true), Sending::default());
             let calls = Cell::new(0);
-            let outcome = capabilities.send(batch, &counters, |batch| {
+            let outcome = offload_state.send(batch, &counters, |batch| {
                 calls.set(calls.get() + 1);
                 attempt(batch)
             });
-            (outcome, calls.get(), capabilities, counters)
+            (outcome, calls.get(), offload_state, counters)
         }
 
         fn is_segmented(batch: &Batch<'_>) -> bool {
@@ -134,14 +134,14 @@ mod tests {
 
         #[test]
         fn accepted_batch_leaves_whole() {
-            let (outcome, calls, capabilities, _) = sent(|_| Ok(()));
+            let (outcome, calls, offload_state, _) = sent(|_| Ok(()));
             assert_eq!((outcome, calls), (Ok(10), 1));
-            assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert!(offload_state.has_segmentation() && offload_state.has_traffic_class());
         }
 
         #[test]
         fn refused_segmentation_is_remembered_and_the_class_kept() {
-            let (outcome, calls, capabilities, counters) = sent(|batch| {
+            let (outcome, calls, offload_state, counters) = sent(|batch| {
                 if is_segmented(&batch) {
                     REFUSED
                 } else {
@@ -149,13 +149,13 @@ mod tests {
                 }
             });
             assert_eq!((outcome, calls), (Ok(4), 2));
-            assert!(!capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert!(!offload_state.has_segmentation() && offload_state.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 1);
         }
 
         #[test]
         fn refused_class_is_remembered_and_segmentation_kept() {
-            let (outcome, calls, capabilities, counters) = sent(|batch| {
+            let (outcome, calls, offload_state, counters) = sent(|batch| {
                 if batch.traffic_class.is_some() {
                     REFUSED
                 } else {
@@ -163,30 +163,30 @@ mod tests {
                 }
             });
             assert_eq!((outcome, calls), (Ok(4), 3));
-            assert!(capabilities.has_segmentation() && !capabilities.has_traffic_class());
+            assert!(offload_state.has_segmentation() && !offload_state.has_traffic_class());
             assert_eq!(counters.traffic_class_refused.value(), 1);
         }
 
         #[test]
         fn too_large_in_the_guise_of_a_refusal_teaches_nothing() {
-            let (outcome, calls, capabilities, _) = sent(|batch| {
+            let (outcome, calls, offload_state, _) = sent(|batch| {
                 if is_segmented(&batch) {
                     return REFUSED;
                 }
                 Err(ErrnoClass::TooLarge)
             });
             assert_eq!((outcome, calls), (Err(ErrnoClass::TooLarge), 2));
-            assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert!(offload_state.has_segmentation() && offload_state.has_traffic_class());
         }
 
         #[test]
         fn refusal_of_everything_teaches_nothing() {
-            let (outcome, calls, capabilities, counters) = sent(|_| REFUSED);
+            let (outcome, calls, offload_state, counters) = sent(|_| REFUSED);
             assert_eq!(
                 (outcome, calls),
                 (Err(ErrnoClass::Refused(libc::EINVAL)), 3)
             );
-            assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert!(offload_state.has_segmentation() && offload_state.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 0);
             assert_eq!(counters.traffic_class_refused.value(), 0);
         }
@@ -200,10 +200,10 @@ mod tests {
         #[test]
         fn report_in_the_guise_of_a_refusal_teaches_nothing() {
             let report = Cell::new(REFUSED);
-            let (outcome, calls, capabilities, counters) =
+            let (outcome, calls, offload_state, counters) =
                 sent(|_| told_apart(|| report.replace(Ok(()))).0);
             assert_eq!((outcome, calls), (Ok(10), 1));
-            assert!(capabilities.has_segmentation() && capabilities.has_traffic_class());
+            assert!(offload_state.has_segmentation() && offload_state.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 0);
         }
     }

@@ -5,10 +5,11 @@
 //! The wake-up is raised while the inbox holds something, so that an event loop can poll it beside
 //! the socket.
 
-use super::wakeup::Wakeup;
 use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
+use crate::received::Received;
 use crate::statistics::Counter;
-use smt_carrier::{Path, Received};
+use crate::wakeup::Wakeup;
+use smt_carrier::{Marks, Path};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// call (128: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     /// Whether there is something: written under the lock.
     has_some: AtomicBool,
     /// Whether a waiting owner must poll the wake-up too. Never comes back: an address that has
@@ -28,20 +29,22 @@ pub(super) struct Inbox {
     queue: Mutex<Queue>,
     wakeup: Wakeup,
     /// Datagrams dropped because the queue was full, or the owner gone.
-    pub(super) dropped: Counter,
+    pub(crate) dropped: Counter,
 }
 
 /// Datagrams that one call received.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch<'a> {
-    pub(super) path: Path,
-    pub(super) segment_size: usize,
-    pub(super) bytes: &'a [u8],
+pub(crate) struct Batch<'a> {
+    pub(crate) path: Path,
+    pub(crate) segment_size: usize,
+    pub(crate) marks: Marks,
+    pub(crate) bytes: &'a [u8],
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    batches: VecDeque<(Path, usize, Vec<u8>)>,
+    /// With a description of each.
+    batches: VecDeque<(Received, Vec<u8>)>,
     /// Bytes of all batches, with an overhead for each.
     bytes: usize,
     is_closed: bool,
@@ -49,7 +52,7 @@ struct Queue {
 
 impl Inbox {
     /// An empty one. `is_awaited`: it is the only way, so its owner listens from the beginning.
-    pub(super) fn new(is_awaited: bool) -> io::Result<Self> {
+    pub(crate) fn new(is_awaited: bool) -> io::Result<Self> {
         Ok(Self {
             has_some: AtomicBool::new(false),
             is_awaited: AtomicBool::new(is_awaited),
@@ -60,7 +63,7 @@ impl Inbox {
     }
 
     /// Appends a batch if there is room.
-    pub(super) fn put(&self, batch: Batch<'_>) {
+    pub(crate) fn put(&self, batch: Batch<'_>) {
         let mut queue = self.lock();
         let bytes = queue.bytes + batch.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
         if queue.is_closed || bytes > INBOX_BYTES {
@@ -69,9 +72,13 @@ impl Inbox {
             return;
         }
         queue.bytes = bytes;
-        queue
-            .batches
-            .push_back((batch.path, batch.segment_size, batch.bytes.to_vec()));
+        let description = Received {
+            path: batch.path,
+            length: batch.bytes.len(),
+            segment_size: batch.segment_size,
+            marks: batch.marks,
+        };
+        queue.batches.push_back((description, batch.bytes.to_vec()));
         if queue.batches.len() == 1 {
             self.has_some.store(true, Ordering::Release);
             self.is_awaited.store(true, Ordering::Relaxed);
@@ -80,28 +87,25 @@ impl Inbox {
     }
 
     /// Takes the next batch that fits `buffer`. Costs one look if there is none.
-    pub(super) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
+    pub(crate) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
         if !self.has_some.load(Ordering::Acquire) {
             return None;
         }
         let mut queue = self.lock();
         let mut taken = None;
         while taken.is_none()
-            && let Some((path, segment_size, bytes)) = queue.batches.pop_front()
+            && let Some((description, bytes)) = queue.batches.pop_front()
         {
             queue.bytes -= bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
             match buffer.get_mut(..bytes.len()) {
                 Some(place) => place.copy_from_slice(&bytes),
                 None => {
-                    self.dropped.add(bytes.len().div_ceil(segment_size.max(1)));
+                    let segment_size = description.segment_size.max(1);
+                    self.dropped.add(bytes.len().div_ceil(segment_size));
                     continue;
                 }
             }
-            taken = Some(Received {
-                path,
-                length: bytes.len(),
-                segment_size,
-            });
+            taken = Some(description);
         }
         if queue.batches.is_empty() {
             self.quieten();
@@ -110,12 +114,12 @@ impl Inbox {
     }
 
     /// Whether a waiting owner must poll the wake-up too.
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
     }
 
     /// Its owner has gone: nothing is kept for it any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut queue = self.lock();
         *queue = Queue {
             is_closed: true,
@@ -150,6 +154,7 @@ mod tests {
         Batch {
             path: Path::to("192.0.2.7:9".parse().unwrap()),
             segment_size: 4,
+            marks: Marks::NONE,
             bytes,
         }
     }

@@ -7,14 +7,14 @@ use std::os::unix::net::UnixDatagram;
 
 /// A flag whose descriptor is readable while it is raised.
 #[derive(Debug)]
-pub(super) struct Wakeup {
+pub(crate) struct Wakeup {
     sender: UnixDatagram,
     receiver: UnixDatagram,
 }
 
 impl Wakeup {
     /// A flag that is not raised.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let (sender, receiver) = UnixDatagram::pair()?;
         sender.set_nonblocking(true)?;
         receiver.set_nonblocking(true)?;
@@ -22,13 +22,13 @@ impl Wakeup {
     }
 
     /// Makes the descriptor readable.
-    pub(super) fn raise(&self) {
+    pub(crate) fn raise(&self) {
         // The only failure is a full queue: then it is readable already.
         let _ = self.sender.send(&[0]);
     }
 
     /// Makes the descriptor unreadable.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         while self.receiver.recv(&mut [0]).is_ok() {}
     }
 }

@@ -17,7 +17,6 @@ use smt_proto::{Endpoint, Time, TransmitBuffer};
 pub(crate) struct Outbox {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
-    has_dscp: bool,
     /// `None` while a thread sends.
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
@@ -25,24 +24,24 @@ pub(crate) struct Outbox {
 }
 
 /// Datagrams that leave together.
-pub(crate) struct Batch {
+pub(crate) struct OutgoingBatch {
     carrier: Arc<dyn Carrier>,
     buffer: TransmitBuffer,
     transmit: Transmit,
     from: usize,
 }
 
-impl Batch {
+impl OutgoingBatch {
     pub(crate) fn send(&self) -> Result<(), SendError> {
-        self.carrier.send(&self.transmit, &self.buffer[self.from..])
+        let rest = &self.buffer[self.from..];
+        self.carrier.send(&self.transmit.batch(rest))
     }
 }
 
 impl Outbox {
-    pub(crate) fn new(carrier: Arc<dyn Carrier>, has_dscp: bool) -> Self {
+    pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
         Self {
             carrier: Some(carrier),
-            has_dscp,
             buffer: Some(TransmitBuffer::default()),
             unsent: None,
         }
@@ -50,21 +49,18 @@ impl Outbox {
 
     /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the
     /// next one too.
-    pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Batch> {
+    pub(crate) fn take(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<OutgoingBatch> {
         let carrier = self.carrier.as_ref()?;
         let mut buffer = self.buffer.take()?;
         let next = self.unsent.take().or_else(|| {
-            let mut transmit = endpoint.poll_transmit(now, &mut buffer)?;
-            if !self.has_dscp {
-                transmit.priority = 0;
-            }
+            let transmit = endpoint.poll_transmit(now, &mut buffer)?;
             Some((transmit, 0))
         });
         let Some((transmit, from)) = next else {
             self.buffer = Some(buffer);
             return None;
         };
-        Some(Batch {
+        Some(OutgoingBatch {
             carrier: Arc::clone(carrier),
             buffer,
             transmit,
@@ -74,7 +70,11 @@ impl Outbox {
 
     /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for
     /// more.
-    pub(crate) fn put_back(&mut self, batch: Batch, outcome: Result<(), SendError>) -> bool {
+    pub(crate) fn put_back(
+        &mut self,
+        batch: OutgoingBatch,
+        outcome: Result<(), SendError>,
+    ) -> bool {
         self.buffer = Some(batch.buffer);
         match outcome {
             Err(SendError::WouldBlock { bytes_sent }) if self.carrier.is_some() => {
