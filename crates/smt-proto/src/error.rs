@@ -2,6 +2,12 @@
 //! The errors and endings of sessions, calls and messages (SPEC §11). Each error says whose fault
 //! it was and what to do.
 
+mod code;
+#[cfg(test)]
+mod examples;
+mod fault;
+mod transient;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -4,13 +4,15 @@
 //! The text of an error is complete. An error that the text quotes is not its `source` as well,
 //! since a printed chain would then repeat it.
 
+mod classification;
+
 use std::net::SocketAddr;
 
 use smt_handshake::TlsConfigError;
 use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 
 /// An operation with a peer failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{phase} {peer}: {kind}")]
 pub struct Error {
     /// The operation that failed.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What programs decide by, when an operation with a peer has failed or an endpoint could not be
+//! opened: whose fault, a number, whether to try again.
+
+use smt_proto::key_exchange::Fault;
+
+use super::{Error, ErrorKind, OpenError, Phase};
+
+impl Error {
+    /// The operation that failed.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whose fault the failure is. The text of [`Error::kind`] begins with it.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        self.kind.fault()
+    }
+
+    /// The number of the failure, which never changes its meaning: 1 to 99 of the interface, 101 to
+    /// 199 of calls and messages, 201 to 299 of connecting, 301 to 399 of commands that were not
+    /// taken.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.kind.code()
+    }
+
+    /// Whether the same operation may succeed later, or with another server, without a change of
+    /// program or configuration. Whether repeating a call is safe is told by [`Error::execution`].
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.kind.is_transient()
+    }
+}
+
+impl ErrorKind {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Call(error) => error.fault(),
+            Self::Connect(error) => error.fault(),
+            Self::Refused(error) => error.fault(),
+            Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.fault(),
+            Self::OneWay => Fault::Caller,
+        }
+    }
+
+    fn code(&self) -> u16 {
+        match self {
+            Self::Call(error) => error.code(),
+            Self::Connect(error) => error.code(),
+            Self::Refused(error) => error.code(),
+            Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.code(),
+            Self::OneWay => 1,
+        }
+    }
+
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Call(error) => error.is_transient(),
+            Self::Connect(error) => error.is_transient(),
+            Self::Refused(error) => error.is_transient(),
+            Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => {
+                failure.is_transient()
+            }
+            Self::OneWay => false,
+        }
+    }
+}
+
+impl OpenError {
+    /// Whose fault it is that there is no endpoint.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Address { .. }
+            | Self::Credentials(_)
+            | Self::Options(_)
+            | Self::RegisteredKey(_)
+            | Self::StateFileInUse { .. } => Fault::Caller,
+            Self::Carrier(_) | Self::System { .. } => Fault::Environment,
+            Self::Connect(error) => error.fault(),
+        }
+    }
+
+    /// The number of the failure, which never changes its meaning: 11 to 99, or that of the
+    /// [`Error`] with which connecting failed.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Address { .. } => 11,
+            Self::Carrier(_) => 12,
+            Self::Credentials(_) => 13,
+            Self::Options(_) => 14,
+            Self::RegisteredKey(_) => 15,
+            Self::StateFileInUse { .. } => 16,
+            Self::System { .. } => 17,
+            Self::Connect(error) => error.code(),
+        }
+    }
+
+    /// Whether opening may succeed later, without a change of program or configuration: a server
+    /// that was not reached may be reached then, and a port may be free.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Carrier(_) | Self::System { .. } | Self::StateFileInUse { .. } => true,
+            Self::Connect(error) => error.is_transient(),
+            // A name may resolve later; an address that is none stays none.
+            Self::Address { reason, .. } => reason.kind() != std::io::ErrorKind::InvalidInput,
+            Self::Credentials(_) | Self::Options(_) | Self::RegisteredKey(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smt_proto::{CallError, CallFailure, ConnectError, Execution, Refused, SessionEnd};
+
+    use super::*;
+
+    fn error(phase: Phase, kind: impl Into<ErrorKind>) -> Error {
+        Error::new(phase, "192.0.2.1:9".parse().unwrap(), kind)
+    }
+
+    fn call(reason: CallFailure) -> Error {
+        let execution = Execution::MayHaveRun;
+        error(Phase::Call, CallError { reason, execution })
+    }
+
+    #[test]
+    fn an_error_tells_whose_fault_it_is_and_whether_to_try_again() {
+        let all = [
+            (call(CallFailure::DeadlineExceeded), Fault::Limit, 103, true),
+            (
+                call(CallFailure::SessionEnded(SessionEnd::Reset)),
+                Fault::Peer,
+                154,
+                true,
+            ),
+            (
+                error(Phase::Connect, ConnectError::NoServer),
+                Fault::Environment,
+                204,
+                true,
+            ),
+            (
+                error(Phase::Reply, Refused::NoRpc),
+                Fault::Caller,
+                303,
+                false,
+            ),
+            (
+                error(Phase::Reply, ErrorKind::OneWay),
+                Fault::Caller,
+                1,
+                false,
+            ),
+            (
+                error(Phase::Send, ErrorKind::NotDelivered(CallFailure::TooLarge)),
+                Fault::Limit,
+                107,
+                false,
+            ),
+        ];
+        for (error, fault, code, is_transient) in all {
+            let told = (error.fault(), error.code(), error.is_transient());
+            assert_eq!(told, (fault, code, is_transient), "{error}");
+            let prefix = format!("{} 192.0.2.1:9: {fault}: ", error.phase());
+            assert!(error.to_string().starts_with(&prefix), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_open_error_tells_whose_fault_it_is_and_whether_to_try_again() {
+        let reason = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+        let address = OpenError::Address {
+            address: "nowhere".to_owned(),
+            reason,
+        };
+        assert_eq!((address.fault(), address.code()), (Fault::Caller, 11));
+        assert!(!address.is_transient());
+        let unreached = OpenError::Connect(error(Phase::Connect, ConnectError::NoServer));
+        assert_eq!(
+            (unreached.fault(), unreached.code()),
+            (Fault::Environment, 204)
+        );
+        assert!(unreached.is_transient());
+    }
+}
