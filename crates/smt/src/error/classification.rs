@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What programs decide by, when an operation with a peer has failed or an endpoint could not be
-//! opened: whose fault, a number, whether to try again.
+//! Facts about an error by which a program decides: whose fault, a number, whether to try again.
 
 use smt_proto::key_exchange::Fault;
 
