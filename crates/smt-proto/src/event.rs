@@ -101,7 +101,8 @@ pub enum Event {
         /// The identity that the client has proved.
         peer: PeerIdentity,
     },
-    /// The peer gave up this RPC, whose request is with the application.
+    /// The peer gave up this RPC, whose request is with the application, or waits to be accepted
+    /// and will not be.
     Cancelled(RpcId),
     /// A call has ended without a reply.
     CallFailed {

@@ -116,7 +116,7 @@ impl Endpoint {
             self.backpressure = backpressure;
             let request = next?;
             self.shared.memory.leave_waiting(request.cost());
-            if self.is_wanted(request.rpc) {
+            if self.is_to_be_delivered(&request) {
                 return Some(request);
             }
         }

@@ -60,11 +60,16 @@ impl Endpoint {
         if !self.accept_queue.is_on {
             return None;
         }
-        if self.has_backpressure() {
-            return self.accept_behind_replies();
+        let has_backpressure = self.has_backpressure();
+        if has_backpressure && let Some(request) = self.next_behind_replies() {
+            return Some(request);
         }
         loop {
             let message = self.accept_queue.waiting.pop_front()?;
+            if has_backpressure && !message.is_one_way && self.must_wait(message.rpc.session) {
+                self.wait_behind_replies(message);
+                continue;
+            }
             self.shared.memory.leave_waiting(message.cost());
             if self.is_to_be_delivered(&message) {
                 return Some(message);
@@ -72,15 +77,12 @@ impl Endpoint {
         }
     }
 
-    /// Gives back a request that was accepted, and that the application has not looked at. If its
-    /// peer keeps too many replies the request waits again; else it is returned.
-    pub fn unaccept(&mut self, request: PeerMessage) -> Option<PeerMessage> {
-        if request.is_one_way || !self.keeps_too_much(request.rpc.session) {
-            return Some(request);
-        }
-        self.shared.memory.enter_waiting(request.cost());
-        self.wait_behind_replies(request);
-        None
+    /// Gives back a message that was accepted, and that the application has not looked at. It waits
+    /// again until its peer does not keep too many replies, and is then accepted before those that
+    /// have come later.
+    pub fn unaccept(&mut self, message: PeerMessage) {
+        self.shared.memory.enter_waiting(message.cost());
+        self.wait_behind_replies(message);
     }
 
     /// Messages of peers that have come to the accept queue so far.
@@ -123,25 +125,7 @@ impl Endpoint {
         }
     }
 
-    #[cold]
-    fn accept_behind_replies(&mut self) -> Option<PeerMessage> {
-        if let Some(request) = self.next_behind_replies() {
-            return Some(request);
-        }
-        loop {
-            let message = self.accept_queue.waiting.pop_front()?;
-            if !message.is_one_way && self.must_wait(message.rpc.session) {
-                self.wait_behind_replies(message);
-                continue;
-            }
-            self.shared.memory.leave_waiting(message.cost());
-            if self.is_to_be_delivered(&message) {
-                return Some(message);
-            }
-        }
-    }
-
-    fn is_to_be_delivered(&self, message: &PeerMessage) -> bool {
+    pub(super) fn is_to_be_delivered(&self, message: &PeerMessage) -> bool {
         message.is_one_way || self.is_wanted(message.rpc)
     }
 
