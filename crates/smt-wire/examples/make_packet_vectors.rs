@@ -11,12 +11,12 @@ mod packet_json;
 use packet_json::from_json::{bundle_bytes, bytes_from, inner_header_bytes, params_bytes};
 use packet_json::hex;
 use serde_json::{Value, json};
-use smt_wire::{InnerHeader, Members, PLAINTEXT_VERSION, Params, VERSION, parse};
+use smt_wire::{InnerHeader, Members, MetadataEntries, PLAINTEXT_VERSION, Params, VERSION, parse};
 
 fn main() -> std::io::Result<()> {
     let packets: Vec<_> = packets().into_iter().map(with_bytes).collect();
     let malformed: Vec<_> = malformed().into_iter().map(with_error).collect();
-    let inner_headers: Vec<_> = inner_headers().into_iter().map(|(name, fields)| {
+    let inner_headers: Vec<_> = inner_headers().into_iter().chain(inner_headers_of_parts()).map(|(name, fields)| {
         json!({ "name": name, "hex": hex(&inner_header_bytes(&fields)), "fields": fields })
     }).collect();
     let params: Vec<_> = params().into_iter().map(|(name, fields)| {
@@ -30,10 +30,12 @@ fn main() -> std::io::Result<()> {
         "inner_headers": inner_headers,
         "params": params,
         "bundles": bundles,
+        "metadata": metadata(),
         "malformed": malformed,
         "malformed_inner_headers": malformed_inner_headers(),
         "malformed_params": malformed_params(),
         "malformed_bundles": malformed_bundles(),
+        "malformed_metadata": malformed_metadata(),
     });
     let text = format!("{file:#}\n");
     std::fs::write(
@@ -132,6 +134,13 @@ fn lists() -> Vec<Value> {
                 { "base": "0000000000000100", "bits": "8000000000000001" },
             ]}),
         ),
+        control(
+            "PART_WINDOW",
+            json!({ "entries": [
+                { "id": "000000000000000c", "limit": "0000000000010000" },
+                { "id": "0000000000000010", "limit": "0000000100000000" },
+            ]}),
+        ),
         control("BUSY", json!({ "entries": most })),
     ];
     for ty in [
@@ -142,6 +151,7 @@ fn lists() -> Vec<Value> {
         "SEEN",
         "NEVER_SEEN",
         "SEEN_AND_GONE",
+        "PART_WINDOW_REQUEST",
     ] {
         vectors.push(control(ty, json!({ "entries": &ids })));
     }
@@ -155,8 +165,9 @@ fn single_bodies() -> Vec<Value> {
         ("ABORT", json!({ "id": "000000000000000c", "code": 2 })),
         ("ABORT", json!({ "id": "000000000000000c", "code": 3 })),
         ("ABORT", json!({ "id": "000000000000000c", "code": 4 })),
-        // Unknown: taken as 2.
         ("ABORT", json!({ "id": "000000000000000c", "code": 5 })),
+        // Unknown: taken as 2.
+        ("ABORT", json!({ "id": "000000000000000c", "code": 6 })),
         ("WINDOW", json!({ "limit": "0000000100001000" })),
         ("WINDOW_REQUEST", json!({})),
         ("KEY_UPDATE_REQUEST", json!({ "epoch": 16_909_060 })),
@@ -187,13 +198,13 @@ fn control(ty: &str, body: Value) -> Value {
     })
 }
 
-fn inner_headers() -> [(&'static str, Value); 4] {
+fn inner_headers() -> [(&'static str, Value); 7] {
     [
         (
             "request with an acknowledgement",
             json!({
                 "true_length": 64, "padded_length": 128, "kind": "REQUEST", "deadline_us": 1_500_000,
-                "reply_unscheduled": 60_000, "window": 4_096,
+                "reply_unscheduled": 60_000, "failure": null, "has_metadata": true, "parts": null, "window": 4_096,
                 "ack": { "base": "000000000000000c", "bits": "8000000000000001" },
             }),
         ),
@@ -201,29 +212,93 @@ fn inner_headers() -> [(&'static str, Value); 4] {
             "empty reply",
             json!({
                 "true_length": 0, "padded_length": 40, "kind": "REPLY", "deadline_us": 0, "reply_unscheduled": 0,
-                "window": 4_294_967_295_u32, "ack": null,
+                "failure": null, "has_metadata": false, "parts": null, "window": 4_294_967_295_u32, "ack": null,
+            }),
+        ),
+        (
+            "failure that may have run",
+            json!({
+                "true_length": 9, "padded_length": 49, "kind": "REPLY", "deadline_us": 0, "reply_unscheduled": 0,
+                "failure": { "code": 4_294_967_295_u32, "not_run": false }, "has_metadata": false, "parts": null, "window": 4_096, "ack": null,
+            }),
+        ),
+        (
+            "failure that did not run",
+            json!({
+                "true_length": 0, "padded_length": 40, "kind": "REPLY", "deadline_us": 0, "reply_unscheduled": 0,
+                "failure": { "code": 5, "not_run": true }, "has_metadata": false, "parts": null, "window": 4_096, "ack": null,
             }),
         ),
         (
             "largest one-way message",
             json!({
                 "true_length": 4_294_967_255_u32, "padded_length": 4_294_967_295_u32, "kind": "ONE_WAY", "deadline_us": 0,
-                "reply_unscheduled": 0, "window": 0, "ack": null,
+                "reply_unscheduled": 0, "failure": null, "has_metadata": false, "parts": null, "window": 0, "ack": null,
+            }),
+        ),
+        (
+            "one-way message with a deadline",
+            json!({
+                "true_length": 3, "padded_length": 43, "kind": "ONE_WAY", "deadline_us": 250,
+                "reply_unscheduled": 0, "failure": null, "has_metadata": false, "parts": null, "window": 4_096, "ack": null,
             }),
         ),
         (
             "bundle",
             json!({
                 "true_length": 168, "padded_length": 208, "kind": "BUNDLE", "deadline_us": 0,
-                "reply_unscheduled": 0, "window": 4_096, "ack": null,
+                "reply_unscheduled": 0, "failure": null, "has_metadata": false, "parts": null, "window": 4_096, "ack": null,
             }),
         ),
     ]
 }
 
-fn bundles() -> [(&'static str, Value); 2] {
+/// Inner headers that say something of parts.
+fn inner_headers_of_parts() -> [(&'static str, Value); 4] {
+    [
+        (
+            "request whose reply may come in parts, and of which parts follow",
+            json!({
+                "true_length": 3, "padded_length": 43, "kind": "REQUEST", "deadline_us": 0,
+                "reply_unscheduled": 60_000, "failure": null, "has_metadata": false,
+                "parts": { "reply_in_parts": true, "more": true, "number": 0 }, "window": 4_096, "ack": null,
+            }),
+        ),
+        (
+            "part",
+            json!({
+                "true_length": 12, "padded_length": 52, "kind": "PART", "deadline_us": 0,
+                "reply_unscheduled": 0, "failure": null, "has_metadata": false,
+                "parts": { "reply_in_parts": false, "more": true, "number": 258 }, "window": 4_096, "ack": null,
+            }),
+        ),
+        (
+            "last part",
+            json!({
+                "true_length": 8, "padded_length": 48, "kind": "PART", "deadline_us": 0,
+                "reply_unscheduled": 0, "failure": null, "has_metadata": false,
+                "parts": { "reply_in_parts": false, "more": false, "number": 1 }, "window": 4_096, "ack": null,
+            }),
+        ),
+        (
+            "failure behind parts",
+            json!({
+                "true_length": 0, "padded_length": 40, "kind": "REPLY", "deadline_us": 0,
+                "reply_unscheduled": 0, "failure": { "code": 5, "not_run": false }, "has_metadata": false,
+                "parts": { "reply_in_parts": false, "more": false, "number": 259 }, "window": 4_096, "ack": null,
+            }),
+        ),
+    ]
+}
+
+fn bundles() -> [(&'static str, Value); 3] {
     let reply = json!({
         "id": "0000000000000003", "kind": "REPLY", "body": "", "deadline_us": 0, "reply_unscheduled": 0,
+        "failure": null, "has_metadata": false, "parts": null,
+    });
+    let failed = json!({
+        "id": "0000000000000005", "kind": "REPLY", "body": hex(b"no such file"), "deadline_us": 0,
+        "reply_unscheduled": 0, "failure": { "code": 2, "not_run": true }, "has_metadata": true, "parts": null,
     });
     [
         (
@@ -231,17 +306,94 @@ fn bundles() -> [(&'static str, Value); 2] {
             json!([
                 {
                     "id": "0000000000000010", "kind": "REQUEST", "body": hex(b"request"), "deadline_us": 1_500_000,
-                    "reply_unscheduled": 60_000,
+                    "reply_unscheduled": 60_000, "failure": null, "has_metadata": false, "parts": null,
                 },
                 reply,
                 {
-                    "id": "0000000000000012", "kind": "ONE_WAY", "body": hex(b"one way"), "deadline_us": 0,
-                    "reply_unscheduled": 0,
+                    "id": "0000000000000012", "kind": "ONE_WAY", "body": hex(b"one way"), "deadline_us": 20_000,
+                    "reply_unscheduled": 0, "failure": null, "has_metadata": false, "parts": null,
+                },
+                {
+                    "id": "0000000000000014", "kind": "PART", "body": hex(b"\0\0\0\0\0\0\0\x05part"),
+                    "deadline_us": 0, "reply_unscheduled": 0, "failure": null, "has_metadata": false,
+                    "parts": { "reply_in_parts": false, "more": true, "number": 7 },
                 },
             ]),
         ),
+        ("a reply and a failure", json!([reply, failed])),
         ("a lone empty reply", json!([reply])),
     ]
+}
+
+/// An entry of metadata.
+fn entry(name: &[u8], value: &[u8]) -> Vec<u8> {
+    let length = (value.len() as u16).to_be_bytes();
+    [&[name.len() as u8], name, &length, value].concat()
+}
+
+/// Application bytes that begin with these entries.
+fn behind_entries(entries: &[u8], body: &[u8]) -> Vec<u8> {
+    [&(entries.len() as u16).to_be_bytes(), entries, body].concat()
+}
+
+/// Application bytes that begin with metadata.
+fn metadata() -> Vec<Value> {
+    let entries = [
+        entry(b"trace-parent", &[0, 255]),
+        entry(b"a.b_c-0", b""),
+        entry(b"trace-parent", b"2"),
+    ]
+    .concat();
+    [
+        ("three entries, two of one name", entries, &b"body"[..]),
+        ("no entry", vec![], b"body"),
+        ("most bytes, no body", entry(b"a", &[7; 4_092]), b""),
+        ("most entries", entry(b"a", b"").repeat(64), b"body"),
+    ]
+    .into_iter()
+    .map(|(name, entries, body)| {
+        let bytes = behind_entries(&entries, body);
+        let (entries, end) = MetadataEntries::split(&bytes).expect(name);
+        let entries: Vec<_> = entries
+            .map(|(name, value)| json!({ "name": name, "value": hex(value) }))
+            .collect();
+        json!({ "name": name, "hex": hex(&bytes), "entries": entries, "body": hex(&bytes[end..]) })
+    })
+    .collect()
+}
+
+/// Application bytes whose metadata is to be refused.
+fn malformed_metadata() -> Vec<Value> {
+    let good = behind_entries(&entry(b"a", b"1"), b"");
+    [
+        ("nothing", vec![]),
+        ("half a length", vec![0]),
+        ("cut short", good[..good.len() - 1].to_vec()),
+        ("length within an entry", [&[0, 4], &good[2..]].concat()),
+        ("empty name", behind_entries(&entry(b"", b"1"), b"body")),
+        (
+            "name with a capital",
+            behind_entries(&entry(b"A", b"1"), b"body"),
+        ),
+        (
+            "name that is no ASCII",
+            behind_entries(&entry("é".as_bytes(), b"1"), b"body"),
+        ),
+        (
+            "a byte too many",
+            behind_entries(&entry(b"a", &[7; 4_093]), b""),
+        ),
+        (
+            "an entry too many",
+            behind_entries(&entry(b"a", b"").repeat(65), b""),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, bytes)| {
+        let error = MetadataEntries::split(&bytes).expect_err(name);
+        json!({ "name": name, "hex": hex(&bytes), "error": error.to_string() })
+    })
+    .collect()
 }
 
 /// Application bytes of bundles that are to be refused as a whole.
@@ -253,12 +405,18 @@ fn malformed_bundles() -> Vec<Value> {
         bytes[8] = kind;
         bytes
     };
+    let with_flags = |flags: u8| {
+        let mut bytes = bytes.clone();
+        bytes[9] = flags;
+        bytes
+    };
     [
         ("nothing", vec![]),
         ("last member cut short", bytes[..bytes.len() - 1].to_vec()),
         ("a byte behind the last member", [&bytes[..], &[0]].concat()),
         ("member of kind 0", with_kind(0)),
         ("bundle in a bundle", with_kind(4)),
+        ("member with an unknown flag", with_flags(0x80)),
     ]
     .into_iter()
     .map(|(name, bytes)| {
@@ -268,12 +426,12 @@ fn malformed_bundles() -> Vec<Value> {
     .collect()
 }
 
-fn params() -> [(&'static str, Value); 5] {
+fn params() -> [(&'static str, Value); 6] {
     let client = json!({
         "versions": [1], "key_exchange": 0, "index": "0000000700000001", "suites": [0x1301, 0x1302, 0x1303],
         "index_bits": 16, "record_size": 16_384, "first_record_size": 1_142, "window": 4_096,
         "message_limit": 67_108_864, "unscheduled": 60_000, "datagram_limit": 8_972, "stripes": 4, "key_name": null,
-        "random": null, "takes_bundles": false,
+        "random": null, "takes_bundles": false, "part_window": null,
     });
     let mut server = client.clone();
     server["index"] = json!("0000000900000002");
@@ -288,6 +446,8 @@ fn params() -> [(&'static str, Value); 5] {
     registered["random"] = json!(pattern(32));
     let mut bundles = client.clone();
     bundles["takes_bundles"] = json!(true);
+    let mut parts = client.clone();
+    parts["part_window"] = json!(65_536);
     let mut plaintext = client.clone();
     plaintext["key_exchange"] = json!(PLAINTEXT_VERSION);
     plaintext["versions"] = json!([PLAINTEXT_VERSION]);
@@ -298,6 +458,7 @@ fn params() -> [(&'static str, Value); 5] {
         ("registered keys", registered),
         ("plaintext", plaintext),
         ("client that takes bundles", bundles),
+        ("client that takes parts", parts),
     ]
 }
 
@@ -368,7 +529,10 @@ fn malformed_inner_headers() -> Vec<Value> {
     let bytes = inner_header_bytes(fields);
     [
         ("kind 0", 8, &[0][..]),
-        ("kind 5", 8, &[5]),
+        ("kind 6", 8, &[6]),
+        ("request with the flag of a failure", 9, &[1]),
+        ("request with an unknown flag", 9, &[0x80]),
+        ("reply that is no failure and did not run", 8, &[2, 2]),
         ("padded length below 40 + true length", 4, &[0, 0, 0, 103]),
         ("true length that would wrap", 0, &[0xFF; 4]),
     ]

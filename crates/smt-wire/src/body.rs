@@ -4,7 +4,7 @@
 //! The same value is parsed and sent. A body of a size that its type cannot have is malformed.
 //! A NIC leaves bodies alone: they are covered by the tag.
 
-use crate::entry::{Abort, Ack, Grant, Resend};
+use crate::entry::{Abort, Ack, Grant, PartWindow, Resend};
 use crate::error::ParseError;
 use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::MessageId;
@@ -82,6 +82,10 @@ pub enum Body<'a> {
         /// 0 done, 1 idle, 2 shutting down, 3 ids or keys used up, 4 the peer broke a rule.
         code: u16,
     },
+    /// How far parts of calls may be sent (SPEC §5.9).
+    PartWindow(List<'a, PartWindow>),
+    /// Asks for PART_WINDOW of these calls.
+    PartWindowRequest(List<'a, MessageId>),
 }
 
 impl<'a> Body<'a> {
@@ -110,6 +114,8 @@ impl<'a> Body<'a> {
             Self::Probe { .. } => PacketType::Probe,
             Self::ProbeAck { .. } => PacketType::ProbeAck,
             Self::Close { .. } => PacketType::Close,
+            Self::PartWindow(_) => PacketType::PartWindow,
+            Self::PartWindowRequest(_) => PacketType::PartWindowRequest,
         }
     }
 
@@ -126,7 +132,9 @@ impl<'a> Body<'a> {
             | Self::Voided(list)
             | Self::Seen(list)
             | Self::NeverSeen(list)
-            | Self::SeenAndGone(list) => list.bytes_len(),
+            | Self::SeenAndGone(list)
+            | Self::PartWindowRequest(list) => list.bytes_len(),
+            Self::PartWindow(list) => list.bytes_len(),
             Self::Abort(_) => Abort::LEN,
             Self::KeyUpdateRequest { .. } | Self::EpochDone { .. } | Self::EpochAck { .. } => 4,
             Self::Window { .. } | Self::Ping(_) | Self::Pong(_) => 8,
@@ -177,6 +185,8 @@ impl<'a> Body<'a> {
             PacketType::Close => exact::<CLOSE_LEN>(bytes).map(|body| Self::Close {
                 code: u16_at(body, close::CODE),
             }),
+            PacketType::PartWindow => list(bytes).map(Self::PartWindow),
+            PacketType::PartWindowRequest => list(bytes).map(Self::PartWindowRequest),
             PacketType::Data
             | PacketType::Handshake
             | PacketType::Cookie
@@ -202,7 +212,9 @@ impl<'a> Body<'a> {
             | Self::Voided(list)
             | Self::Seen(list)
             | Self::NeverSeen(list)
-            | Self::SeenAndGone(list) => write_list(list, out),
+            | Self::SeenAndGone(list)
+            | Self::PartWindowRequest(list) => write_list(list, out),
+            Self::PartWindow(list) => write_list(list, out),
             Self::Abort(abort) => abort.write(out),
             Self::Window { limit: value } | Self::Ping(value) | Self::Pong(value) => {
                 out.copy_from_slice(&value.to_be_bytes());

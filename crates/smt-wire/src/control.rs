@@ -140,7 +140,11 @@ impl fmt::Display for Control<'_> {
             | Body::Voided(list)
             | Body::Seen(list)
             | Body::NeverSeen(list)
-            | Body::SeenAndGone(list) => list_of(f, list, |f, id| write!(f, "id {id}")),
+            | Body::SeenAndGone(list)
+            | Body::PartWindowRequest(list) => list_of(f, list, |f, id| write!(f, "id {id}")),
+            Body::PartWindow(list) => list_of(f, list, |f, window| {
+                write!(f, "id {} limit {}", window.id, window.limit)
+            }),
             Body::Abort(abort) => write!(f, " id {} code {}", abort.id, abort.code),
             Body::Window { limit } => write!(f, " limit {limit}"),
             Body::KeyUpdateRequest { epoch }

@@ -91,6 +91,32 @@ impl Entry for Resend {
     }
 }
 
+/// How far the receiver of this packet may send the parts of a call. Set by their reader.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PartWindow {
+    /// The call.
+    pub id: MessageId,
+    /// End of the bytes of parts that may be sent, each part counted with its overhead; never goes
+    /// back.
+    pub limit: u64,
+}
+
+impl Entry for PartWindow {
+    const LEN: usize = 16;
+
+    fn read(bytes: &[u8]) -> Self {
+        Self {
+            id: MessageId(u64_at(bytes, part_window::ID)),
+            limit: u64_at(bytes, part_window::LIMIT),
+        }
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        put(out, part_window::ID, &self.id.0.to_be_bytes());
+        put(out, part_window::LIMIT, &self.limit.to_be_bytes());
+    }
+}
+
 /// Up to 64 messages of one stripe and initiator that are not needed any more. Set by their
 /// receiver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -151,14 +177,16 @@ pub struct Abort {
 #[repr(u16)]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum AbortCode {
-    /// Did not run: shutting down, or overloaded.
-    Refused = 1,
+    /// Did not run: the endpoint shuts down.
+    ShuttingDown = 1,
     /// May have run: the application gave no reply.
     Dropped = 2,
     /// Did not run: larger than the receiver accepts.
     TooLarge = 3,
     /// May have run: its reply is larger than the caller accepts.
     ReplyTooLarge = 4,
+    /// Did not run: no room for it.
+    Overloaded = 5,
 }
 
 impl AbortCode {
@@ -167,9 +195,10 @@ impl AbortCode {
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code {
-            1 => Self::Refused,
+            1 => Self::ShuttingDown,
             3 => Self::TooLarge,
             4 => Self::ReplyTooLarge,
+            5 => Self::Overloaded,
             _ => Self::Dropped,
         }
     }
@@ -213,6 +242,13 @@ pub(crate) mod resend {
         ID = 0..8;
         OFFSET = 8..12;
         LENGTH = 12..16;
+    }
+}
+
+pub(crate) mod part_window {
+    crate::layout::fields! {
+        ID = 0..8;
+        LIMIT = 8..16;
     }
 }
 

@@ -7,8 +7,11 @@
 
 use crate::entry::Ack;
 use crate::error::ParseError;
+use crate::failure::FailureMark;
 use crate::field::{put, u32_at};
+use crate::kind_fields::{EncodedKindFields, KindFields};
 use crate::list::Entry;
+use crate::part::PartMarks;
 
 /// The kind of a message.
 #[repr(u8)]
@@ -22,6 +25,8 @@ pub enum Kind {
     OneWay = 3,
     /// Holds several of the others (SPEC §5.7).
     Bundle = 4,
+    /// A part of a call (SPEC §5.9).
+    Part = 5,
 }
 
 impl Kind {
@@ -33,6 +38,7 @@ impl Kind {
             Self::Reply => "REPLY",
             Self::OneWay => "ONE_WAY",
             Self::Bundle => "BUNDLE",
+            Self::Part => "PART",
         }
     }
 
@@ -42,6 +48,7 @@ impl Kind {
             2 => Some(Self::Reply),
             3 => Some(Self::OneWay),
             4 => Some(Self::Bundle),
+            5 => Some(Self::Part),
             _ => None,
         }
     }
@@ -56,12 +63,21 @@ pub struct InnerHeader {
     pub padded_length: u32,
     /// The kind of the message.
     pub kind: Kind,
-    /// REQUEST: microseconds left when record 0 was sealed; 0 none; `u32::MAX` that or more.
-    /// Else 0: written and read as 0.
+    /// REQUEST, ONE_WAY: microseconds left when record 0 was sealed; 0 none; `u32::MAX` that or
+    /// more. Else 0: written and read as 0.
     pub deadline_us: u32,
     /// REQUEST: bytes of the reply's record stream that need no grant. Else 0: written and read
     /// as 0.
     pub reply_unscheduled: u32,
+    /// REPLY: the mark of one by which the application says that the request has failed. Else
+    /// `None`: written and read as no mark.
+    pub failure: Option<FailureMark>,
+    /// Whether the application bytes begin with metadata (SPEC §5.8). Never in a bundle itself, nor
+    /// in a part.
+    pub has_metadata: bool,
+    /// The marks of parts (SPEC §5.9). Marks that the kind does not have are written and
+    /// read as none.
+    pub parts: PartMarks,
     /// Low 32 bits of the sender's advertised id limit of this stripe (SPEC §4.2); see
     /// [`InnerHeader::extend_window`].
     pub window: u32,
@@ -82,20 +98,14 @@ impl InnerHeader {
             self.lengths_agree(),
             "padded length below the header's and the true length"
         );
-        let (deadline_us, reply_unscheduled) = match self.kind {
-            Kind::Request => (self.deadline_us, self.reply_unscheduled),
-            Kind::Reply | Kind::OneWay | Kind::Bundle => (0, 0),
-        };
+        let fields = self.kind_fields().encode(self.kind);
         put(out, field::TRUE_LENGTH, &self.true_length.to_be_bytes());
         put(out, field::PADDED_LENGTH, &self.padded_length.to_be_bytes());
         out[field::KIND] = self.kind as u8;
+        out[field::FLAGS] = fields.flags;
         out[field::RESERVED].fill(0);
-        put(out, field::DEADLINE, &deadline_us.to_be_bytes());
-        put(
-            out,
-            field::REPLY_UNSCHEDULED,
-            &reply_unscheduled.to_be_bytes(),
-        );
+        put(out, field::FIRST_OF_KIND, &fields.first.to_be_bytes());
+        put(out, field::SECOND_OF_KIND, &fields.second.to_be_bytes());
         put(out, field::WINDOW, &self.window.to_be_bytes());
         match self.ack {
             Some(ack) => ack.write(&mut out[field::ACK]),
@@ -106,19 +116,27 @@ impl InnerHeader {
     /// Parses the header.
     ///
     /// # Errors
-    /// `Malformed` if the kind is unknown or the padded length too small: the peer broke a rule,
-    /// since these bytes are authenticated.
+    /// `Malformed` if the kind is unknown, the kind has no such flag, or the padded length is too
+    /// small: the peer broke a rule, since these bytes are authenticated.
     pub fn parse(bytes: &[u8; Self::LEN]) -> Result<Self, ParseError> {
         let kind = Kind::of(bytes[field::KIND])
             .ok_or(ParseError::Malformed("message of an unknown kind"))?;
         let ack = Ack::read(&bytes[field::ACK]);
-        let for_request = |value| if kind == Kind::Request { value } else { 0 };
+        let encoded = EncodedKindFields {
+            flags: bytes[field::FLAGS],
+            first: u32_at(bytes, field::FIRST_OF_KIND),
+            second: u32_at(bytes, field::SECOND_OF_KIND),
+        };
+        let fields = KindFields::decode(kind, encoded)?;
         let header = Self {
             true_length: u32_at(bytes, field::TRUE_LENGTH),
             padded_length: u32_at(bytes, field::PADDED_LENGTH),
             kind,
-            deadline_us: for_request(u32_at(bytes, field::DEADLINE)),
-            reply_unscheduled: for_request(u32_at(bytes, field::REPLY_UNSCHEDULED)),
+            deadline_us: fields.deadline_us,
+            reply_unscheduled: fields.reply_unscheduled,
+            failure: fields.failure,
+            has_metadata: fields.has_metadata,
+            parts: fields.parts,
             window: u32_at(bytes, field::WINDOW),
             ack: (ack.bits != 0).then_some(ack),
         };
@@ -142,6 +160,16 @@ impl InnerHeader {
         }
     }
 
+    fn kind_fields(&self) -> KindFields {
+        KindFields {
+            deadline_us: self.deadline_us,
+            reply_unscheduled: self.reply_unscheduled,
+            failure: self.failure,
+            has_metadata: self.has_metadata,
+            parts: self.parts,
+        }
+    }
+
     fn lengths_agree(&self) -> bool {
         u64::from(self.padded_length) >= Self::LEN as u64 + u64::from(self.true_length)
     }
@@ -152,10 +180,13 @@ pub(crate) mod field {
         TRUE_LENGTH = 0..4;
         PADDED_LENGTH = 4..8;
         KIND = 8;
-        /// Flags and two reserved bytes.
-        RESERVED = 9..12;
-        DEADLINE = 12..16;
-        REPLY_UNSCHEDULED = 16..20;
+        FLAGS = 9;
+        RESERVED = 10..12;
+        /// The deadline of a request or one-way message, the code of a reply that is a failure, or
+        /// the number of a part.
+        FIRST_OF_KIND = 12..16;
+        /// The unscheduled bytes of a request's reply, or the number of a reply's parts.
+        SECOND_OF_KIND = 16..20;
         WINDOW = 20..24;
         ACK = 24..40;
     }

@@ -11,7 +11,7 @@ use crate::packet_type::PacketType;
 use crate::prefix::{HEADER_WORDS_DATA, HEADER_WORDS_OTHER, Prefix};
 use crate::{
     Abort, AbortCode, Ack, ControlHeader, ControlNumber, Cookie, DataHeader, Entry, Grant,
-    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, Resend, Reset, TO_THE_END,
+    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, PartWindow, Resend, Reset, TO_THE_END,
     Unavailable,
 };
 
@@ -47,7 +47,7 @@ pub struct Value {
 }
 
 /// Headers and entries of lists, in the specification's order.
-pub const TABLES: [Table; 14] = [
+pub const TABLES: [Table; 15] = [
     table("PREFIX", Prefix::LEN, crate::prefix::field::FIELDS),
     table("DATA", DataHeader::LEN, crate::data::field::FIELDS),
     table("CONTROL", ControlHeader::LEN, crate::control::field::FIELDS),
@@ -66,6 +66,11 @@ pub const TABLES: [Table; 14] = [
     table("GRANT", Grant::LEN, crate::entry::grant::FIELDS),
     table("RESEND", Resend::LEN, crate::entry::resend::FIELDS),
     table("ACK", Ack::LEN, crate::entry::ack::FIELDS),
+    table(
+        "PART_WINDOW",
+        PartWindow::LEN,
+        crate::entry::part_window::FIELDS,
+    ),
     table("ABORT", Abort::LEN, crate::entry::abort::FIELDS),
     table("CLOSE", crate::body::CLOSE_LEN, crate::body::close::FIELDS),
     table("RESET", Reset::LEN, crate::reset::field::FIELDS),
@@ -81,27 +86,38 @@ const fn table(name: &'static str, len: usize, fields: &'static [Field]) -> Tabl
 }
 
 /// Every type of packet (SPEC §3.2).
-pub const TYPES: [PacketType; 28] = PacketType::ALL;
+pub const TYPES: [PacketType; 30] = PacketType::ALL;
 
 /// Every parameter's tag (SPEC §6.3).
 pub const PARAMS: &[Value] = crate::params::tag::TAGS;
 
 /// Values that stand in fields.
-pub const VALUES: [Value; 18] = [
+pub const VALUES: [Value; 26] = [
     value("FLAG_RETRANSMIT", Prefix::RETRANSMIT as u64),
     value("HEADER_WORDS_DATA", HEADER_WORDS_DATA as u64),
     value("HEADER_WORDS_OTHER", HEADER_WORDS_OTHER as u64),
+    value("FLAG_FAILURE", crate::kind_fields::FAILURE as u64),
+    value("FLAG_NOT_RUN", crate::kind_fields::NOT_RUN as u64),
+    value("FLAG_METADATA", crate::kind_fields::METADATA as u64),
+    value(
+        "FLAG_REPLY_IN_PARTS",
+        crate::kind_fields::REPLY_IN_PARTS as u64,
+    ),
+    value("FLAG_MORE", crate::kind_fields::MORE as u64),
     value("KIND_REQUEST", Kind::Request as u64),
     value("KIND_REPLY", Kind::Reply as u64),
     value("KIND_ONE_WAY", Kind::OneWay as u64),
     value("KIND_BUNDLE", Kind::Bundle as u64),
+    value("KIND_PART", Kind::Part as u64),
     value("KEY_EXCHANGE_TLS13", KeyExchange::Tls13 as u64),
     value("KEY_EXCHANGE_REGISTERED", KeyExchange::Registered as u64),
+    value("KEY_EXCHANGE_TICKET", KeyExchange::Ticket as u64),
     value("KEY_EXCHANGE_PLAINTEXT", KeyExchange::Plaintext as u64),
-    value("ABORT_REFUSED", AbortCode::Refused as u64),
+    value("ABORT_SHUTTING_DOWN", AbortCode::ShuttingDown as u64),
     value("ABORT_DROPPED", AbortCode::Dropped as u64),
     value("ABORT_TOO_LARGE", AbortCode::TooLarge as u64),
     value("ABORT_REPLY_TOO_LARGE", AbortCode::ReplyTooLarge as u64),
+    value("ABORT_OVERLOADED", AbortCode::Overloaded as u64),
     value("RESEND_TO_THE_END", TO_THE_END as u64),
     value("CONTROL_COUNTER_BITS", ControlNumber::COUNTER_BITS as u64),
     value("VERSION", limits::VERSION as u64),
@@ -109,7 +125,7 @@ pub const VALUES: [Value; 18] = [
 ];
 
 /// This crate's limits, ranges by their two ends.
-pub const LIMITS: [Value; 22] = [
+pub const LIMITS: [Value; 29] = [
     value("TAG_LEN", limits::TAG_LEN as u64),
     value("RESET_TOKEN_LEN", limits::RESET_TOKEN_LEN as u64),
     value("LIST_MAX", limits::LIST_MAX as u64),
@@ -131,6 +147,13 @@ pub const LIMITS: [Value; 22] = [
     value("STRIPES_LOG2_MAX", limits::STRIPES_LOG2_MAX as u64),
     value("KEY_NAME_MAX", limits::KEY_NAME_MAX as u64),
     value("BUNDLE_RECORDS_MAX", limits::BUNDLE_RECORDS_MAX as u64),
+    value("FAILURE_TEXT_MAX", limits::FAILURE_TEXT_MAX as u64),
+    value("METADATA_MAX", limits::METADATA_MAX as u64),
+    value("METADATA_ENTRIES_MAX", limits::METADATA_ENTRIES_MAX as u64),
+    value("PART_PREFIX_LEN", crate::PART_PREFIX_LEN as u64),
+    value("PART_OVERHEAD", limits::PART_OVERHEAD as u64),
+    value("PART_WINDOW_MIN", *limits::PART_WINDOW.start() as u64),
+    value("PART_WINDOW_MAX", *limits::PART_WINDOW.end() as u64),
     value("SHARDS_MAX", crate::Shard::COUNT_MAX as u64),
     value(
         "SHARD_DESTINATION_OFFSET",

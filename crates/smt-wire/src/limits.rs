@@ -55,3 +55,16 @@ pub const KEY_NAME_MAX: usize = 32;
 /// Records of a bundle: it leaves in one packet, and the record after record 0 is best sealed at
 /// once (SPEC §5.7).
 pub const BUNDLE_RECORDS_MAX: u32 = 2;
+/// Bytes of the text of a reply that is a failure (SPEC §5.2): some lines, which fit record 0
+/// beside the inner header.
+pub const FAILURE_TEXT_MAX: usize = 1_024;
+/// Bytes of the entries of a message's metadata (SPEC §5.8): what a tracer and an authorizer send,
+/// and little beside a body.
+pub const METADATA_MAX: usize = 4_096;
+/// Bytes that a part counts in a window of parts beside its body (SPEC §5.9): what a receiver keeps
+/// for it.
+pub const PART_OVERHEAD: u32 = 512;
+/// Window of parts, in bytes (SPEC §6.3): at least a few small parts.
+pub const PART_WINDOW: RangeInclusive<u32> = 4_096..=0x4000_0000;
+/// Entries of a message's metadata (SPEC §5.8).
+pub const METADATA_ENTRIES_MAX: usize = 64;

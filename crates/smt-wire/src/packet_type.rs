@@ -77,11 +77,15 @@ pub enum PacketType {
     ProbeAck = 0x34,
     /// The session ends.
     Close = 0x35,
+    /// Further parts of a call may be sent.
+    PartWindow = 0x36,
+    /// Asks for PART_WINDOW.
+    PartWindowRequest = 0x37,
 }
 
 impl PacketType {
     /// Every type, ascending.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::Data,
         Self::Handshake,
         Self::Cookie,
@@ -110,6 +114,8 @@ impl PacketType {
         Self::Probe,
         Self::ProbeAck,
         Self::Close,
+        Self::PartWindow,
+        Self::PartWindowRequest,
     ];
 
     /// The specification's name, such as `NEED_ACK`.
@@ -143,6 +149,8 @@ impl PacketType {
             Self::Probe => "PROBE",
             Self::ProbeAck => "PROBE_ACK",
             Self::Close => "CLOSE",
+            Self::PartWindow => "PART_WINDOW",
+            Self::PartWindowRequest => "PART_WINDOW_REQUEST",
         }
     }
 
@@ -160,7 +168,7 @@ impl TryFrom<u8> for PacketType {
             0x01 => Ok(Self::Data),
             0x10..=0x13 => Ok(Self::ALL[usize::from(ty - 0x10) + 1]),
             0x15 => Ok(Self::Unavailable),
-            0x20..=0x35 => Ok(Self::ALL[usize::from(ty - 0x20) + 6]),
+            0x20..=0x37 => Ok(Self::ALL[usize::from(ty - 0x20) + 6]),
             _ => Err(UnknownPacketType(ty)),
         }
     }
@@ -210,7 +218,7 @@ mod tests {
         #[test]
         fn knows_exactly_the_types_of_the_specification() {
             for byte in 0..=255u8 {
-                let known = matches!(byte, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x35);
+                let known = matches!(byte, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x37);
                 match PacketType::try_from(byte) {
                     Ok(ty) => assert!(known && ty as u8 == byte, "0x{byte:02x} is {ty}"),
                     Err(error) => assert!(!known && error == UnknownPacketType(byte)),

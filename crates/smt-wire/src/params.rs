@@ -10,8 +10,8 @@
 use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::SessionIndex;
 use crate::limits::{
-    DATAGRAM_LIMIT_MIN, FIRST_RECORD_SIZE_MAX, INDEX_BITS, KEY_NAME_MAX, RECORD_OVERHEAD,
-    RECORD_SIZE, STRIPES_LOG2_MAX, WINDOW,
+    DATAGRAM_LIMIT_MIN, FIRST_RECORD_SIZE_MAX, INDEX_BITS, KEY_NAME_MAX, PART_WINDOW,
+    RECORD_OVERHEAD, RECORD_SIZE, STRIPES_LOG2_MAX, WINDOW,
 };
 use crate::list::{Entry, List};
 use crate::params_error::ParamsError;
@@ -27,6 +27,8 @@ pub enum KeyExchange {
     Tls13 = 0,
     /// Keys that the application registered on both sides.
     Registered = 1,
+    /// A share that the server has published ahead (SPEC §6.7).
+    Ticket = 2,
     /// No key exchange: only in the plaintext measurement version, to be refused in any other (SPEC
     /// §14).
     Plaintext = 0xF1,
@@ -65,13 +67,16 @@ pub struct Params<'a> {
     pub random: Option<&'a [u8; 32]>,
     /// Whether the side accepts bundles (SPEC §5.7).
     pub takes_bundles: bool,
+    /// Bytes of parts of a call that the side accepts at first, 4,096..=2^30, if it accepts any
+    /// (SPEC §5.9).
+    pub part_window: Option<u32>,
 }
 
 impl Params<'_> {
-    /// Most bytes that `emit` writes: 15 tags and lengths, the fixed values, and those of most
+    /// Most bytes that `emit` writes: 16 tags and lengths, the fixed values, and those of most
     /// bytes: 255 versions, 127 suites, a name.
     pub const LEN_MAX: usize =
-        15 * 2 + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32) + 255 + 254 + KEY_NAME_MAX;
+        16 * 2 + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32 + 4) + 255 + 254 + KEY_NAME_MAX;
 
     /// Writes the parameters to the front of `out`; returns their length. Ranges are not
     /// compared; see [`Params::check`].
@@ -108,6 +113,9 @@ impl Params<'_> {
         }
         if self.takes_bundles {
             writer.put(tag::BUNDLES, &[]);
+        }
+        if let Some(window) = self.part_window {
+            writer.put(tag::PART_WINDOW, &window.to_be_bytes());
         }
         writer.end
     }
@@ -151,6 +159,9 @@ impl Params<'_> {
             self.datagram_limit >= DATAGRAM_LIMIT_MIN,
         )?;
         in_range(tag::STRIPES, self.stripes, self.stripes <= STRIPES_LOG2_MAX)?;
+        if let Some(window) = self.part_window {
+            in_range(tag::PART_WINDOW, window, PART_WINDOW.contains(&window))?;
+        }
         if self.key_name.is_some_and(|name| name.len() > KEY_NAME_MAX) {
             return Err(ParamsError::Length(tag::KEY_NAME));
         }
@@ -175,6 +186,7 @@ impl<'a> Params<'a> {
         let key_exchange = match values.fixed::<1>(tag::KEY_EXCHANGE)? {
             [0] => KeyExchange::Tls13,
             [1] => KeyExchange::Registered,
+            [2] => KeyExchange::Ticket,
             [0xF1] => KeyExchange::Plaintext,
             [other] => {
                 return Err(ParamsError::Range {
@@ -206,6 +218,10 @@ impl<'a> Params<'a> {
                 Some(_) => values.fixed(tag::BUNDLES).map(|[]| true)?,
                 None => false,
             },
+            part_window: match values.value(tag::PART_WINDOW) {
+                Some(_) => Some(values.u32(tag::PART_WINDOW)?),
+                None => None,
+            },
         };
         params.check().map(|()| params)
     }
@@ -224,11 +240,11 @@ impl Entry for u16 {
 }
 
 /// Values by tag. Place 0 is that of an unknown tag, and is never asked for.
-struct Values<'a>([Option<&'a [u8]>; tag::BUNDLES as usize + 1]);
+struct Values<'a>([Option<&'a [u8]>; tag::PART_WINDOW as usize + 1]);
 
 impl<'a> Values<'a> {
     fn parse(mut bytes: &'a [u8]) -> Result<Self, ParamsError> {
-        let mut values = [None; tag::BUNDLES as usize + 1];
+        let mut values = [None; tag::PART_WINDOW as usize + 1];
         let mut last = None;
         while let Some((&tag, rest)) = bytes.split_first() {
             if last >= Some(tag) {
@@ -331,6 +347,7 @@ pub(crate) const fn name(tag: u8) -> &'static str {
         tag::KEY_NAME => "key name",
         tag::RANDOM => "random",
         tag::BUNDLES => "bundles",
+        tag::PART_WINDOW => "part window",
         _ => "unknown",
     }
 }
@@ -362,6 +379,7 @@ pub(crate) mod tag {
         KEY_NAME = 13;
         RANDOM = 14;
         BUNDLES = 15;
+        PART_WINDOW = 17;
     }
 }
 

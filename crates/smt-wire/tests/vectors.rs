@@ -8,8 +8,8 @@ mod packet_json;
 use packet_json::from_json::{bundle_bytes, bytes_from, inner_header_bytes, params_bytes};
 use packet_json::to_json::{fields_of, inner_header_fields, members, params_fields};
 use packet_json::{hex, unhex};
-use serde_json::Value;
-use smt_wire::{InnerHeader, Members, PacketType, Params, parse};
+use serde_json::{Value, json};
+use smt_wire::{InnerHeader, Members, MetadataEntries, PacketType, Params, parse};
 
 fn vectors(section: &str) -> Vec<Value> {
     let file: Value =
@@ -113,6 +113,23 @@ mod params {
     }
 }
 
+mod metadata {
+    use super::*;
+
+    #[test]
+    fn entries_and_body_are_those_named() {
+        for vector in vectors("metadata") {
+            let bytes = bytes_of(&vector);
+            let (entries, end) = MetadataEntries::split(&bytes).expect("well formed");
+            let entries: Value = entries
+                .map(|(name, value)| json!({ "name": name, "value": hex(value) }))
+                .collect();
+            assert_eq!(entries, vector["entries"], "{}", vector["name"]);
+            assert_eq!(hex(&bytes[end..]), vector["body"], "{}", vector["name"]);
+        }
+    }
+}
+
 mod bundles {
     use super::*;
 
@@ -138,6 +155,14 @@ mod malformed {
     fn bundles_are_refused_for_the_reason_named() {
         for vector in vectors("malformed_bundles") {
             let error = Members::parse(&bytes_of(&vector)).expect_err("malformed");
+            assert_eq!(error.to_string(), vector["error"], "{}", vector["name"]);
+        }
+    }
+
+    #[test]
+    fn metadata_is_refused_for_the_reason_named() {
+        for vector in vectors("malformed_metadata") {
+            let error = MetadataEntries::split(&bytes_of(&vector)).expect_err("malformed");
             assert_eq!(error.to_string(), vector["error"], "{}", vector["name"]);
         }
     }

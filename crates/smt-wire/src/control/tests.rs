@@ -180,8 +180,8 @@ mod parse {
             let sizes: Vec<usize> = match ty as u8 {
                 0x20 | 0x2D => vec![0],
                 0x21 => (1..=64).map(|n| n * 24).collect(),
-                0x22 | 0x24 => (1..=64).map(|n| n * 16).collect(),
-                0x23 | 0x25..=0x2A => (1..=64).map(|n| n * 8).collect(),
+                0x22 | 0x24 | 0x36 => (1..=64).map(|n| n * 16).collect(),
+                0x23 | 0x25..=0x2A | 0x37 => (1..=64).map(|n| n * 8).collect(),
                 0x2B => vec![16],
                 0x2C | 0x31 | 0x32 | 0x35 => vec![8],
                 0x2E..=0x30 | 0x34 => vec![4],
@@ -198,10 +198,10 @@ mod parse {
     // SMT [8-15]
     #[test]
     fn an_unknown_abort_code_means_that_the_request_may_have_run() {
-        for code in [1, 2, 3, 4] {
+        for code in [1, 2, 3, 4, 5] {
             assert_eq!(AbortCode::from_code(code).code(), code);
         }
-        for code in [0, 5, u16::MAX] {
+        for code in [0, 6, u16::MAX] {
             assert_eq!(AbortCode::from_code(code), AbortCode::Dropped);
         }
     }

@@ -8,6 +8,13 @@ const REQUEST: InnerHeader = InnerHeader {
     kind: Kind::Request,
     deadline_us: 0x2122_2324,
     reply_unscheduled: 0x3132_3334,
+    failure: None,
+    has_metadata: false,
+    parts: PartMarks {
+        reply_in_parts: false,
+        more: false,
+        number: 0,
+    },
     window: 0x4142_4344,
     ack: Some(Ack {
         base: MessageId(0x5152_5354_5556_5758),
@@ -54,10 +61,74 @@ mod emit {
 
     #[test]
     fn what_is_for_requests_is_zero_in_other_kinds() {
-        for kind in [Kind::Reply, Kind::OneWay] {
+        for kind in [Kind::Reply, Kind::Bundle] {
             let bytes = emitted(&InnerHeader { kind, ..REQUEST });
-            assert_eq!(bytes[8], kind as u8);
+            assert_eq!(bytes[8..12], [kind as u8, 0, 0, 0]);
             assert_eq!(bytes[12..20], [0; 8]);
+        }
+    }
+
+    #[test]
+    fn a_one_way_message_has_a_deadline_and_expects_no_reply() {
+        let kind = Kind::OneWay;
+        let bytes = emitted(&InnerHeader { kind, ..REQUEST });
+        assert_eq!(bytes[8..12], [3, 0, 0, 0]);
+        assert_eq!(bytes[12..20], [0x21, 0x22, 0x23, 0x24, 0, 0, 0, 0]);
+        let parsed = InnerHeader::parse(&bytes).unwrap();
+        assert_eq!((parsed.kind, parsed.deadline_us), (kind, 0x2122_2324));
+    }
+
+    // SMT [5.8-1]
+    #[test]
+    fn metadata_is_a_flag_of_every_kind_but_bundles_and_parts() {
+        for kind in (1..=5).map(|kind| Kind::of(kind).unwrap()) {
+            let marked = InnerHeader {
+                kind,
+                has_metadata: true,
+                ..REQUEST
+            };
+            let flags = match kind {
+                Kind::Bundle | Kind::Part => 0,
+                _ => 4,
+            };
+            assert_eq!(emitted(&marked)[9], flags);
+            let parsed = InnerHeader::parse(&emitted(&marked)).unwrap();
+            assert_eq!(parsed.has_metadata, flags == 4);
+        }
+    }
+
+    // SMT [5.2-5]
+    #[test]
+    fn a_failure_is_two_flags_and_a_code_where_the_deadline_of_a_request_is() {
+        for (not_run, flags) in [(false, 1), (true, 3)] {
+            let code = 0x7172_7374;
+            let bytes = emitted(&InnerHeader {
+                kind: Kind::Reply,
+                failure: Some(FailureMark { code, not_run }),
+                ..REQUEST
+            });
+            assert_eq!(bytes[8..16], [2, flags, 0, 0, 0x71, 0x72, 0x73, 0x74]);
+        }
+    }
+
+    #[test]
+    fn only_a_reply_has_the_mark_of_a_failure() {
+        for kind in [Kind::Request, Kind::OneWay, Kind::Bundle, Kind::Part] {
+            let failure = Some(FailureMark {
+                code: 7,
+                not_run: true,
+            });
+            let marked = InnerHeader {
+                kind,
+                failure,
+                ..REQUEST
+            };
+            let unmarked = InnerHeader {
+                kind,
+                failure: None,
+                ..REQUEST
+            };
+            assert_eq!(emitted(&marked), emitted(&unmarked));
         }
     }
 
@@ -83,8 +154,40 @@ mod parse {
     #[test]
     fn reserved_bytes_are_ignored() {
         let mut bytes = BYTES;
-        bytes[9..12].fill(0xFF);
+        bytes[10..12].fill(0xFF);
         assert_eq!(InnerHeader::parse(&bytes), Ok(REQUEST));
+    }
+
+    // SMT [5.9-2]
+    #[test]
+    fn a_part_has_its_number_where_the_deadline_of_a_request_is() {
+        let header = InnerHeader {
+            kind: Kind::Part,
+            deadline_us: 0,
+            reply_unscheduled: 0,
+            parts: PartMarks {
+                more: true,
+                number: 0x2122_2324,
+                ..PartMarks::default()
+            },
+            ..REQUEST
+        };
+        let mut bytes = BYTES;
+        bytes[8..10].copy_from_slice(&[5, 0x10]);
+        bytes[16..20].fill(0);
+        assert_eq!(emitted(&header), bytes);
+        assert_eq!(InnerHeader::parse(&bytes), Ok(header));
+    }
+
+    // SMT [5.9-2]
+    #[test]
+    fn a_reply_has_the_number_of_its_parts_where_a_request_has_the_unscheduled_bytes() {
+        let mut bytes = BYTES;
+        bytes[8] = 2;
+        bytes[12..16].fill(0);
+        let reply = InnerHeader::parse(&bytes).unwrap();
+        assert_eq!(reply.parts.number, 0x3132_3334);
+        assert_eq!(emitted(&reply), bytes);
     }
 
     // SMT [5.2-3]
@@ -119,7 +222,7 @@ mod parse {
             bytes[8] = kind;
             assert_eq!(
                 InnerHeader::parse(&bytes).is_ok(),
-                (1..=4).contains(&kind),
+                (1..=5).contains(&kind),
                 "kind {kind}"
             );
         }

@@ -167,11 +167,11 @@ mod parse {
 
     #[test]
     fn unknown_type_of_no_length_takes_the_whole_datagram() {
-        let datagram = [1, 0x36, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 1];
+        let datagram = [1, 0x38, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 1];
         assert_eq!(
             parse(VERSION, &datagram),
             Err(ParseError::UnknownType {
-                ty: 0x36,
+                ty: 0x38,
                 length: 0
             })
         );
@@ -179,7 +179,7 @@ mod parse {
 
     #[test]
     fn unknown_type_past_the_datagram_is_truncated() {
-        let datagram = [1, 0x36, 0, 0, 0x50, 0, 0, 14, 0, 0, 0, 0, 1];
+        let datagram = [1, 0x38, 0, 0, 0x50, 0, 0, 14, 0, 0, 0, 0, 1];
         assert_eq!(parse(VERSION, &datagram), Err(ParseError::Truncated));
     }
 

@@ -19,6 +19,7 @@ const PARAMS: Params<'_> = Params {
     key_name: None,
     random: None,
     takes_bundles: false,
+    part_window: None,
 };
 const SUITES: Suites<'_> = List::from_entries(&[0x1301, 0x1302]);
 
@@ -90,6 +91,7 @@ mod emit {
             key_name: Some(&[7; 32]),
             random: Some(&[8; 32]),
             takes_bundles: true,
+            part_window: Some(1 << 20),
             ..PARAMS
         };
         let mut out = [0xFF; Params::LEN_MAX];
@@ -125,6 +127,24 @@ mod parse {
         assert_eq!(Params::parse(&[known(), &[15, 0]].concat()), Ok(takes));
         let longer = [known(), &[15, 1, 0]].concat();
         assert_eq!(Params::parse(&longer), Err(ParamsError::Length(15)));
+    }
+
+    // SMT [6.3-4]
+    #[test]
+    fn parts_are_taken_by_whoever_says_their_window() {
+        let of = |window: u32| {
+            let value = [&[17, 4][..], &window.to_be_bytes()].concat();
+            Params::parse(&[known(), &value].concat()).map(|params| params.part_window)
+        };
+        for window in [4_096, 65_536, 1 << 30] {
+            assert_eq!(of(window), Ok(Some(window)));
+        }
+        for window in [0, 4_095, (1 << 30) + 1, u32::MAX] {
+            let value = u64::from(window);
+            assert_eq!(of(window), Err(ParamsError::Range { tag: 17, value }));
+        }
+        let shorter = [known(), &[17, 1, 0]].concat();
+        assert_eq!(Params::parse(&shorter), Err(ParamsError::Length(17)));
     }
 
     // SMT [6.3-2], [6.3-20]
@@ -207,8 +227,8 @@ mod parse {
     #[test]
     fn values_out_of_range_are_refused_and_the_border_stands() {
         let cases: [(u8, &[u8], u64, &[u8]); 16] = [
-            (2, &[2], 2, &[1]), // 1 then lacks a name, which is another error
-            (2, &[3], 3, &[0]),
+            (2, &[3], 3, &[1]), // 1 then lacks a name, which is another error
+            (2, &[4], 4, &[2]),
             (3, &[0; 8], 0, &[0, 0, 0, 0, 0, 0, 0, 1]),
             (5, &[7], 7, &[8]),
             (5, &[18], 18, &[17]),

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 use smt_wire::{
-    Abort, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, Grant, Handshake,
-    InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, Resend, Reset, SessionIndex,
-    Unavailable, VersionAnswer,
+    Abort, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, FailureMark, Grant,
+    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, PartMarks,
+    PartWindow, Resend, Reset, SessionIndex, Unavailable, VersionAnswer,
 };
 
 use super::unhex;
@@ -86,6 +86,9 @@ pub(crate) fn bundle_bytes(members: &Value) -> Vec<u8> {
             length: body.len() as u16,
             deadline_us: small(member, "deadline_us"),
             reply_unscheduled: small(member, "reply_unscheduled"),
+            failure: failure(member),
+            has_metadata: member["has_metadata"] == true,
+            parts: part_marks(member),
         };
         let mut place = [0; MemberHeader::LEN];
         header.emit(&mut place);
@@ -101,8 +104,28 @@ fn kind(fields: &Value) -> Kind {
         "REPLY" => Kind::Reply,
         "ONE_WAY" => Kind::OneWay,
         "BUNDLE" => Kind::Bundle,
+        "PART" => Kind::Part,
         other => panic!("unknown kind {other}"),
     }
+}
+
+fn part_marks(fields: &Value) -> PartMarks {
+    let Some(marks) = Some(&fields["parts"]).filter(|marks| !marks.is_null()) else {
+        return PartMarks::default();
+    };
+    PartMarks {
+        reply_in_parts: marks["reply_in_parts"] == true,
+        more: marks["more"] == true,
+        number: small(marks, "number"),
+    }
+}
+
+fn failure(fields: &Value) -> Option<FailureMark> {
+    let mark = Some(&fields["failure"]).filter(|mark| !mark.is_null())?;
+    Some(FailureMark {
+        code: small(mark, "code"),
+        not_run: mark["not_run"].as_bool().expect("a boolean"),
+    })
 }
 
 /// The bytes of an inner header.
@@ -114,6 +137,9 @@ pub(crate) fn inner_header_bytes(fields: &Value) -> [u8; InnerHeader::LEN] {
         kind,
         deadline_us: small(fields, "deadline_us"),
         reply_unscheduled: small(fields, "reply_unscheduled"),
+        failure: failure(fields),
+        has_metadata: fields["has_metadata"] == true,
+        parts: part_marks(fields),
         window: small(fields, "window"),
         ack: Some(&fields["ack"]).filter(|ack| !ack.is_null()).map(ack),
     };
@@ -154,6 +180,9 @@ pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
         takes_bundles: fields
             .get("takes_bundles")
             .is_some_and(|takes| takes == true),
+        part_window: Some(&fields["part_window"])
+            .filter(|window| !window.is_null())
+            .map(|_| small(fields, "part_window")),
     };
     let mut out = vec![0xFF; Params::LEN_MAX];
     let length = params.emit(&mut out);
@@ -215,6 +244,12 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
         "SEEN_AND_GONE" => emit(Body::SeenAndGone(
             list(body, "entries", id).as_slice().into(),
         )),
+        "PART_WINDOW" => emit(Body::PartWindow(
+            list(body, "entries", part_window).as_slice().into(),
+        )),
+        "PART_WINDOW_REQUEST" => emit(Body::PartWindowRequest(
+            list(body, "entries", id).as_slice().into(),
+        )),
         "ABORT" => emit(Body::Abort(abort(body))),
         "WINDOW" => emit(Body::Window {
             limit: long(body, "limit"),
@@ -254,6 +289,13 @@ fn grant(entry: &Value) -> Grant {
         granted: small(entry, "granted"),
         received: small(entry, "received"),
         priority: small(entry, "priority"),
+    }
+}
+
+fn part_window(entry: &Value) -> PartWindow {
+    PartWindow {
+        id: id(entry),
+        limit: long(entry, "limit"),
     }
 }
 

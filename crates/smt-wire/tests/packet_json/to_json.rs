@@ -2,7 +2,10 @@
 //! Parsed packets, as JSON.
 
 use serde_json::{Value, json};
-use smt_wire::{Body, Control, Entry, InnerHeader, List, Members, MessageId, Packet, Params};
+use smt_wire::{
+    Body, Control, Entry, FailureMark, InnerHeader, List, Members, MessageId, Packet, Params,
+    PartMarks,
+};
 
 use super::hex;
 
@@ -54,6 +57,9 @@ pub(crate) fn members(bundle: &[u8]) -> Value {
             "body": hex(&bundle[place]),
             "deadline_us": header.deadline_us,
             "reply_unscheduled": header.reply_unscheduled,
+            "failure": header.failure.map(failure),
+            "has_metadata": header.has_metadata,
+            "parts": part_marks(header.parts),
         })
     };
     members.map(member).collect()
@@ -67,9 +73,23 @@ pub(crate) fn inner_header_fields(header: &InnerHeader) -> Value {
         "kind": header.kind.name(),
         "deadline_us": header.deadline_us,
         "reply_unscheduled": header.reply_unscheduled,
+        "failure": header.failure.map(failure),
+        "has_metadata": header.has_metadata,
+        "parts": part_marks(header.parts),
         "window": header.window,
         "ack": header.ack.map(|ack| json!({ "base": number(ack.base.0), "bits": number(ack.bits) })),
     })
+}
+
+fn part_marks(marks: PartMarks) -> Value {
+    if marks == PartMarks::default() {
+        return Value::Null;
+    }
+    json!({ "reply_in_parts": marks.reply_in_parts, "more": marks.more, "number": marks.number })
+}
+
+fn failure(mark: FailureMark) -> Value {
+    json!({ "code": mark.code, "not_run": mark.not_run })
 }
 
 /// The fields of parameters.
@@ -90,6 +110,7 @@ pub(crate) fn params_fields(params: &Params<'_>) -> Value {
         "key_name": params.key_name.map(hex),
         "random": params.random.map(|random| hex(random)),
         "takes_bundles": params.takes_bundles,
+        "part_window": params.part_window,
     })
 }
 
@@ -130,7 +151,12 @@ fn body_fields(body: &Body<'_>) -> Value {
         | Body::Voided(ids)
         | Body::Seen(ids)
         | Body::NeverSeen(ids)
-        | Body::SeenAndGone(ids) => entries(ids, |MessageId(id)| json!({ "id": number(id) })),
+        | Body::SeenAndGone(ids)
+        | Body::PartWindowRequest(ids) => entries(ids, |MessageId(id)| json!({ "id": number(id) })),
+        Body::PartWindow(list) => entries(
+            list,
+            |window| json!({ "id": number(window.id.0), "limit": number(window.limit) }),
+        ),
         Body::Abort(abort) => json!({ "id": number(abort.id.0), "code": abort.code }),
         Body::Window { limit } => json!({ "limit": number(limit) }),
         Body::KeyUpdateRequest { epoch } | Body::EpochDone { epoch } | Body::EpochAck { epoch } => {
