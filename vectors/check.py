@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Checks records.json, key_schedule.json, padding.json, transcript.json and the bundles of
-packets.json against docs/draft-smt-00.md.
+"""Checks records.json, key_schedule.json, padding.json, transcript.json and the inner headers,
+bundles and metadata of packets.json against docs/draft-smt-00.md.
 
 Written from the specification alone, with Python's hmac and hashlib and the AEADs of the package
 `cryptography`. Prints "N passed, 0 failed" and ends with status 0 if every vector holds.
@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import json
 import pathlib
+import re
 import sys
 
 from cryptography.exceptions import InvalidTag
@@ -208,21 +209,119 @@ def check_message_id(message):
     return expected
 
 
-def check_inner_header(message):
+def check_inner_stream(message):
     inner = unhex(message["inner_stream"], INNER_HEADER + message["true_length"])
-    equal(int.from_bytes(inner[0:4], "big"), message["true_length"], "true length")
-    equal(int.from_bytes(inner[4:8], "big"), message["padded_length"], "padded length")
-    require(message["padded_length"] >= len(inner), "padded length not below the true one")
-    kind = inner[8]
-    require(kind in (1, 2, 3, 4), "kind")
+    fields = split_inner_header(inner[:INNER_HEADER])
+    equal(fields["true_length"], message["true_length"], "true length")
+    equal(fields["padded_length"], message["padded_length"], "padded length")
     own = message["initiator"] == message["sender"]
-    require(own == (kind != 2), "kind and initiator agree")
-    equal(inner[9:12], bytes(3), "reserved")
-    if kind != 1:
-        equal(inner[12:20], bytes(8), "fields of requests")
-    if kind == 4:
+    require(own == (fields["kind"] != "REPLY"), "kind and initiator agree")
+    equal(inner[10:12], bytes(2), "reserved")
+    if fields["kind"] not in ("REQUEST", "REPLY"):
+        equal(inner[16:20], bytes(4), "field of requests and replies")
+    if fields["kind"] == "BUNDLE" or fields["kind"] == "REPLY" and fields["failure"] is None:
+        equal(inner[12:16], bytes(4), "a code is that of a failure")
+    if fields["kind"] == "BUNDLE":
         split_bundle(inner[INNER_HEADER:])
     return inner
+
+
+# SPEC 5.2: the inner header, and what it has in common with the header of a member (SPEC 5.7).
+
+KINDS = {1: "REQUEST", 2: "REPLY", 3: "ONE_WAY", 4: "BUNDLE", 5: "PART"}
+FAILURE, NOT_RUN, METADATA, REPLY_IN_PARTS, MORE = 1, 2, 4, 8, 16
+FLAGS = {
+    "REQUEST": METADATA | REPLY_IN_PARTS | MORE,
+    "REPLY": FAILURE | NOT_RUN | METADATA,
+    "ONE_WAY": METADATA,
+    "BUNDLE": 0,
+    "PART": MORE,
+}
+
+
+def split_kind(kind, flags, first, second):
+    """The fields whose meaning follows from the kind, as packets.json has them: of the kind and flags
+    as they travel, and the two numbers behind them."""
+    require(kind in KINDS, "kind")
+    kind = KINDS[kind]
+    require(flags & ~FLAGS[kind] == 0, "flags of the kind")
+    require(flags & FAILURE or not flags & NOT_RUN, "a reply that has not run is a failure")
+    number = {"REPLY": second, "PART": first}.get(kind, 0)
+    parts = {"reply_in_parts": bool(flags & REPLY_IN_PARTS), "more": bool(flags & MORE), "number": number}
+    return {
+        "kind": kind,
+        "deadline_us": first if kind in ("REQUEST", "ONE_WAY") else 0,
+        "reply_unscheduled": second if kind == "REQUEST" else 0,
+        "failure": {"code": first, "not_run": bool(flags & NOT_RUN)} if flags & FAILURE else None,
+        "has_metadata": bool(flags & METADATA),
+        # Null is short for marks that say nothing; a part always has a number.
+        "parts": parts if any(parts.values()) or kind == "PART" else None,
+    }
+
+
+def split_inner_header(data):
+    """Fields of an inner header, as packets.json has them."""
+    equal(len(data), INNER_HEADER, "length of an inner header")
+    true_length, padded_length = (int.from_bytes(data[a : a + 4], "big") for a in (0, 4))
+    require(padded_length >= INNER_HEADER + true_length, "padded length not below the true one")
+    first, second, window = (int.from_bytes(data[a : a + 4], "big") for a in (12, 16, 20))
+    return {
+        "true_length": true_length,
+        "padded_length": padded_length,
+        **split_kind(data[8], data[9], first, second),
+        "window": window,
+        "ack": {"base": data[24:32].hex(), "bits": data[32:].hex()} if any(data[32:]) else None,
+    }
+
+
+def check_inner_header(vector):
+    equal(split_inner_header(unhex(vector["hex"])), vector["fields"], "fields")
+
+
+def check_malformed_inner_header(vector):
+    refused(split_inner_header, vector, "an inner header")
+
+
+def refused(split, vector, what):
+    try:
+        split(unhex(vector["hex"]))
+    except ValueError:
+        return
+    raise ValueError(f"{what} is well formed that must not be")
+
+
+# SPEC 5.8: metadata.
+
+NAME = re.compile(rb"[a-z0-9._-]{1,255}")
+
+
+def split_metadata(data):
+    """Entries and body of application bytes that begin with metadata, as packets.json has them."""
+    require(len(data) >= 2, "length of the metadata")
+    at, end = 2, 2 + int.from_bytes(data[:2], "big")
+    require(end <= min(2 + 4096, len(data)), "metadata is whole and not too long")
+    entries = []
+    while at < end:
+        name_end = at + 1 + data[at]
+        name = data[at + 1 : name_end]
+        value_at = name_end + 2
+        value_end = value_at + int.from_bytes(data[name_end:value_at], "big")
+        require(value_at <= value_end <= end, "entry is whole")
+        require(NAME.fullmatch(name), "name of an entry")
+        entries.append({"name": name.decode(), "value": data[value_at:value_end].hex()})
+        at = value_end
+    require(len(entries) <= 64, "entries are not too many")
+    return entries, data[end:]
+
+
+def check_metadata(vector):
+    entries, body = split_metadata(unhex(vector["hex"]))
+    equal(entries, vector["entries"], "entries")
+    equal(body.hex(), vector["body"], "body")
+
+
+def check_malformed_metadata(vector):
+    refused(split_metadata, vector, "metadata")
 
 
 def extents(message):
@@ -249,7 +348,7 @@ def check_message(message):
     suite, index_bits = message["suite"], message["index_bits"]
     check_epochs(suite, message["epochs"], unhex(message["epochs"][0]["secret"]))
     message_id = check_message_id(message)
-    inner = check_inner_header(message)
+    inner = check_inner_stream(message)
     sizes = extents(message)
     equal(len(message["records"]), len(sizes), "records")
     start = offset = epoch = 0
@@ -304,24 +403,19 @@ def check_padding(vector):
 
 # SPEC 5.7: bundles.
 
-KINDS = {1: "REQUEST", 2: "REPLY", 3: "ONE_WAY"}
-
-
 def split_bundle(data):
     """Members of a bundle's application bytes, as packets.json has them."""
     members, at = [], 0
     while at < len(data) or not members:
         head = data[at : at + 20]
-        require(len(head) == 20 and head[8] in KINDS, "header of a member")
+        require(len(head) == 20 and head[8] in KINDS and head[8] != 4, "header of a member")
         end = at + 20 + int.from_bytes(head[10:12], "big")
         require(end <= len(data), "member is whole")
-        request = head[8] == 1
+        first, second = (int.from_bytes(head[a : a + 4], "big") for a in (12, 16))
         members.append({
             "id": head[:8].hex(),
-            "kind": KINDS[head[8]],
+            **split_kind(head[8], head[9], first, second),
             "body": data[at + 20 : end].hex(),
-            "deadline_us": int.from_bytes(head[12:16], "big") if request else 0,
-            "reply_unscheduled": int.from_bytes(head[16:20], "big") if request else 0,
         })
         at = end
     return members
@@ -332,11 +426,7 @@ def check_bundle(vector):
 
 
 def check_malformed_bundle(vector):
-    try:
-        split_bundle(unhex(vector["hex"]))
-    except ValueError:
-        return
-    raise ValueError("a bundle is well formed that must not be")
+    refused(split_bundle, vector, "a bundle")
 
 
 # A whole session (SPEC Appendix B).
@@ -460,6 +550,7 @@ class Transcript:
         equal(int.from_bytes(inner[4:8], "big"), len(inner), "padded length")
         initiator = ("client", "server")[message_id & 1]
         equal(inner[8] == 2, initiator != sender, "kind and initiator agree")
+        split_inner_header(inner[:INNER_HEADER])
         if inner[8] == 4:
             split_bundle(inner[INNER_HEADER:])
         self.log.append((sender, f"message {message_id} of kind {inner[8]}"))
@@ -511,8 +602,12 @@ CHECKS = [
     ("key_schedule.json", "control", check_control),
     ("records.json", "messages", check_message),
     ("padding.json", "padding", check_padding),
+    ("packets.json", "inner_headers", check_inner_header),
+    ("packets.json", "malformed_inner_headers", check_malformed_inner_header),
     ("packets.json", "bundles", check_bundle),
     ("packets.json", "malformed_bundles", check_malformed_bundle),
+    ("packets.json", "metadata", check_metadata),
+    ("packets.json", "malformed_metadata", check_malformed_metadata),
     ("transcript.json", None, check_transcript),
 ]
 

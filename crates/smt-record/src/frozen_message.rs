@@ -9,17 +9,18 @@
 //! Each record's tag, 16 bytes, is all that is kept of the ciphertext; the rest is computed again.
 //! A body in memory that others have changed meanwhile would give two plaintexts under one key and
 //! number; its tag differs, and the record is refused. A record of application bytes only is sealed
-//! straight from the body; others (the first, padding) are composed in `out` and sealed there. Only
-//! the tags of a message of several records are allocated. The caller decides when which record
-//! leaves, and keeps an epoch's key until no record of it is outstanding.
+//! straight from the body; others (the first, padding, over the border of two buffers) are composed
+//! in `out` and sealed there. Only the tags of a message of several records are allocated. The
+//! caller decides when which record leaves, and keeps an epoch's key until no record of it is
+//! outstanding.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use bytes::Bytes;
 use smt_wire::{Geometry, InnerHeader, MessageId, RECORD_OVERHEAD, Record, TAG_LEN};
 
 use crate::aead::{Aead, NoKey, Unavailable};
+use crate::body::Body;
 use crate::key_limits::KeyUsedUp;
 use crate::numbers::{IndexBits, NumberError, OutgoingId};
 use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
@@ -31,7 +32,7 @@ use crate::seal_keys::SealKeys;
 pub struct FrozenMessage {
     id: OutgoingId,
     header: [u8; InnerHeader::LEN],
-    body: Bytes,
+    body: Body,
     /// Inner bytes with padding (P).
     padded_length: u32,
     geometry: Geometry,
@@ -44,7 +45,7 @@ pub struct FrozenMessage {
 
 impl FrozenMessage {
     /// Freezes a message. The memory of `body` must not change from now on. It can change if
-    /// `Bytes` has an owner of its own (a mapped file, shared memory).
+    /// a buffer has an owner of its own (a mapped file, shared memory).
     ///
     /// # Errors
     /// [`NumberError`] if the id or the last record's index does not fit: nothing is sealed.
@@ -54,7 +55,7 @@ impl FrozenMessage {
     pub fn new(
         id: OutgoingId,
         header: &InnerHeader,
-        body: Bytes,
+        body: Body,
         geometry: Geometry,
         index_bits: IndexBits,
     ) -> Result<Self, NumberError> {
@@ -171,7 +172,7 @@ impl FrozenMessage {
     }
 
     /// The application bytes.
-    pub fn body(&self) -> &Bytes {
+    pub fn body(&self) -> &Body {
         &self.body
     }
 
@@ -189,10 +190,12 @@ impl FrozenMessage {
         let from = place.inner_start as usize;
         let content = place.content(self.true_inner());
         if from >= InnerHeader::LEN && content == usize::from(place.extent) {
-            let from = from - InnerHeader::LEN;
-            let body = &self.body[from..from + content];
-            aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out)?;
-            return Ok(*out.last_chunk().expect("a record ends in its tag"));
+            let body = self.body.contiguous(from - InnerHeader::LEN, content);
+            // A record over the border of two buffers is composed like others.
+            if let Some(body) = body {
+                aead.seal_scatter(sequence, &aad, body, &[APPLICATION_DATA], out)?;
+                return Ok(*out.last_chunk().expect("a record ends in its tag"));
+            }
         }
         let (plaintext, tag_out) = out.split_at_mut(out.len() - TAG_LEN);
         self.compose(from, content, plaintext);
@@ -211,7 +214,7 @@ impl FrozenMessage {
         header_out.copy_from_slice(header);
         // A record that lies wholly in the padding begins past the body.
         let body_from = from.saturating_sub(InnerHeader::LEN).min(self.body.len());
-        body_out.copy_from_slice(&self.body[body_from..body_from + body_out.len()]);
+        self.body.copy_to(body_from, body_out);
         end.fill(0);
         end[0] = APPLICATION_DATA;
     }
@@ -235,7 +238,7 @@ impl fmt::Debug for FrozenMessage {
 }
 
 /// Panics if the header is not that of the body: `emit` checks the padded length.
-fn header_of(body: &Bytes, header: &InnerHeader) -> [u8; InnerHeader::LEN] {
+fn header_of(body: &Body, header: &InnerHeader) -> [u8; InnerHeader::LEN] {
     assert_eq!(
         header.true_length as usize,
         body.len(),

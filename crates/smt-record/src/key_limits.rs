@@ -5,15 +5,16 @@
 //! are per key over all stripes. They can be lowered, for tests, and never raised.
 
 use crate::limits::{
-    FAILED_OPENS_DEFAULT, FAILED_OPENS_MIN, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN,
+    CONTROLS_PER_RECORD, FAILED_OPENS_DEFAULT, FAILED_OPENS_MIN, RECORDS_PER_KEY_MAX,
+    RECORDS_PER_KEY_MIN,
 };
 
 /// Limits of one key; always within their ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLimits {
-    /// Records, or control packets, that may be sealed under one key; hard.
+    /// Records that may be sealed under one key; hard.
     pub(crate) records: u64,
-    /// Number of them from which on an update is wanted.
+    /// Number of records, or of control packets, from which on an update is wanted.
     pub(crate) update_at: u64,
     /// Failed openings under one key from which on the peer is asked for an update.
     pub(crate) failed_opens: u64,
@@ -34,12 +35,20 @@ impl KeyLimits {
         Ok(limits)
     }
 
-    /// Records, or control packets, that may be sealed under one key.
+    /// Records that may be sealed under one key.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Number of them from which on an update is wanted.
+    /// Control packets that may be sealed under one key: 16 times as many as records, since AES-GCM
+    /// wears out by blocks, and a control packet has a fraction of the blocks of a record (RFC 9001
+    /// appendix B.1: 2^28 packets of at most 2^11 bytes).
+    #[must_use]
+    pub fn controls(&self) -> u64 {
+        self.records.saturating_mul(CONTROLS_PER_RECORD)
+    }
+
+    /// Number of records, or of control packets, from which on an update is wanted.
     pub fn update_at(&self) -> u64 {
         self.update_at
     }

@@ -24,6 +24,7 @@ extern crate std;
 mod aead;
 #[cfg(feature = "aws-lc")]
 mod aws_lc;
+mod body;
 mod cipher;
 mod crypto_provider;
 mod epoch;
@@ -51,6 +52,7 @@ mod window;
 pub use aead::{Aead, AeadProvider, NoKey, OpenFailed, Unavailable, nonce};
 #[cfg(feature = "aws-lc")]
 pub use aws_lc::AwsLc;
+pub use body::Body;
 pub use crypto_provider::CryptoProvider;
 pub use exporter::{ExportError, Exporter};
 pub use frozen_message::{FrozenMessage, SealError};

@@ -2,13 +2,16 @@
 //! The limits of this crate, each with its unit and its reason. Those that stand on the wire
 //! (index bits, stripes, id window) are in `smt_wire`.
 
-/// Records, or control packets, under one key; hard. 2^23 full records stay below the
+/// Records under one key; hard. 2^23 full records stay below the
 /// confidentiality limit of AES-GCM in RFC 8446 §5.5 (2^24.5) with a margin for many sessions.
 pub const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
 
 /// Smallest number of records per key that can be configured. Fewer would leave no record
 /// between asking for an update and the hard stop.
 pub const RECORDS_PER_KEY_MIN: u64 = 16;
+
+/// Control packets that a key may seal for each record that it may seal (RFC 9001 appendix B.1).
+pub const CONTROLS_PER_RECORD: u64 = 16;
 
 /// Failed openings of one direction's key after which a receiver asks for an update. Half of the
 /// smallest integrity limit (2^36, RFC 9001 §6.6), so the peer has as long again to answer.

@@ -9,7 +9,7 @@
 //! ```
 //! 1. Every first sealing of a record, and every control packet, is counted.
 //! 2. From `update_at` on, or when the peer asks, an update is wanted; it can happen once the
-//!    previous epoch is finished (SPEC §7.3). At `records` sealing stops.
+//!    previous epoch is finished (SPEC §7.3). At the limit sealing stops.
 //! 3. An update deletes the old secrets. The old data key stays for retransmissions.
 //!
 //! Numbers are not kept here: ids and control counters go on over epochs.
@@ -134,7 +134,7 @@ impl SealKeys {
     /// # Errors
     /// [`KeyUsedUp`]: nothing may be sealed before [`Self::update`].
     pub fn count_control(&mut self) -> Result<(), KeyUsedUp> {
-        check(self.controls, self.limits.records, self.current.epoch)?;
+        check(self.controls, self.limits.controls(), self.current.epoch)?;
         self.controls += 1;
         Ok(())
     }

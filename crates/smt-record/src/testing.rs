@@ -72,6 +72,9 @@ pub(crate) fn header(true_length: u32, padded_length: u32) -> InnerHeader {
         kind: Kind::Request,
         deadline_us: 1_000,
         reply_unscheduled: 60_000,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
         window: 4_096,
         ack: None,
     }
@@ -87,7 +90,7 @@ pub(crate) fn message(counter: u64, body: &[u8], padding: u32) -> FrozenMessage 
     FrozenMessage::new(
         id,
         &header,
-        Bytes::copy_from_slice(body),
+        Bytes::copy_from_slice(body).into(),
         geometry(),
         index_bits(),
     )

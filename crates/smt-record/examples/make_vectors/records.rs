@@ -239,6 +239,9 @@ fn header(choice: &Choice, padded_max: u32) -> InnerHeader {
         kind: choice.kind,
         deadline_us: if is_request { 250_000 } else { 0 },
         reply_unscheduled: if is_request { 60_000 } else { 0 },
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
         window: 4_096,
         ack: (choice.length % 100 == 50).then_some(Ack {
             base: MessageId(1),

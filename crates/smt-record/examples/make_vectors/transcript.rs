@@ -69,6 +69,7 @@ fn params(index: SessionIndex, index_bits: u8) -> Vec<u8> {
         key_name: None,
         random: None,
         takes_bundles: true,
+        part_window: None,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let length = params.emit(&mut out);
@@ -213,6 +214,9 @@ fn member_bytes(id: MessageId, kind: Kind, body: &[u8]) -> Vec<u8> {
         length: body.len() as u16,
         deadline_us: 250_000,
         reply_unscheduled: UNSCHEDULED,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
     };
     let mut out = [0; MemberHeader::LEN];
     header.emit(&mut out);
@@ -228,6 +232,9 @@ fn data(sender: Side, id: OutgoingId, kind: Kind, body: Vec<u8>) -> Vec<Vec<u8>>
         kind,
         deadline_us: if is_request { 250_000 } else { 0 },
         reply_unscheduled: if is_request { UNSCHEDULED } else { 0 },
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
         window: W,
         ack: None,
     };

@@ -19,7 +19,10 @@ use crate::testing::{
 /// The plaintext that SPEC §5.3 demands of a record, written independently of `compose`.
 fn expected_plaintext(message: &FrozenMessage, index: u32) -> Vec<u8> {
     let mut inner = message.header.to_vec();
-    inner.extend_from_slice(message.body());
+    message
+        .body()
+        .buffers()
+        .for_each(|buffer| inner.extend_from_slice(buffer));
     let place = message.geometry.record(message.padded_length(), index);
     let from = (place.inner_start as usize).min(inner.len());
     let to = (from + usize::from(place.extent)).min(inner.len());
@@ -39,7 +42,7 @@ mod new {
         let bits = IndexBits::new(8).unwrap();
         let padded_max = geometry().padded_max(8);
         let new = |padded| {
-            let body = Bytes::from(vec![0; 10]);
+            let body = Body::from(vec![0; 10]);
             FrozenMessage::new(id(), &header(10, padded), body, geometry(), bits)
         };
         assert_eq!(new(padded_max).unwrap().records(), 256);
@@ -65,7 +68,7 @@ mod new {
         let id = IdAllocator::starting_at(layout, Side::Client, 0, 1 << 50)
             .next(1 << 51)
             .unwrap();
-        let error = FrozenMessage::new(id, &header(0, 40), Bytes::new(), geometry(), index_bits());
+        let error = FrozenMessage::new(id, &header(0, 40), Body::new(), geometry(), index_bits());
         assert!(matches!(error, Err(NumberError::Id { id_bits: 48, .. })));
     }
 
@@ -73,7 +76,7 @@ mod new {
     #[should_panic(expected = "the header is that of the body")]
     fn a_header_of_another_body_panics() {
         let id = IdAllocator::new(LAYOUT, Side::Client, 0).next(1).unwrap();
-        let _ = FrozenMessage::new(id, &header(9, 60), Bytes::new(), geometry(), index_bits());
+        let _ = FrozenMessage::new(id, &header(9, 60), Body::new(), geometry(), index_bits());
     }
 }
 
@@ -145,9 +148,43 @@ mod seal {
         }
     }
 
+    /// However the body is cut, within records and where they begin and end.
+    #[test]
+    fn a_chain_of_buffers_is_sealed_as_its_bytes_put_together_are() {
+        let whole = body(500);
+        for suite in Suite::ALL {
+            for cuts in [
+                vec![1],
+                vec![24],
+                vec![24, 124, 224],
+                vec![123, 124, 125],
+                vec![0, 499],
+            ] {
+                let mut parts = Vec::new();
+                let mut rest = bytes::Bytes::from(whole.clone());
+                for (at, cut) in cuts.iter().enumerate() {
+                    parts.push(rest.split_to(cut - if at == 0 { 0 } else { cuts[at - 1] }));
+                }
+                parts.push(rest);
+                let (mut one, mut chain) = (message(3, &whole, 30), message(3, &whole, 30));
+                chain.body = parts.into();
+                let (mut keys, mut chain_keys) = (seal_keys(suite), seal_keys(suite));
+                for index in 0..one.records() {
+                    let expected = sealed(&mut one, index, &mut keys);
+                    assert_eq!(
+                        sealed(&mut chain, index, &mut chain_keys),
+                        expected,
+                        "{cuts:?}"
+                    );
+                }
+            }
+        }
+    }
+
     /// Stands for a body in memory that another owner has written to.
     fn change_body(message: &mut FrozenMessage, place: usize) {
-        let mut changed = message.body.to_vec();
+        let whole = message.body.contiguous(0, message.body.len());
+        let mut changed = whole.expect("one buffer").to_vec();
         changed[place] ^= 1;
         message.body = changed.into();
     }
@@ -294,7 +331,7 @@ mod seal {
             let mut ids = IdAllocator::new(LAYOUT, Side::Client, 0);
             let mut messages: Vec<_> = (0..5_u8)
                 .map(|i| {
-                    let body = Bytes::from(vec![i; 400]);
+                    let body = Body::from(vec![i; 400]);
                     let id = ids.next(10).unwrap();
                     FrozenMessage::new(id, &header(400, 440), body, geometry(), index_bits())
                         .unwrap()
