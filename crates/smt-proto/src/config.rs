@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The choices of an endpoint's owner.
+//! The configuration of an endpoint: choices of its user, and facts of its run.
 
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
 use smt_record::{KeyLimits, Padding};
@@ -8,10 +9,13 @@ use smt_wire::Shard;
 
 use crate::limits;
 
-/// Choices of an endpoint. Every field has a default that suits a datacenter of 10 to 100 Gb/s.
+/// The configuration of one endpoint: the user's choices, and what its owner knows of this run of
+/// it. The choices are read and written as if they stood here.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
+    /// The user's choices.
+    pub transport: TransportConfig,
     /// Wire version: [`smt_wire::VERSION`], or the plaintext one in a measurement endpoint.
     pub version: u8,
     /// Whether handshakes of clients are answered.
@@ -30,6 +34,51 @@ pub struct Config {
     /// Which of the endpoints that share `boot` and the reset key this endpoint is. It issues only
     /// session indices of its own (SPEC §6.6).
     pub shard: Shard,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            transport: TransportConfig::default(),
+            version: smt_wire::VERSION,
+            accept: false,
+            boot: 1,
+            boots: 1,
+            durable_boot: false,
+            shard: Shard::default(),
+        }
+    }
+}
+
+/// The configuration of a run of which nothing else is known.
+impl From<TransportConfig> for Config {
+    fn from(transport: TransportConfig) -> Self {
+        Self {
+            transport,
+            ..Self::default()
+        }
+    }
+}
+
+impl Deref for Config {
+    type Target = TransportConfig;
+
+    fn deref(&self) -> &TransportConfig {
+        &self.transport
+    }
+}
+
+impl DerefMut for Config {
+    fn deref_mut(&mut self) -> &mut TransportConfig {
+        &mut self.transport
+    }
+}
+
+/// Choices of an endpoint that its user may make. Every field has a default that suits a datacenter
+/// of 10 to 100 Gb/s.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TransportConfig {
     /// Bits of a record number for the index within the message, 8 to 17 (SPEC §5.1).
     pub index_bits: u8,
     /// Inner bytes of a record N, 64 to 16,384.
@@ -70,6 +119,10 @@ pub struct Config {
     pub batch_max: usize,
     /// Whether small messages that wait together share records, here and at the peer (SPEC §5.7).
     pub bundles: bool,
+    /// Bytes of the parts of a call that may wait for the application, each with an overhead of
+    /// 512: 4,096 to 2^30, or 0 if no calls in parts are taken. No part is longer. A sender goes
+    /// on when half was taken: a stream of parts gets at most this much in a round trip.
+    pub part_window: u32,
     /// How the lengths of messages are hidden.
     pub padding: Padding,
     /// When keys are renewed. With fewer than 1,024 records per key, loss and repetition can use up
@@ -87,7 +140,7 @@ pub struct Config {
     pub accepts_without_cookie: usize,
 }
 
-impl Config {
+impl TransportConfig {
     /// Panics if a field is out of its range: nothing that is built on the configuration would
     /// hold.
     pub(crate) fn assert_valid(&self) {
@@ -98,6 +151,7 @@ impl Config {
             && self.first_record_size <= smt_wire::FIRST_RECORD_SIZE_MAX
             && smt_wire::WINDOW.contains(&self.window)
             && self.window.is_power_of_two()
+            && (self.part_window == 0 || smt_wire::PART_WINDOW.contains(&self.part_window))
             && self.stripes_log2 <= smt_wire::STRIPES_LOG2_MAX
             && self.unscheduled >= first + smt_wire::RECORD_OVERHEAD as u32
             && (limits::DATAGRAM_FLOOR..=usize::from(limits::DATAGRAM_LIMIT))
@@ -106,15 +160,9 @@ impl Config {
     }
 }
 
-impl Default for Config {
+impl Default for TransportConfig {
     fn default() -> Self {
         Self {
-            version: smt_wire::VERSION,
-            accept: false,
-            boot: 1,
-            boots: 1,
-            durable_boot: false,
-            shard: Shard::default(),
             index_bits: 16,
             record_size: limits::RECORD_SIZE,
             first_record_size: limits::FIRST_RECORD_SIZE,
@@ -130,6 +178,7 @@ impl Default for Config {
             datagram_limit: limits::DATAGRAM_LIMIT,
             batch_max: limits::TRANSMIT_BYTES_MAX,
             bundles: true,
+            part_window: limits::PART_WINDOW,
             padding: Padding::None,
             key_limits: KeyLimits::default(),
             resend_interval: limits::RESEND_INTERVAL,

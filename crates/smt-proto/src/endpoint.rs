@@ -13,6 +13,7 @@ use alloc::boxed::Box;
 mod backpressure;
 mod commands;
 mod delivery;
+mod early;
 mod eviction;
 mod handshake;
 mod receive;
@@ -25,6 +26,7 @@ use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 use backpressure::Backpressure;
+pub use commands::{CallOptions, ConnectRequest};
 use delivery::AcceptQueue;
 use schedule::{Schedule, Sender};
 use smt_carrier::{Capabilities, Path};
@@ -70,6 +72,8 @@ pub struct Endpoint {
     /// Handshakes in progress, by address, and those of clients without a cookie.
     accept_shares: AddressShares,
     accepts_without_cookie: usize,
+    /// Handshakes of clients whose sessions have begun with early data.
+    accepts_early: usize,
     /// Live sessions, by the peer's address and the index that the peer chose, which is the one
     /// that RESET names. A client that restarted may choose an index again, so our own index is the
     /// third part and makes the entry unique.
@@ -150,6 +154,7 @@ impl Endpoint {
             accept_of: BTreeMap::new(),
             accept_shares: AddressShares::default(),
             accepts_without_cookie: 0,
+            accepts_early: 0,
             by_remote: BTreeSet::new(),
             session_shares: AddressShares::default(),
             eviction_from: eviction::START,
@@ -255,14 +260,16 @@ impl Endpoint {
         self.shared.reordered_memory
     }
 
-    /// Bytes of replies that no caller has acknowledged; they are not in [`Self::memory`].
+    /// Bytes of replies, and of parts of replies, that no caller has acknowledged; they are not in
+    /// [`Self::memory`].
     #[must_use]
     pub fn replies_memory(&self) -> usize {
         self.shared.memory.replies()
     }
 
     /// Bytes of messages that [`Self::poll_event`] has told of and that the application has not
-    /// taken from their owner. They count towards [`Config::memory_max`]: while that is reached,
+    /// taken from their owner. They count towards
+    /// [`TransportConfig::memory_max`](crate::TransportConfig::memory_max): while that is reached,
     /// new messages of peers are not taken, and come again.
     pub fn set_untaken(&mut self, bytes: usize) {
         self.shared.memory.set_untaken(bytes);
@@ -302,8 +309,10 @@ impl Endpoint {
             path: session.path,
             datagram_size: session.datagram_size(),
             message_max: session.message_max(),
+            part_max: session.part_max(),
             calls: session.calls_len(),
             served: session.served_len(),
+            asked_since: session.asked_since(),
             seal_epoch: session.keys.seal.epoch(),
             open_epoch: session.keys.open.epoch(),
         })
@@ -361,10 +370,14 @@ pub struct SessionFacts {
     pub datagram_size: usize,
     /// Application bytes of the largest message that the peer accepts.
     pub message_max: u32,
+    /// Bytes of the longest part of a call that the peer accepts; 0 if it takes no calls in parts.
+    pub part_max: u32,
     /// Calls and one-way messages of this side in progress.
     pub calls: usize,
     /// Requests of the peer in progress, replies not acknowledged included.
     pub served: usize,
+    /// Since when a question to the peer waits for an answer: for long where the peer is gone.
+    pub asked_since: Option<Time>,
     /// Key epoch of this side's sending keys.
     pub seal_epoch: u32,
     /// Key epoch of the peer's sending keys.

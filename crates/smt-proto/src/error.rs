@@ -8,6 +8,7 @@ mod examples;
 mod fault;
 mod transient;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -15,6 +16,7 @@ use core::time::Duration;
 use smt_record::ExportError;
 use thiserror::Error;
 
+use crate::failure::Failure;
 use crate::key_exchange::{FailureKind, Fault, HandshakeFailure};
 
 /// Whether a call without a reply has had an effect.
@@ -45,6 +47,18 @@ pub struct CallError {
     pub execution: Execution,
 }
 
+impl CallFailure {
+    /// The answer of the server's application that it has refused the request or failed with it;
+    /// [`Failure::not_run`] tells which.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Failure> {
+        match self {
+            Self::Refused(failure) | Self::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+}
+
 /// The cause of a call's end.
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -65,16 +79,31 @@ pub enum CallFailure {
     /// The server's application dropped the request without replying.
     #[error("peer: the server's application ended the request without a reply")]
     Dropped,
+    /// The server's application says that the request has failed. It may have run, wholly or in
+    /// part: the application's code and text say more.
+    #[error("peer: the server's application failed the request: {0}")]
+    Failed(Box<Failure>),
     /// The server's state for this call is gone.
     #[error("peer: the server has forgotten this call")]
     Forgotten,
-    /// The server's application refused the request, or the server is shutting down. The request
-    /// did not run: try again, or try another server.
-    #[error("peer: the server refused the request (its application did, or it shuts down)")]
-    Refused,
+    /// The reply's metadata breaks the rules of the protocol. It is a fault of the server's
+    /// implementation.
+    #[error("peer: the reply's metadata is malformed; its server breaks the protocol")]
+    Malformed,
+    /// The server has no room for the request, which did not run: try again later, or try another
+    /// server.
+    #[error("peer: the server is overloaded; try again later, or another server")]
+    Overloaded,
+    /// The server's application refused the request, which did not run. The application's code and
+    /// text say why.
+    #[error("peer: the server's application refused the request: {0}")]
+    Refused(Box<Failure>),
     /// The session ended.
     #[error("{0}")]
     SessionEnded(SessionEnd),
+    /// The server shuts down. The request did not run: try another server.
+    #[error("peer: the server is shutting down; try another server")]
+    ShuttingDown,
     /// The server does not accept a request of this size.
     #[error("limit: the server refused the request as too large")]
     TooLarge,
@@ -84,6 +113,26 @@ pub enum CallFailure {
     )]
     ReplyTooLarge,
 }
+
+impl CallError {
+    /// The end of a call whose application has failed it.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        let (not_run, failure) = (failure.not_run, Box::new(failure));
+        match not_run {
+            true => Self {
+                reason: CallFailure::Refused(failure),
+                execution: Execution::DidNotRun,
+            },
+            false => Self {
+                reason: CallFailure::Failed(failure),
+                execution: Execution::MayHaveRun,
+            },
+        }
+    }
+}
+
+// Outcomes are moved through queues with every call: the text of the rare failure is elsewhere.
+const _: () = assert!(size_of::<CallError>() <= 32);
 
 /// Why a session ended.
 #[non_exhaustive]
@@ -122,6 +171,8 @@ pub enum CloseCode {
     UsedUp,
     /// The peer says that this side broke a rule of the protocol.
     Violation,
+    /// The peer's application does not serve this side, though its credentials are in order.
+    Refused,
     /// A code that this version does not know.
     Unknown(u16),
 }
@@ -136,6 +187,7 @@ impl CloseCode {
             2 => Self::ShuttingDown,
             3 => Self::UsedUp,
             4 => Self::Violation,
+            5 => Self::Refused,
             other => Self::Unknown(other),
         }
     }
@@ -149,6 +201,7 @@ impl CloseCode {
             Self::ShuttingDown => 2,
             Self::UsedUp => 3,
             Self::Violation => 4,
+            Self::Refused => 5,
             Self::Unknown(code) => code,
         }
     }
@@ -162,6 +215,7 @@ impl core::fmt::Display for CloseCode {
             Self::ShuttingDown => f.write_str("shutting down"),
             Self::UsedUp => f.write_str("ids or keys used up"),
             Self::Violation => f.write_str("it says that we broke a rule"),
+            Self::Refused => f.write_str("its application does not serve this side"),
             Self::Unknown(code) => write!(f, "code {code}"),
         }
     }
@@ -173,7 +227,7 @@ impl core::fmt::Display for CloseCode {
 pub enum Unavailability {
     /// The server finishes the work that it has, and ends.
     ShuttingDown,
-    /// The server has as many sessions as it may ([`crate::Config::sessions_max`]).
+    /// The server has as many sessions as it may ([`crate::TransportConfig::sessions_max`]).
     Full,
     /// The server has no version, key exchange or registered key that this client has.
     NothingInCommon,
@@ -250,6 +304,12 @@ pub enum ConnectError {
         "environment: something answers there that is no SMT server (nothing of SMT within {} ms); check address and port", .0.as_millis()
     )]
     NotSmt(Duration),
+    /// The deadline passed without an answer, and this host has refused to send packets to the
+    /// server: it has no route, or its own firewall forbids them.
+    #[error(
+        "environment: this host refused to send to the server, which did not answer within {} ms; check routes and this host's firewall", .0.as_millis()
+    )]
+    NotSent(Duration),
     /// The host says that no one listens at that address and port.
     #[error(
         "environment: no server there: the host reports the port as unreachable; start it, or check address and port"
@@ -348,6 +408,14 @@ pub enum Refused {
         /// Bytes that may be sent.
         limit: u32,
     },
+    /// The peer takes no calls in parts: it was told not to, or is of an older version.
+    #[error("peer: the peer takes no calls in parts; send the message whole")]
+    NoParts,
+    /// The reader of the call's parts has not taken enough of them, or has not acknowledged enough
+    /// of the parts and replies that it was sent; try again after
+    /// [`crate::Event::PartWindowRaised`].
+    #[error("limit: the reader of the parts has to take some first; wait until it has")]
+    PartWindowFull,
     /// No such secret can be exported.
     #[error(transparent)]
     Export(#[from] ExportError),

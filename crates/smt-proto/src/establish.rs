@@ -8,7 +8,8 @@
 //!    parameters.
 //! 3. `session_factory` derives the session's keys from the result of the key exchange.
 //! 4. `confirm` writes and opens CONFIRM; `established` is what a session begins with then.
-//! 5. `admission` decides which new clients a server takes. `stateless` answers without state:
+//! 5. `early` has the calls that begin with their session.
+//! 6. `admission` decides which new clients a server takes. `stateless` answers without state:
 //!    COOKIE, VERSION, RESET, UNAVAILABLE. `address_shares` counts handshakes and sessions by
 //!    address; `non_smt_packets` notes replies of other programs.
 //!
@@ -20,6 +21,7 @@ pub(crate) mod admission;
 pub(crate) mod agreement;
 pub(crate) mod client;
 pub(crate) mod confirm;
+pub(crate) mod early;
 pub(crate) mod established;
 pub(crate) mod flight;
 pub(crate) mod non_smt_packets;

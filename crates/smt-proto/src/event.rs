@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events that the core tells its owner.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use bytes::Bytes;
 use smt_carrier::Path;
-use smt_wire::{MessageId, SessionIndex};
+use smt_wire::{MessageId, PartMarks, SessionIndex};
 
+use crate::error::Refused;
 use crate::error::{CallError, ConnectError, OneWayOutcome, SessionEnd};
 use crate::key_exchange::PeerIdentity;
+use crate::metadata::Metadata;
 use crate::time::Time;
 
 /// Names an attempt to connect.
@@ -29,18 +34,31 @@ pub struct PeerMessage {
     pub rpc: RpcId,
     /// The message's bytes.
     pub body: Bytes,
-    /// When the caller of a request stops waiting, if it has a deadline.
+    /// Named values beside the body.
+    pub metadata: Metadata,
+    /// When the caller of a request stops waiting, or a one-way message is of no use any more, if
+    /// it has a deadline.
     pub deadline: Option<Time>,
-    /// Whether no answer is expected. Else answer with [`crate::Endpoint::reply`] or
-    /// [`crate::Endpoint::abort`].
+    /// Whether no answer is expected. Else answer with [`crate::Endpoint::reply`],
+    /// [`crate::Endpoint::fail`] or [`crate::Endpoint::abort`].
     pub is_one_way: bool,
+    /// Whether parts of the request follow, and whether the reply may come in parts. A one-way
+    /// message has none.
+    pub parts: PartMarks,
 }
 
 impl PeerMessage {
     /// Bytes of memory that the message takes while it waits.
     #[must_use]
     pub fn cost(&self) -> usize {
-        size_of::<Self>() + self.body.len()
+        size_of::<Self>() + self.body.len() + self.metadata.encoded_len()
+    }
+
+    /// Whether this is a one-way message whose time has passed: it is not to be delivered any more
+    /// (SPEC §9.5). A request is to be delivered as long as its caller waits.
+    #[must_use]
+    pub fn is_late(&self, now: Time) -> bool {
+        self.is_one_way && self.deadline.is_some_and(|deadline| deadline < now)
     }
 }
 
@@ -49,15 +67,24 @@ impl From<PeerMessage> for Event {
         let PeerMessage {
             rpc,
             body,
+            metadata,
             deadline,
             is_one_way,
+            parts,
         } = message;
         match is_one_way {
-            true => Self::OneWay { rpc, body },
+            true => Self::OneWay {
+                rpc,
+                body,
+                metadata,
+                deadline,
+            },
             false => Self::Request {
                 rpc,
                 body,
+                metadata,
                 deadline,
+                parts,
             },
         }
     }
@@ -70,17 +97,28 @@ impl Event {
             Self::Request {
                 rpc,
                 body,
+                metadata,
+                deadline,
+                parts,
+            } => Some(PeerMessage {
+                rpc,
+                body,
+                metadata,
+                deadline,
+                parts,
+                is_one_way: false,
+            }),
+            Self::OneWay {
+                rpc,
+                body,
+                metadata,
                 deadline,
             } => Some(PeerMessage {
                 rpc,
                 body,
+                metadata,
                 deadline,
-                is_one_way: false,
-            }),
-            Self::OneWay { rpc, body } => Some(PeerMessage {
-                rpc,
-                body,
-                deadline: None,
+                parts: PartMarks::default(),
                 is_one_way: true,
             }),
             _ => None,
@@ -101,8 +139,16 @@ pub enum Event {
         /// The identity that the client has proved.
         peer: PeerIdentity,
     },
-    /// The peer gave up this RPC, whose request is with the application, or waits to be accepted
-    /// and will not be.
+    /// A client was not taken: its handshake has failed, or the endpoint takes no client now. A
+    /// client that tries several times is told of each time. Anybody can send from a forged
+    /// address: owners that log this should bound how often.
+    ClientRefused {
+        /// Where the client is.
+        path: Path,
+        /// Why: whose fault it was, and what to do.
+        reason: Box<str>,
+    },
+    /// The peer gave up this RPC, whose request is with the application.
     Cancelled(RpcId),
     /// A call has ended without a reply.
     CallFailed {
@@ -120,6 +166,17 @@ pub enum Event {
         /// The identity that the server has proved.
         peer: PeerIdentity,
     },
+    /// The calls that began with a session ([`crate::Endpoint::connect_with_calls`]). It follows
+    /// [`Self::Connected`].
+    EarlyCalls {
+        /// The attempt.
+        connect: ConnectId,
+        /// The calls, in the order in which they were given. Their events follow, as of other
+        /// calls; one that was refused has none.
+        calls: Vec<Result<RpcId, Refused>>,
+        /// How many of them, from the first, the server took as early data.
+        taken: usize,
+    },
     /// An attempt to connect has failed.
     ConnectFailed {
         /// The attempt.
@@ -133,6 +190,10 @@ pub enum Event {
         rpc: RpcId,
         /// The message's bytes.
         body: Bytes,
+        /// Named values beside the body.
+        metadata: Metadata,
+        /// When it is of no use any more, if it has a deadline.
+        deadline: Option<Time>,
     },
     /// A one-way message that was sent from here has ended.
     OneWayDone {
@@ -141,21 +202,34 @@ pub enum Event {
         /// How.
         outcome: OneWayOutcome,
     },
+    /// The next part of a call has come, or the end of its parts: [`crate::Endpoint::take_part`]
+    /// gives it. Told again only after the parts that had come were taken.
+    PartReady(RpcId),
+    /// A part that was refused with [`crate::Refused::PartWindowFull`] may be sent now.
+    PartWindowRaised(RpcId),
     /// A reply has arrived; the call is over.
     Reply {
         /// The call.
         rpc: RpcId,
         /// The reply's bytes.
         body: Bytes,
+        /// Named values beside the body.
+        metadata: Metadata,
     },
-    /// A request has arrived. Answer with [`crate::Endpoint::reply`] or [`crate::Endpoint::abort`].
+    /// A request has arrived. Answer with [`crate::Endpoint::reply`],
+    /// [`crate::Endpoint::fail`] or [`crate::Endpoint::abort`].
     Request {
         /// The request's name.
         rpc: RpcId,
         /// The request's bytes.
         body: Bytes,
+        /// Named values beside the body.
+        metadata: Metadata,
         /// When the caller stops waiting, if it has a deadline.
         deadline: Option<Time>,
+        /// Whether parts of the request follow ([`crate::Endpoint::take_part`]), and whether the
+        /// reply may come in parts ([`crate::Endpoint::send_part`]).
+        parts: PartMarks,
     },
     /// A session has ended. All its calls have ended before this event.
     SessionEnded {

@@ -34,6 +34,9 @@ pub enum Input<'a> {
         /// The parameters that this side sends, byte for byte: they enter the parameter hash
         /// (SPEC §6.3).
         own_params: &'a [u8],
+        /// Early data of a client (SPEC §6.8), at most [`Attempt::early_max`] bytes; empty if there
+        /// is none, and at a server.
+        early: &'a [u8],
     },
     /// A whole flight of the peer.
     Flight {
@@ -55,6 +58,8 @@ pub struct Step {
     /// The result, which one step of each side yields. At the server that step comes after the
     /// client's Finished was verified.
     pub finished: Option<Finished>,
+    /// Early data of the client that the server takes, in the step that yields the result.
+    pub early: Option<Vec<u8>>,
 }
 
 impl Step {
@@ -68,7 +73,11 @@ impl Step {
         finished: Option<Finished>,
     ) -> Result<Self, Failed> {
         match taken {
-            Ok(()) => Ok(Self { send, finished }),
+            Ok(()) => Ok(Self {
+                send,
+                finished,
+                early: None,
+            }),
             Err(failure) => Err(Failed {
                 failure,
                 alert: send,
@@ -104,6 +113,8 @@ pub struct Finished {
     pub peer: PeerIdentity,
     /// Name of the key exchange group, for logs.
     pub key_exchange: &'static str,
+    /// At a client: whether the server has taken its early data.
+    pub early_taken: bool,
 }
 
 /// The identity that the peer has proved.
@@ -119,19 +130,15 @@ pub struct PeerIdentity {
 
 /// Makes key exchanges; held by an endpoint. One provider may offer several kinds of key exchange.
 pub trait KeyExchangeProvider: Send + Sync {
-    /// Begins an attempt to reach the server of this name. `wall` is the wall time, if the
-    /// endpoint's owner has told it ([`crate::Endpoint::set_wall_time`]).
+    /// Begins an attempt to reach a server.
     ///
     /// # Errors
-    /// This endpoint cannot be a client, or `server_name` is neither a DNS name nor an IP address.
-    fn client(
-        &self,
-        server_name: &str,
-        wall: Option<WallTime>,
-    ) -> Result<Attempt, HandshakeFailure>;
+    /// This endpoint cannot be a client, or the server's name is neither a DNS name nor an IP
+    /// address.
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure>;
 
     /// Answers an attempt with these client parameters, by the kind that they name. `wall` is as in
-    /// [`Self::client`].
+    /// [`ClientRequest::wall`].
     ///
     /// # Errors
     /// This endpoint cannot be a server, has no key exchange of the kind that the client wants
@@ -143,6 +150,29 @@ pub trait KeyExchangeProvider: Send + Sync {
     ) -> Result<Attempt, HandshakeFailure>;
 }
 
+/// The purpose of a client's attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientRequest<'a> {
+    /// The server's name: a DNS name or an IP address.
+    pub server_name: &'a str,
+    /// The wall time, if the endpoint's owner has told it ([`crate::Endpoint::set_wall_time`]).
+    pub wall: Option<WallTime>,
+    /// Whether an attempt for the same connection came to nothing before.
+    pub is_retry: bool,
+}
+
+impl<'a> ClientRequest<'a> {
+    /// A first attempt to reach the server of this name, at a time that nobody has told.
+    #[must_use]
+    pub const fn new(server_name: &'a str) -> Self {
+        Self {
+            server_name,
+            wall: None,
+            is_retry: false,
+        }
+    }
+}
+
 /// A key exchange that is about to begin, and what this side's parameters say of it (SPEC §6.3).
 pub struct Attempt {
     /// Which kind of key exchange.
@@ -152,6 +182,8 @@ pub struct Attempt {
     pub suites: Vec<Suite>,
     /// The external key that the parameters name; only of [`smt_wire::KeyExchange::Registered`].
     pub key: Option<NamedKey>,
+    /// Most bytes of early data that a client's exchange carries; 0 if it carries none.
+    pub early_max: usize,
     /// The exchange itself.
     pub exchange: Box<dyn KeyExchange>,
 }

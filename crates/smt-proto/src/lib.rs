@@ -38,11 +38,14 @@ mod endpoint;
 mod error;
 mod establish;
 mod event;
+mod failure;
 mod grant;
 pub mod key_exchange;
 mod limits;
 mod memory;
 mod message;
+mod metadata;
+mod outgoing_message;
 mod recovery;
 mod send;
 mod session;
@@ -50,16 +53,23 @@ mod shared;
 mod statistics;
 mod time;
 
-pub use config::Config;
-pub use endpoint::{Endpoint, SessionFacts, TimerReason};
+pub use config::{Config, TransportConfig};
+pub use endpoint::{CallOptions, ConnectRequest, Endpoint, SessionFacts, TimerReason};
 pub use error::{
     CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
     Unavailability,
 };
+pub use establish::early::EarlyCall;
 pub use event::{ConnectId, Event, PeerMessage, RpcId};
+pub use failure::Failure;
 pub use grant::ndp::pull::{Pull, PullOrder};
 pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, PullPolicy, Pulling};
 pub use grant::srpt::ShortestRemainingFirst;
+pub use message::part_reader::TakenPart;
+pub use metadata::{Metadata, MetadataError};
+pub use outgoing_message::OutgoingMessage;
 pub use send::buffer::TransmitBuffer;
+pub use smt_record::Body;
+pub use smt_wire::PartMarks;
 pub use statistics::Statistics;
 pub use time::{Time, WallTime};

@@ -19,6 +19,8 @@ pub(crate) const STALE_HINTS: Duration = Duration::from_millis(5);
 /// Unanswered repetitions of a flight after which a client begins a new attempt: something forged
 /// may have spoilt this one at the server.
 pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;
+/// Calls in the early data of a flight.
+pub(crate) const EARLY_CALLS_MAX: usize = 16;
 /// A server forgets a handshake this long after it began.
 pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
 /// Most flights of a handshake: three, with HelloRetryRequest five, with an alert after that one
@@ -68,6 +70,9 @@ pub(crate) const RESEND_INTERVAL: Duration = Duration::from_millis(5);
 /// Least wait before the first question about a call where replies come fast: some round trips of a
 /// datacenter.
 pub(crate) const REPLY_INTERVAL_MIN: Duration = Duration::from_micros(100);
+/// Longest wait for the answer to CANCEL before an application is told that a deadline has passed:
+/// many round trips of a datacenter, and less than a deadline is ever exact.
+pub(crate) const CANCEL_ANSWER_MAX: Duration = Duration::from_millis(10);
 /// Longest wait between questions.
 pub(crate) const RESEND_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// First wait before NEED_ACK, and up to a quarter more (Homa: `request_ack_ticks` 2).
@@ -224,34 +229,37 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(DATAGRAM_LIMIT a
 /// Bytes of one transmit: the largest IPv4 UDP payload.
 pub(crate) const TRANSMIT_BYTES_MAX: usize = 65_507;
 
-/// Default of [`crate::Config::window`]: 1 KiB of bitmaps per stripe.
+/// Default of [`crate::TransportConfig::window`]: 1 KiB of bitmaps per stripe.
 pub(crate) const WINDOW: u32 = 4_096;
-/// Default of [`crate::Config::message_limit`].
+/// Default of [`crate::TransportConfig::part_window`]: at a round trip of 100 us 20 Gb/s, and 8,192
+/// calls whose parts nobody takes hold no more than [`MEMORY_MAX`] and a part each.
+pub(crate) const PART_WINDOW: u32 = 256 * 1_024;
+/// Default of [`crate::TransportConfig::message_limit`].
 pub(crate) const MESSAGE_LIMIT: u32 = 64 * 1024 * 1024;
-/// Default of [`crate::Config::unscheduled`] (Homa's benchmarks use 60,000).
+/// Default of [`crate::TransportConfig::unscheduled`] (Homa's benchmarks use 60,000).
 pub(crate) const UNSCHEDULED: u32 = 60_000;
-/// Default of [`crate::Config::incoming_max`]: twice the bandwidth-delay product of 25 Gb/s at 40
-/// us. Bytes that a core has not opened yet wait in the socket, ahead of every short message
-/// (docs/lab/2026-11-21.md).
+/// Default of [`crate::TransportConfig::incoming_max`]: twice the bandwidth-delay product of 25
+/// Gb/s at 40 us. Bytes that a core has not opened yet wait in the socket, ahead of every short
+/// message (docs/lab/2026-11-21.md).
 pub(crate) const INCOMING_MAX: u32 = 256 * 1024;
-/// Default of [`crate::Config::memory_max`].
+/// Default of [`crate::TransportConfig::memory_max`].
 pub(crate) const MEMORY_MAX: usize = 1024 * 1024 * 1024;
 /// Bytes of buffers that are kept for bodies to come; at most an eighth of
-/// [`crate::Config::memory_max`]. It is what comes at 100 Gb/s while an application looks at it for
-/// a millisecond.
+/// [`crate::TransportConfig::memory_max`]. It is what comes at 100 Gb/s while an application looks
+/// at it for a millisecond.
 pub(crate) const BUFFER_POOL_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that leave alone whose memory is kept for the next ones: 50 KB an endpoint.
 pub(crate) const TRANSMITTING_KEPT: usize = 256;
-/// Default of [`crate::Config::cipher_cache_sessions`]: 1.3 to 2.6 MB of tables.
+/// Default of [`crate::TransportConfig::cipher_cache_sessions`]: 1.3 to 2.6 MB of tables.
 pub(crate) const CIPHER_CACHE_SESSIONS: usize = 1_024;
-/// Default of [`crate::Config::sessions_max`].
+/// Default of [`crate::TransportConfig::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;
-/// Default of [`crate::Config::record_size`], the largest that TLS permits.
+/// Default of [`crate::TransportConfig::record_size`], the largest that TLS permits.
 pub(crate) const RECORD_SIZE: u16 = 16_384;
-/// Default of [`crate::Config::first_record_size`]: the floor less DATA header (36) and record
-/// overhead (22).
+/// Default of [`crate::TransportConfig::first_record_size`]: the floor less DATA header (36) and
+/// record overhead (22).
 pub(crate) const FIRST_RECORD_SIZE: u16 = 1_142;
-/// Default of [`crate::Config::datagram_limit`]: the largest IPv4 UDP payload.
+/// Default of [`crate::TransportConfig::datagram_limit`]: the largest IPv4 UDP payload.
 pub(crate) const DATAGRAM_LIMIT: u16 = 65_507;
 
 #[cfg(test)]

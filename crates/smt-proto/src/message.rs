@@ -12,6 +12,8 @@ pub(crate) mod body;
 pub(crate) mod client_message;
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
+pub(crate) mod part_reader;
+pub(crate) mod part_writer;
 pub(crate) mod partial_record;
 pub(crate) mod reassembly;
 pub(crate) mod record_bitmap;

@@ -10,9 +10,10 @@
 //! 4. `receive::control`: grants, questions and acknowledgements of the peer; `cancel`: all that
 //!    ends otherwise.
 //! 5. `send::bundle`, `receive::bundle`: small messages that leave and arrive together.
-//! 6. `receive::trimmed`: headers of packets that the network has trimmed.
-//! 7. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
-//! 8. `key_epochs`: which messages hold an epoch; `hibernate`: memory that an unused session gives
+//! 6. `parts`: calls whose request or reply comes in parts.
+//! 7. `receive::trimmed`: headers of packets that the network has trimmed.
+//! 8. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
+//! 9. `key_epochs`: which messages hold an epoch; `hibernate`: memory that an unused session gives
 //!    up.
 //!
 //! The state is in groups, each with its rules: `keys`, `liveness`, `recovery`, `pass_timer`, and
@@ -23,12 +24,15 @@
 mod cancel;
 mod client_messages;
 mod commands;
+mod early;
 mod hibernate;
+mod kept_parts;
 mod key_epochs;
 mod keys;
 mod lane;
 mod liveness;
 mod memory_share;
+mod parts;
 mod pass_timer;
 mod receive;
 mod recovery;
@@ -42,6 +46,7 @@ pub(crate) use commands::CallKind;
 use keys::Keys;
 use lane::Lane;
 use liveness::Liveness;
+pub(crate) use parts::OutgoingPart;
 use pass_timer::PassTimer;
 use recovery::Recovery;
 use stripe::Stripes;
@@ -73,6 +78,8 @@ pub(crate) struct Session {
     own_reset_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
+    /// Bytes that may leave before the peer is heard (SPEC §6.8); all if it is the highest number.
+    permitted: u16,
     pub(crate) keys: Keys,
     pub(crate) exporter: Exporter,
     agreement: Agreement,
@@ -101,15 +108,17 @@ impl Session {
         let stripes = Stripes::after_handshake(&agreement, sent, received);
         let lane = Lane::new(stripes, factory.crypto.table_salt);
         let interval = factory.config.resend_interval;
-        let datagram_limit = agreement.datagram_limit.min(datagram_max);
+        let datagram_limit = usize::from(agreement.datagram_limit).min(datagram_max);
         Self {
             path: established.path,
             index: indices.own,
             remote_index: indices.remote,
             peer_reset_token: established.peer_reset_token,
             own_reset_token: indices.own_reset_token,
-            // The client repeats its CONFIRM until ours opens.
-            confirm_due: agreement.side == Side::Server,
+            // A client repeats its CONFIRM until ours opens. One whose server's CONFIRM came with
+            // flight 2 has not sent its own yet.
+            confirm_due: agreement.side == Side::Server || sent == 0,
+            permitted: u16::MAX,
             keys: Keys::new(established.seal, established.open),
             exporter: established.exporter,
             lane,
@@ -147,7 +156,7 @@ impl Session {
         self.liveness.used_at()
     }
 
-    fn rpc(&self, id: MessageId) -> RpcId {
+    pub(crate) fn rpc(&self, id: MessageId) -> RpcId {
         RpcId {
             session: self.index,
             id,
@@ -181,6 +190,26 @@ impl Session {
         served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. }))
     }
 
+    /// Hands a request over to the application. Returns whether its answer is still wanted.
+    pub(crate) fn hand_over(&mut self, id: MessageId) -> bool {
+        self.set_delivered(id, true)
+    }
+
+    /// The application gives a request back that it has not looked at.
+    pub(crate) fn take_back(&mut self, id: MessageId) {
+        self.set_delivered(id, false);
+    }
+
+    fn set_delivered(&mut self, id: MessageId, delivered: bool) -> bool {
+        let served = self.lane.server.get_mut(id.0);
+        let Some(ServerRpcState::Working { is_delivered, .. }) = served.map(|it| &mut it.state)
+        else {
+            return false;
+        };
+        *is_delivered = delivered;
+        true
+    }
+
     /// Requests that the application works on, and replies that are not acknowledged.
     pub(crate) fn served_len(&self) -> usize {
         self.lane.server.len()
@@ -189,6 +218,11 @@ impl Session {
     /// Calls and one-way messages in progress.
     pub(crate) fn calls_len(&self) -> usize {
         self.lane.client.len()
+    }
+
+    /// When the first question left that the peer has not answered.
+    pub(crate) fn asked_since(&self) -> Option<Time> {
+        self.liveness.asked_since()
     }
 
     /// UDP payload bytes of a datagram, as discovered so far.

@@ -48,6 +48,9 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryAccount,
     /// Bytes held by reordered packets; they are not in `memory`.
     pub(crate) reordered_memory: usize,
+    /// Requests that were taken back since the last look: their callers gave up while they waited
+    /// to be handed over.
+    pub(crate) taken_back: usize,
     /// New requests are refused: the endpoint shuts down.
     pub(crate) is_draining: bool,
 }
@@ -73,6 +76,7 @@ impl Shared {
             transmitting_pool: ObjectPool::new(limits::TRANSMITTING_KEPT),
             memory: MemoryAccount::default(),
             reordered_memory: 0,
+            taken_back: 0,
             is_draining: false,
         }
     }

@@ -41,12 +41,19 @@ pub struct Statistics {
     pub resets_sent: u64,
     /// Sessions that have begun.
     pub sessions_begun: u64,
+    /// Requests of this side that a server took as early data, and requests of clients that came so
+    /// (SPEC §6.8).
+    pub early_requests: u64,
     /// Requests, replies and one-way messages that have left for the first time.
     pub messages_sent: u64,
     /// Bundles of messages that have left for the first time (SPEC §5.7).
     pub bundles_sent: u64,
     /// Messages delivered to this side's application.
     pub messages_delivered: u64,
+    /// Parts of calls that have come and whose call was not over (SPEC §5.9).
+    pub parts_delivered: u64,
+    /// One-way messages that came, or were accepted, after their time: they were not delivered.
+    pub messages_expired: u64,
     /// DATA packets of live sessions that the network has trimmed to their headers.
     pub packets_trimmed: u64,
     /// Questions (RESEND) for bytes that were trimmed, sent at the pace of pulls.

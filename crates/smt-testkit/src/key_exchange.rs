@@ -6,12 +6,14 @@
 //! fail, and failures send an alert. SHA-256 stands in for every MAC, and equal inputs give equal
 //! runs. Without proofs ([`FakeKeyExchange::unproven`]) flights are three short words, for scale.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    Attempt, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
-    KeyExchangeProvider, PeerIdentity, Step,
+    Attempt, ClientRequest, Failed, FailureKind, Fault, Finished, HandshakeFailure, Input,
+    KeyExchange, KeyExchangeProvider, PeerIdentity, Step,
 };
 use smt_record::{
     AwsLc, ImportedIdentity, ImportedKey, SessionSecrets, Side, Suite, parameter_hash,
@@ -39,8 +41,24 @@ pub struct ExchangeSettings {
     pub kind: smt_wire::KeyExchange,
     /// Told of each transcript as the keys are made from it.
     pub observer: fn(&Transcript),
+    /// Whether exchanges are as those by tickets: the server is done after flight 1, which has
+    /// early data.
+    pub early: Early,
     /// Flights have randoms and proofs.
     is_proven: bool,
+    /// Flights 1 whose early data a server has taken.
+    seen: Arc<Mutex<BTreeSet<Vec<u8>>>>,
+}
+
+/// The early data of exchanges.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Early {
+    /// There is none: exchanges are as those of TLS.
+    None,
+    /// The server takes it, once.
+    Taken,
+    /// The server does not take it.
+    NotTaken,
 }
 
 /// A hash of all that both sides have sent: a session's secrets come from it.
@@ -70,10 +88,20 @@ impl FakeKeyExchange {
                 refuses: false,
                 kind: smt_wire::KeyExchange::Tls13,
                 observer: |_| {},
+                early: Early::None,
                 is_proven: true,
+                seen: Arc::default(),
             },
             attempts: AtomicU64::new(attempt),
         }
+    }
+
+    /// Exchanges as those by tickets, with early data.
+    pub fn with_early(attempt: u64, early: Early) -> Self {
+        let mut exchange = Self::new(attempt);
+        exchange.settings.kind = smt_wire::KeyExchange::Ticket;
+        exchange.settings.early = early;
+        exchange
     }
 
     /// Flights prove nothing: the secrets follow from the parameters alone.
@@ -94,11 +122,16 @@ impl FakeKeyExchange {
             next: None,
             awaited: Some(if side == Side::Client { 2 } else { 1 }),
             finished: None,
+            early: None,
         };
         Attempt {
             kind: self.settings.kind,
             suites: vec![Suite::Aes128Gcm],
             key: None,
+            early_max: match self.settings.early {
+                Early::None => 0,
+                Early::Taken | Early::NotTaken => EARLY_MAX,
+            },
             exchange: Box::new(exchange),
         }
     }
@@ -130,7 +163,7 @@ impl ExchangeSettings {
 }
 
 impl KeyExchangeProvider for FakeKeyExchange {
-    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, _: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         Ok(self.attempt(Side::Client))
     }
 
@@ -149,6 +182,8 @@ struct Exchange {
     next: Option<Vec<u8>>,
     awaited: Option<u8>,
     finished: Option<Finished>,
+    /// Early data that the server takes.
+    early: Option<Vec<u8>>,
 }
 
 impl Exchange {
@@ -160,6 +195,16 @@ impl Exchange {
         match (self.side, flight) {
             (Side::Server, 1) if self.settings.is_proven && bytes.len() < RANDOM_LEN => {
                 return Err(failure(FailureKind::Malformed, "a flight without a random"));
+            }
+            (Side::Server, 1) if self.settings.early != Early::None => {
+                self.take_early(bytes);
+                self.transcript = Some(self.settings.agreed(
+                    params,
+                    &self.own_params,
+                    [bytes, &self.hello],
+                ));
+                self.next = Some(self.proven(self.hello.clone()));
+                self.finish();
             }
             (Side::Server, 1) => {
                 self.transcript = Some(self.settings.agreed(
@@ -178,6 +223,8 @@ impl Exchange {
                     [&self.hello, hello],
                 ));
                 self.check(hello, proof)?;
+                let is_taken = hello.last() == Some(&TAKEN) && self.settings.early != Early::None;
+                self.early = is_taken.then(Vec::new);
                 let last = match self.settings.is_proven {
                     true => vec![b'c'; self.settings.filler[2]],
                     false => b"done".to_vec(),
@@ -192,6 +239,18 @@ impl Exchange {
             }
         }
         Ok(())
+    }
+
+    /// Takes the early data of flight 1, if there is some and the flight is new.
+    fn take_early(&mut self, flight: &[u8]) {
+        let early = flight.get(RANDOM_LEN + self.settings.filler[0]..);
+        let early = early.filter(|early| !early.is_empty() && self.settings.early == Early::Taken);
+        let mut seen = self.settings.seen.lock().expect("no test has panicked");
+        self.early = early
+            .filter(|_| seen.insert(flight.to_vec()))
+            .map(<[u8]>::to_vec);
+        let is_taken = self.early.is_some();
+        self.hello.push(if is_taken { TAKEN } else { NOT_TAKEN });
     }
 
     /// A flight and the proof at its end.
@@ -237,6 +296,7 @@ impl Exchange {
                 secrets: transcript.secrets(),
                 peer: PeerIdentity::default(),
                 key_exchange: "none",
+                early_taken: self.early.is_some(),
             }
         });
     }
@@ -245,8 +305,9 @@ impl Exchange {
 impl KeyExchange for Exchange {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
         let taken = match input {
-            Input::Begin { own_params } => {
+            Input::Begin { own_params, early } => {
                 self.own_params = own_params.to_vec();
+                self.hello.extend_from_slice(early);
                 self.next = (self.side == Side::Client).then(|| self.hello.clone());
                 Ok(())
             }
@@ -257,7 +318,9 @@ impl KeyExchange for Exchange {
             } => self.receive(number, params, bytes),
         };
         let send = self.next.take();
-        Step::of(taken, send, self.finished.take())
+        let early = self.early.take().filter(|_| self.side == Side::Server);
+        let step = Step::of(taken, send, self.finished.take())?;
+        Ok(Step { early, ..step })
     }
 }
 
@@ -293,6 +356,11 @@ fn failure(kind: FailureKind, text: &str) -> HandshakeFailure {
 
 const SECRET: &[u8] = b"what both sides hold and nobody else";
 const ALERT: &[u8] = b"alert";
+/// The last byte of the server's hello, with early data.
+const TAKEN: u8 = 1;
+const NOT_TAKEN: u8 = 0;
+/// Bytes of early data.
+const EARLY_MAX: usize = 4_096;
 /// Bytes that a side begins with.
 const RANDOM_LEN: usize = 32;
 /// SHA-256.
@@ -307,13 +375,30 @@ mod tests {
         provider: &FakeKeyExchange,
         change: fn(&mut Vec<u8>),
     ) -> Result<[Finished; 2], HandshakeFailure> {
-        let (mut client, mut server) = (provider.client("s", None)?, provider.server(b"c", None)?);
+        let (mut client, mut server) = (
+            provider.client(ClientRequest::new("s"))?,
+            provider.server(b"c", None)?,
+        );
         let mut step = |is_client: bool, input: Input<'_>| {
             let side = if is_client { &mut client } else { &mut server };
             side.exchange.step(input).map_err(|failed| failed.failure)
         };
-        let hello = step(true, Input::Begin { own_params: b"c" })?.send.unwrap();
-        step(false, Input::Begin { own_params: b"s" })?;
+        let hello = step(
+            true,
+            Input::Begin {
+                own_params: b"c",
+                early: &[],
+            },
+        )?
+        .send
+        .unwrap();
+        step(
+            false,
+            Input::Begin {
+                own_params: b"s",
+                early: &[],
+            },
+        )?;
         let flight = |number, params, bytes| Input::Flight {
             number,
             params,

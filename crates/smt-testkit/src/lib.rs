@@ -19,7 +19,7 @@ mod sealing_carrier;
 mod token_mac;
 mod watched_cipher;
 
-pub use key_exchange::{ExchangeSettings, FakeKeyExchange, Transcript};
+pub use key_exchange::{Early, ExchangeSettings, FakeKeyExchange, Transcript};
 pub use nonce_guard::NonceGuard;
 pub use null_cipher::NullCipher;
 pub use sealing_carrier::SealingCarrier;

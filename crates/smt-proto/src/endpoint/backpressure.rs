@@ -108,18 +108,14 @@ impl Endpoint {
         self.backpressure.push(request);
     }
 
-    /// The next request that need not wait any more, if its caller has not given up.
+    /// The next request that need not wait any more. Its caller may have given up.
     pub(super) fn next_behind_replies(&mut self) -> Option<PeerMessage> {
-        loop {
-            let mut backpressure = core::mem::take(&mut self.backpressure);
-            let next = backpressure.pop(|session| self.keeps_too_much(session));
-            self.backpressure = backpressure;
-            let request = next?;
-            self.shared.memory.leave_waiting(request.cost());
-            if self.is_to_be_delivered(&request) {
-                return Some(request);
-            }
-        }
+        let mut backpressure = core::mem::take(&mut self.backpressure);
+        let next = backpressure.pop(|session| self.keeps_too_much(session));
+        self.backpressure = backpressure;
+        let request = next?;
+        self.shared.memory.leave_waiting(request.cost());
+        Some(request)
     }
 }
 
@@ -142,8 +138,10 @@ mod tests {
                 id: MessageId(id),
             },
             body: Bytes::new(),
+            metadata: Default::default(),
             deadline: None,
             is_one_way: false,
+            parts: Default::default(),
         }
     }
 

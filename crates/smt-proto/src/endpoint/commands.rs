@@ -4,17 +4,43 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use bytes::Bytes;
 use smt_carrier::Path;
-use smt_wire::{AbortCode, SessionIndex};
+use smt_record::Body;
+use smt_wire::{AbortCode, PartMarks, SessionIndex};
 
 use super::{Endpoint, Schedule};
 use crate::error::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd};
 use crate::establish::client::{ClientHandshake, HandshakeRequest};
+use crate::establish::early::EarlyCall;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{ConnectId, Event, RpcId};
-use crate::session::CallKind;
+use crate::failure::Failure;
+use crate::message::part_reader::TakenPart;
+use crate::outgoing_message::OutgoingMessage;
+use crate::session::{CallKind, OutgoingPart};
 use crate::time::Time;
+
+/// The options of a call in parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions {
+    /// The time after which the caller gives up, if it does.
+    pub deadline: Option<Duration>,
+    /// Whether parts of the request follow, and whether the reply may come in parts.
+    pub parts: PartMarks,
+}
+
+/// A session that is wanted, and the calls that begin with it.
+#[derive(Clone, Debug)]
+pub struct ConnectRequest<'a> {
+    /// Where the server is.
+    pub path: Path,
+    /// The name that the server must prove: a DNS name or an IP address.
+    pub server_name: &'a str,
+    /// How long the connect may take.
+    pub deadline: Duration,
+    /// The calls. The requests of the first may run twice.
+    pub calls: Vec<EarlyCall>,
+}
 
 impl Endpoint {
     /// Begins to establish a session with the server at `path`, which must prove that it is
@@ -31,6 +57,32 @@ impl Endpoint {
         server_name: &str,
         deadline: Duration,
     ) -> Result<ConnectId, ConnectError> {
+        self.connect_with_calls(
+            now,
+            ConnectRequest {
+                path,
+                server_name,
+                deadline,
+                calls: Vec::new(),
+            },
+        )
+    }
+
+    /// The same with calls that begin with the session. Behind [`crate::Event::Connected`] comes
+    /// [`crate::Event::EarlyCalls`], which has their names.
+    ///
+    /// The first ones leave as early data (SPEC §6.8) if the key exchange carries any: then a
+    /// request may run before the server has heard that its client is there, and without forward
+    /// secrecy. A request that was early may have run if the connect fails, and may run twice.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_with_calls(
+        &mut self,
+        now: Time,
+        wanted: ConnectRequest<'_>,
+    ) -> Result<ConnectId, ConnectError> {
+        let path = wanted.path;
         if self.is_copy {
             return Err(ConnectError::Copied);
         }
@@ -43,14 +95,15 @@ impl Endpoint {
         let request = HandshakeRequest {
             id,
             path,
-            server_name,
-            deadline,
+            server_name: wanted.server_name,
+            deadline: wanted.deadline,
+            early: wanted.calls,
         };
         let factory = SessionFactory {
             config: &self.shared.config,
             crypto: &self.crypto,
         };
-        let connect = ClientHandshake::new(now, &request, own, &factory)?;
+        let connect = ClientHandshake::new(now, request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
         self.foreign.add_connect(path.remote);
@@ -67,18 +120,91 @@ impl Endpoint {
         &mut self,
         now: Time,
         session: SessionIndex,
-        body: Bytes,
+        message: impl Into<OutgoingMessage>,
         deadline: Option<Duration>,
     ) -> Result<RpcId, Refused> {
         self.start_message(
             now,
             session,
-            body,
+            message.into(),
             CallKind {
-                is_one_way: false,
                 deadline,
+                ..CallKind::default()
             },
         )
+    }
+
+    /// Sends a request of which parts follow ([`Self::send_part`]) if `options.parts.more`, and
+    /// whose reply may come in parts ([`Self::take_part`]) if `options.parts.reply_in_parts`.
+    /// [`crate::Event::Reply`] follows once all parts of the reply were taken, or
+    /// [`crate::Event::CallFailed`], which drops those that were not.
+    ///
+    /// # Errors
+    /// See [`Refused`]; nothing was sent.
+    pub fn call_in_parts(
+        &mut self,
+        now: Time,
+        session: SessionIndex,
+        message: impl Into<OutgoingMessage>,
+        options: CallOptions,
+    ) -> Result<RpcId, Refused> {
+        let kind = CallKind {
+            deadline: options.deadline,
+            parts: options.parts,
+            ..CallKind::default()
+        };
+        self.start_message(now, session, message.into(), kind)
+    }
+
+    /// Sends a part: of a request, to its server, or of a reply, to its caller. `more` says whether
+    /// parts of the request follow; those of a reply end with the reply. No event follows.
+    ///
+    /// # Errors
+    /// See [`Refused`]. After [`Refused::PartWindowFull`] the reader has to take some parts first,
+    /// or to acknowledge what it was sent, and after [`Refused::Blocked`] earlier messages have to
+    /// be seen; events tell of both. [`Refused::NoRpc`] for a part of a request may mean that the
+    /// reply has come, of which parts may be left to take.
+    pub fn send_part(
+        &mut self,
+        now: Time,
+        rpc: RpcId,
+        body: impl Into<Body>,
+        more: bool,
+    ) -> Result<(), Refused> {
+        let body = body.into();
+        let session = self
+            .sessions
+            .get_mut(rpc.session.0)
+            .ok_or(Refused::NoSession)?;
+        let part = OutgoingPart { body, more };
+        let outcome = session.send_part(now, rpc.id, part, &mut self.shared);
+        self.reschedule(rpc.session);
+        outcome
+    }
+
+    /// Gives up a call of whose request not all parts were sent, as [`Self::cancel`] does: a
+    /// request that was cut short must not look whole. Does nothing once its reply has come.
+    pub fn cut_short(&mut self, now: Time, rpc: RpcId) {
+        if let Some(session) = self.sessions.get_mut(rpc.session.0) {
+            session.cut_short(now, rpc.id, &mut self.shared);
+            self.reschedule(rpc.session);
+        }
+    }
+
+    /// Takes the next part of a call, if it has come: of a request of a peer, or of the reply to a
+    /// call of this side. The peer may then send more. The first look at a request opens its
+    /// window.
+    ///
+    /// # Errors
+    /// No such call is in progress, or it has no parts for this side.
+    pub fn take_part(&mut self, rpc: RpcId) -> Result<Option<TakenPart>, Refused> {
+        let session = self
+            .sessions
+            .get_mut(rpc.session.0)
+            .ok_or(Refused::NoSession)?;
+        let outcome = session.take_part(rpc.id, &mut self.shared);
+        self.reschedule(rpc.session);
+        outcome
     }
 
     /// Sends a one-way message. [`crate::Event::OneWayDone`] follows.
@@ -89,18 +215,32 @@ impl Endpoint {
         &mut self,
         now: Time,
         session: SessionIndex,
-        body: Bytes,
+        message: impl Into<OutgoingMessage>,
         deadline: Option<Duration>,
     ) -> Result<RpcId, Refused> {
         self.start_message(
             now,
             session,
-            body,
+            message.into(),
             CallKind {
                 is_one_way: true,
                 deadline,
+                ..CallKind::default()
             },
         )
+    }
+
+    /// Whether a call or a one-way message would begin now, and not be refused as
+    /// [`Refused::Blocked`]: for back-pressure before a message is made. If it would be,
+    /// [`Event::Unblocked`] follows when it is worth asking again.
+    ///
+    /// # Errors
+    /// [`Refused::NoSession`].
+    pub fn may_begin(&mut self, now: Time, session: SessionIndex) -> Result<bool, Refused> {
+        let live = self.sessions.get_mut(session.0).ok_or(Refused::NoSession)?;
+        let outcome = live.has_room(now);
+        self.reschedule(session);
+        outcome
     }
 
     /// Replies to a request.
@@ -108,12 +248,32 @@ impl Endpoint {
     /// # Errors
     /// See [`Refused`]. After [`Refused::TooLarge`] the request is over: its caller learns that the
     /// reply is too large for it ([`AbortCode::ReplyTooLarge`]).
-    pub fn reply(&mut self, now: Time, rpc: RpcId, body: Bytes) -> Result<(), Refused> {
+    pub fn reply(
+        &mut self,
+        now: Time,
+        rpc: RpcId,
+        message: impl Into<OutgoingMessage>,
+    ) -> Result<(), Refused> {
         let session = self
             .sessions
             .get_mut(rpc.session.0)
             .ok_or(Refused::NoSession)?;
-        let outcome = session.reply(now, rpc.id, body, &mut self.shared);
+        let outcome = session.reply(now, rpc.id, message.into(), &mut self.shared);
+        self.reschedule(rpc.session);
+        outcome
+    }
+
+    /// Answers that a request has failed, by the application's code and text. The caller learns
+    /// both, and whether the request has run ([`CallFailure::Refused`], [`CallFailure::Failed`]).
+    ///
+    /// # Errors
+    /// The request was answered, or its caller has given up.
+    pub fn fail(&mut self, now: Time, rpc: RpcId, failure: Failure) -> Result<(), Refused> {
+        let session = self
+            .sessions
+            .get_mut(rpc.session.0)
+            .ok_or(Refused::NoSession)?;
+        let outcome = session.fail(now, rpc.id, failure, &mut self.shared);
         self.reschedule(rpc.session);
         outcome
     }
@@ -127,7 +287,7 @@ impl Endpoint {
             .sessions
             .get_mut(rpc.session.0)
             .ok_or(Refused::NoSession)?;
-        let outcome = session.abort(now, rpc.id, code);
+        let outcome = session.abort(now, rpc.id, code, &mut self.shared);
         self.reschedule(rpc.session);
         outcome
     }
@@ -249,11 +409,11 @@ impl Endpoint {
         &mut self,
         now: Time,
         session: SessionIndex,
-        body: Bytes,
+        message: OutgoingMessage,
         kind: CallKind,
     ) -> Result<RpcId, Refused> {
         let live = self.sessions.get_mut(session.0).ok_or(Refused::NoSession)?;
-        let outcome = live.call(now, body, kind, &mut self.shared);
+        let outcome = live.call(now, message, kind, &mut self.shared);
         self.reschedule(session);
         outcome.map(|id| RpcId { session, id })
     }

@@ -8,10 +8,12 @@
 
 use alloc::collections::{BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use smt_wire::AbortCode;
 
 use super::Endpoint;
 use crate::event::{Event, PeerMessage, RpcId};
+use crate::metadata::Metadata;
 use crate::time::Time;
 
 /// Messages of peers that the application has not accepted, in the order in which they came.
@@ -24,8 +26,8 @@ pub(super) struct AcceptQueue {
 
 impl Endpoint {
     /// From now on messages of peers wait in the endpoint until [`Self::accept`] takes them, and
-    /// count towards [`Config::memory_max`](crate::Config::memory_max) until then. No event tells
-    /// of them; [`Self::arrived`] counts them.
+    /// count towards [`TransportConfig::memory_max`](crate::TransportConfig::memory_max) until
+    /// then. No event tells of them; [`Self::arrived`] counts them.
     pub fn queue_messages(&mut self) {
         self.accept_queue.is_on = true;
     }
@@ -39,10 +41,15 @@ impl Endpoint {
         if self.accept_queue.is_on {
             return self.poll_event_but_messages();
         }
-        if !self.has_backpressure() {
-            return self.shared.events.pop_front();
+        if self.has_backpressure() {
+            return self.poll_event_behind_replies();
         }
-        self.poll_event_behind_replies()
+        loop {
+            let event = self.shared.events.pop_front()?;
+            if self.is_to_be_told(&event) {
+                return Some(event);
+            }
+        }
     }
 
     /// Whether [`Self::poll_event`] has something to tell.
@@ -53,16 +60,19 @@ impl Endpoint {
 
     /// The next message of a peer that waits to be accepted. A request whose caller has given up is
     /// left out, and one of a peer that keeps too many replies waits longer
-    /// ([`Self::keeps_too_much`]).
+    /// ([`Self::keeps_too_much`]). A one-way message whose time has passed is left out too, and
+    /// counted ([`Statistics::messages_expired`](crate::Statistics)).
     ///
     /// Before [`Self::queue_messages`] events tell of all messages, and none waits here.
-    pub fn accept(&mut self) -> Option<PeerMessage> {
+    pub fn accept(&mut self, now: Time) -> Option<PeerMessage> {
         if !self.accept_queue.is_on {
             return None;
         }
         let has_backpressure = self.has_backpressure();
-        if has_backpressure && let Some(request) = self.next_behind_replies() {
-            return Some(request);
+        while has_backpressure && let Some(request) = self.next_behind_replies() {
+            if self.is_to_be_delivered(now, &request) {
+                return Some(request);
+            }
         }
         loop {
             let message = self.accept_queue.waiting.pop_front()?;
@@ -71,7 +81,7 @@ impl Endpoint {
                 continue;
             }
             self.shared.memory.leave_waiting(message.cost());
-            if self.is_to_be_delivered(&message) {
+            if self.is_to_be_delivered(now, &message) {
                 return Some(message);
             }
         }
@@ -82,6 +92,9 @@ impl Endpoint {
     /// have come later.
     pub fn unaccept(&mut self, message: PeerMessage) {
         self.shared.memory.enter_waiting(message.cost());
+        if let Some(session) = self.sessions.get_mut(message.rpc.session.0) {
+            session.take_back(message.rpc.id);
+        }
         self.wait_behind_replies(message);
     }
 
@@ -106,6 +119,7 @@ impl Endpoint {
 
     /// The next event; messages go to the accept queue.
     fn poll_event_but_messages(&mut self) -> Option<Event> {
+        self.empty_taken_back();
         loop {
             let event = self.shared.events.pop_front()?;
             match event {
@@ -125,8 +139,48 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn is_to_be_delivered(&self, message: &PeerMessage) -> bool {
-        message.is_one_way || self.is_wanted(message.rpc)
+    /// Frees the memory of requests that were taken back while they waited, once they are many:
+    /// from then on CANCEL is answered VOIDED, and their bytes are of no use (SPEC §9.6). They keep
+    /// their places until they are passed over.
+    fn empty_taken_back(&mut self) {
+        if self.shared.taken_back <= self.accept_queue.waiting.len() / 2 {
+            return;
+        }
+        self.shared.taken_back = 0;
+        for message in &mut self.accept_queue.waiting {
+            let session = self.sessions.get(message.rpc.session.0);
+            let is_wanted = session.is_some_and(|session| session.is_wanted(message.rpc.id));
+            if !message.is_one_way && !is_wanted {
+                self.shared.memory.leave_waiting(message.cost());
+                message.body = Bytes::new();
+                message.metadata = Metadata::new();
+                self.shared.memory.enter_waiting(message.cost());
+            }
+        }
+    }
+
+    /// Whether an event is to be told: a request whose caller has given up before is not.
+    fn is_to_be_told(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Request { rpc, .. } => self.hand_over(*rpc),
+            _ => true,
+        }
+    }
+
+    /// Whether a message that has waited is handed over now.
+    pub(super) fn is_to_be_delivered(&mut self, now: Time, message: &PeerMessage) -> bool {
+        if !message.is_one_way {
+            return self.hand_over(message.rpc);
+        }
+        let is_late = message.is_late(now);
+        self.shared.statistics.messages_expired += u64::from(is_late);
+        !is_late
+    }
+
+    /// Hands a request over to the application. Returns whether its answer is still wanted.
+    fn hand_over(&mut self, rpc: RpcId) -> bool {
+        let session = self.sessions.get_mut(rpc.session.0);
+        session.is_some_and(|session| session.hand_over(rpc.id))
     }
 
     /// The next event, while some peer keeps much or requests wait.
@@ -141,8 +195,18 @@ impl Endpoint {
                 Some(Event::Cancelled(rpc)) if self.backpressure.contains(rpc) => {
                     self.shared.events.pop_front();
                 }
-                Some(_) => return self.shared.events.pop_front(),
-                None => return self.next_behind_replies().map(Event::from),
+                Some(_) => {
+                    let event = self.shared.events.pop_front()?;
+                    if self.is_to_be_told(&event) {
+                        return Some(event);
+                    }
+                }
+                None => {
+                    let request = self.next_behind_replies()?;
+                    if self.hand_over(request.rpc) {
+                        return Some(request.into());
+                    }
+                }
             }
         }
     }
@@ -182,7 +246,7 @@ impl Endpoint {
         });
         for rpc in undelivered {
             // Without success where its caller has given up.
-            let _ = self.abort(now, rpc, AbortCode::Refused);
+            let _ = self.abort(now, rpc, AbortCode::ShuttingDown);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Not here: which new clients are taken (`establish::admission`), and the handshakes themselves
 //! (`establish`).
 
+use alloc::string::ToString;
 use core::net::IpAddr;
 
 use smt_carrier::Path;
@@ -15,6 +16,7 @@ use crate::error::Unavailability;
 use crate::establish::admission::{Admission, Load};
 use crate::establish::server::ServerHandshake;
 use crate::establish::session_factory::SessionFactory;
+use crate::event::Event;
 use crate::limits::DATAGRAM_FLOOR;
 use crate::time::Time;
 
@@ -136,7 +138,7 @@ impl Endpoint {
         let Some(oldest) = of_most.map(|accept| accept.index()).min() else {
             return false;
         };
-        self.remove_accept(oldest);
+        self.give_up_accept(oldest);
         true
     }
 
@@ -163,7 +165,12 @@ impl Endpoint {
         let is_answered = came.packet.offset == 0
             && came.length >= DATAGRAM_FLOOR
             && stateless.unavailable(now, came.path, client, why);
-        self.shared.statistics.unavailable_sent += u64::from(is_answered);
+        if is_answered {
+            self.shared.statistics.unavailable_sent += 1;
+            let (path, reason) = (came.path, why.to_string().into());
+            let event = Event::ClientRefused { path, reason };
+            self.shared.events.push_back(event);
+        }
     }
 
     /// Hands a packet to the handshake that it names.
@@ -185,6 +192,10 @@ impl Endpoint {
         if !accept.handle_handshake(now, packet, length, &factory) {
             self.shared.statistics.handshakes_failed += 1;
         }
+        if let Some(reason) = accept.take_failure() {
+            let event = Event::ClientRefused { path, reason };
+            self.shared.events.push_back(event);
+        }
         // It has padded each of its datagrams: what it is told is a fraction of that.
         if let Some(why) = accept.take_refusal()
             && self.stateless.unavailable(now, path, client, why)
@@ -193,6 +204,7 @@ impl Endpoint {
         }
         let needs_cookie = accept.needs_cookie();
         self.reschedule_accept(index);
+        self.start_early_session(now, index);
         if needs_cookie
             && self.ask_for_cookie(now, path, client, length)
             && let Some(accept) = self.accepts.get_mut(index.0)

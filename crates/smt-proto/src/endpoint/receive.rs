@@ -122,6 +122,17 @@ impl Endpoint {
         }
     }
 
+    /// Takes the carrier's word that this host has refused to send to `remote`, by a firewall of
+    /// its own or for want of a route. It is a hint: a connect that is not answered says so in its
+    /// error.
+    pub fn handle_send_refused(&mut self, remote: SocketAddr) {
+        for (_, connect) in self.connects.iter_mut() {
+            if connect.path.remote == remote {
+                connect.handle_send_refused();
+            }
+        }
+    }
+
     fn handle_packet(&mut self, now: Time, path: Path, packet: &Packet<'_>, length: usize) {
         match packet {
             Packet::Data(data) => self.handle_data(now, path, data, length),
@@ -172,9 +183,12 @@ impl Endpoint {
             return;
         };
         session.handle_data(now, data, &mut self.shared);
+        self.finish_early_session(index);
         self.reschedule(index);
     }
 
+    /// Gives a control packet to its session. It is not inlined, for the stack frame of its caller.
+    #[inline(never)]
     fn handle_control(&mut self, now: Time, path: Path, control: &Control<'_>, length: usize) {
         let index = control.header.session;
         if let Some(session) = self
@@ -183,6 +197,7 @@ impl Endpoint {
             .filter(|session| is_on(session.path, path))
         {
             session.handle_control(now, control, &mut self.shared);
+            self.finish_early_session(index);
             self.reschedule(index);
         } else if let Some(id) = self.connect_at(path, index) {
             let Some(connect) = self.connects.get_mut(id.0) else {
@@ -190,30 +205,41 @@ impl Endpoint {
             };
             let progress = connect.handle_control(control, &mut self.shared.statistics);
             self.progress(now, id, progress);
-        } else if let Some(accept) = self
+        } else if self
             .accepts
-            .get_mut(index.0)
-            .filter(|accept| is_on(accept.path, path))
+            .get(index.0)
+            .is_some_and(|accept| is_on(accept.path, path))
         {
-            let statistics = &mut self.shared.statistics;
-            let Some(mut established) = accept.handle_control(control, statistics) else {
-                return;
-            };
-            self.remove_accept(index);
-            if !self.has_room_for(path.remote.ip()) {
-                return;
-            }
-            let peer = core::mem::take(&mut established.peer);
-            self.start_session(now, established);
-            self.shared.events.push_back(Event::Accepted {
-                session: index,
-                path,
-                peer,
-            });
-            self.reschedule(index);
+            self.confirm_accept(now, path, control);
         } else {
             self.handle_unknown_session(now, path, index, length);
         }
+    }
+
+    /// Gives a control packet to a client's handshake: CONFIRM makes it a session. It is not
+    /// inlined, for the stack frame of its caller.
+    #[inline(never)]
+    fn confirm_accept(&mut self, now: Time, path: Path, control: &Control<'_>) {
+        let index = control.header.session;
+        let Some(accept) = self.accepts.get_mut(index.0) else {
+            return;
+        };
+        let statistics = &mut self.shared.statistics;
+        let Some(mut established) = accept.handle_control(control, statistics) else {
+            return;
+        };
+        self.remove_accept(index);
+        if !self.has_room_for(path.remote.ip()) {
+            return;
+        }
+        let peer = core::mem::take(&mut established.peer);
+        self.start_session(now, established);
+        self.shared.events.push_back(Event::Accepted {
+            session: index,
+            path,
+            peer,
+        });
+        self.reschedule(index);
     }
 
     /// A packet for no live session: RESET, if its index can never be live again (SPEC §12.1).

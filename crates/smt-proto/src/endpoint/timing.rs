@@ -7,6 +7,7 @@ use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
 use crate::error::ConnectError;
+use crate::establish::client::ClientHandshake;
 use crate::establish::client::Progress;
 use crate::establish::established::Established;
 use crate::establish::session_factory::SessionFactory;
@@ -22,7 +23,7 @@ impl Endpoint {
             match sender {
                 Sender::Session(index) => self.time_session(now, index),
                 Sender::ClientHandshake(id) => self.time_connect(now, id),
-                Sender::ServerHandshake(index) => self.remove_accept(index),
+                Sender::ServerHandshake(index) => self.give_up_accept(index),
             }
         }
         let turn = self.shared.grants.next_timeout();
@@ -88,6 +89,7 @@ impl Endpoint {
             Progress::Waiting => self.reschedule_connect(id),
             Progress::Restart => self.restart(now, id),
             Progress::Live(mut established) => {
+                let early = self.connects.get_mut(id.0).map(ClientHandshake::take_early);
                 self.remove_connect(id);
                 let index = established.indices.own;
                 let peer = core::mem::take(&mut established.peer);
@@ -97,6 +99,9 @@ impl Endpoint {
                     session: index,
                     peer,
                 });
+                if let Some(early) = early {
+                    self.begin_early_calls(now, id, index, early);
+                }
                 self.reschedule(index);
             }
             Progress::Failed(error) => {
@@ -109,16 +114,23 @@ impl Endpoint {
     }
 
     /// Begins a session, since the peer has confirmed.
+    pub(super) fn start_session(&mut self, now: Time, established: Established) {
+        let index = established.indices.own;
+        self.insert_session(established);
+        if let Some(session) = self.sessions.get_mut(index.0) {
+            session.confirmed(now);
+        }
+    }
+
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    pub(super) fn start_session(&mut self, now: Time, established: Established) {
+    pub(super) fn insert_session(&mut self, established: Established) {
         let datagram_max = self.shared.capabilities.datagram_max;
         let factory = SessionFactory {
             config: &self.shared.config,
             crypto: &self.crypto,
         };
-        let mut session = Box::new(Session::new(established, &factory, datagram_max));
-        session.confirmed(now);
+        let session = Box::new(Session::new(established, &factory, datagram_max));
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");
         self.by_remote
@@ -148,6 +160,7 @@ impl Endpoint {
         self.schedule
             .stop(Sender::ServerHandshake(index), accept.slot.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
+        self.accepts_early -= usize::from(accept.has_early_session());
         self.accept_shares.remove(accept.path.remote.ip());
     }
 
@@ -219,8 +232,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::key_exchange::{
-        Attempt, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, MacPurpose,
-        Step, TokenMac,
+        Attempt, ClientRequest, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider,
+        MacPurpose, Step, TokenMac,
     };
     use crate::time::WallTime;
     use std::prelude::v1::{Box, Vec};
@@ -229,11 +242,12 @@ mod tests {
     struct Unheard;
 
     impl KeyExchangeProvider for Unheard {
-        fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+        fn client(&self, _: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
             Ok(Attempt {
                 kind: smt_wire::KeyExchange::Tls13,
                 suites: vec![Suite::Aes128Gcm],
                 key: None,
+                early_max: 0,
                 exchange: Box::new(Self),
             })
         }

@@ -22,9 +22,13 @@ impl CallFailure {
             Self::DeadlineExceeded => 103,
             Self::Dropped => 104,
             Self::Forgotten => 105,
-            Self::Refused => 106,
+            Self::Refused(_) => 106,
             Self::TooLarge => 107,
             Self::ReplyTooLarge => 108,
+            Self::Failed(_) => 109,
+            Self::ShuttingDown => 110,
+            Self::Overloaded => 111,
+            Self::Malformed => 112,
             Self::SessionEnded(end) => end.code(),
         }
     }
@@ -62,6 +66,7 @@ impl ConnectError {
             Self::Undriven => 211,
             Self::ShutDown => 212,
             Self::Copied => 213,
+            Self::NotSent(_) => 214,
         }
     }
 }
@@ -77,6 +82,8 @@ impl Refused {
             Self::TooLarge { .. } => 304,
             Self::Export(_) => 305,
             Self::UsedUp => 306,
+            Self::NoParts => 307,
+            Self::PartWindowFull => 308,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::prelude::v1::*;
 use smt_record::ExportError;
 
 use super::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd, Unavailability};
+use crate::failure::Failure;
 use crate::key_exchange::{FailureKind, Fault};
 
 /// An error, and what is said of it.
@@ -49,7 +50,11 @@ fn of_calls() -> Vec<CallFailure> {
         CallFailure::DeadlineExceeded,
         CallFailure::Dropped,
         CallFailure::Forgotten,
-        CallFailure::Refused,
+        CallFailure::Failed(Box::new(Failure::failed(5, "the disk is full"))),
+        CallFailure::Malformed,
+        CallFailure::Overloaded,
+        CallFailure::Refused(Box::new(Failure::refusal(2, ""))),
+        CallFailure::ShuttingDown,
         CallFailure::TooLarge,
         CallFailure::ReplyTooLarge,
     ];
@@ -62,6 +67,7 @@ fn of_connects() -> Vec<ConnectError> {
     vec![
         ConnectError::IndicesUsedUp,
         ConnectError::NoAnswer(after),
+        ConnectError::NotSent(after),
         ConnectError::NotSmt(after),
         ConnectError::NoServer,
         ConnectError::Unavailable(Unavailability::Full),
@@ -97,5 +103,7 @@ fn of_commands() -> Vec<Refused> {
         },
         Refused::Export(ExportError::Label { len: 0 }),
         Refused::UsedUp,
+        Refused::NoParts,
+        Refused::PartWindowFull,
     ]
 }

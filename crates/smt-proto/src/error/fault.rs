@@ -19,7 +19,13 @@ impl CallFailure {
         match self {
             Self::BodyChanged | Self::Cancelled => Fault::Caller,
             Self::DeadlineExceeded | Self::TooLarge | Self::ReplyTooLarge => Fault::Limit,
-            Self::Dropped | Self::Forgotten | Self::Refused => Fault::Peer,
+            Self::Dropped
+            | Self::Failed(_)
+            | Self::Forgotten
+            | Self::Malformed
+            | Self::Overloaded
+            | Self::Refused(_)
+            | Self::ShuttingDown => Fault::Peer,
             Self::SessionEnded(end) => end.fault(),
         }
     }
@@ -43,6 +49,7 @@ impl ConnectError {
         match self {
             Self::ShutDown | Self::Copied => Fault::Caller,
             Self::NoAnswer(_)
+            | Self::NotSent(_)
             | Self::NotSmt(_)
             | Self::NoServer
             | Self::Unfinished { .. }
@@ -60,7 +67,10 @@ impl Refused {
     pub fn fault(&self) -> Fault {
         match self {
             Self::NoSession | Self::NoRpc | Self::Export(_) => Fault::Caller,
-            Self::Blocked | Self::TooLarge { .. } | Self::UsedUp => Fault::Limit,
+            Self::Blocked | Self::TooLarge { .. } | Self::UsedUp | Self::PartWindowFull => {
+                Fault::Limit
+            }
+            Self::NoParts => Fault::Peer,
         }
     }
 }

@@ -14,12 +14,23 @@ impl CallError {
 }
 
 impl CallFailure {
-    /// Whether the same call may succeed later, or with another server.
+    /// Whether the same call may succeed later, or with another server. Only the
+    /// application's own code can tell that of its failures: they are not called transient.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::DeadlineExceeded | Self::Dropped | Self::Forgotten | Self::Refused => true,
-            Self::BodyChanged | Self::Cancelled | Self::TooLarge | Self::ReplyTooLarge => false,
+            Self::DeadlineExceeded
+            | Self::Dropped
+            | Self::Forgotten
+            | Self::Overloaded
+            | Self::ShuttingDown => true,
+            Self::BodyChanged
+            | Self::Cancelled
+            | Self::Failed(_)
+            | Self::Malformed
+            | Self::Refused(_)
+            | Self::TooLarge
+            | Self::ReplyTooLarge => false,
             Self::SessionEnded(end) => end.is_transient(),
         }
     }
@@ -31,7 +42,7 @@ impl SessionEnd {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::ClosedHere | Self::Copied => false,
-            Self::ClosedByPeer(code) => !matches!(code, CloseCode::Violation),
+            Self::ClosedByPeer(code) => !matches!(code, CloseCode::Violation | CloseCode::Refused),
             Self::Silent(_) | Self::Reset => true,
         }
     }
@@ -43,6 +54,7 @@ impl ConnectError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_)
+            | Self::NotSent(_)
             | Self::NotSmt(_)
             | Self::NoServer
             | Self::TooManySessions(_)
@@ -64,8 +76,8 @@ impl Refused {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Blocked | Self::NoSession | Self::UsedUp => true,
-            Self::NoRpc | Self::TooLarge { .. } | Self::Export(_) => false,
+            Self::Blocked | Self::NoSession | Self::UsedUp | Self::PartWindowFull => true,
+            Self::NoRpc | Self::TooLarge { .. } | Self::NoParts | Self::Export(_) => false,
         }
     }
 }

@@ -97,9 +97,13 @@ pub(crate) fn agree(
             .min(by_index.saturating_sub(InnerHeader::LEN as u32)),
         received_max: geometry.padded_max(receive_bits.bits()),
         unscheduled: peer.unscheduled,
-        datagram_limit: usize::from(peer.datagram_limit.min(config.datagram_limit)),
+        datagram_limit: peer.datagram_limit.min(config.datagram_limit),
         takes_bundles: own.takes_bundles,
         sends_bundles: own.takes_bundles && peer.takes_bundles,
+        peer_part_window: match own.part_window {
+            Some(_) => peer.part_window.unwrap_or(0),
+            None => 0,
+        },
     })
 }
 
@@ -120,11 +124,13 @@ pub(crate) struct Agreement {
     pub(crate) received_max: u32,
     /// Bytes of a message that the peer accepts without a grant.
     pub(crate) unscheduled: u32,
-    pub(crate) datagram_limit: usize,
+    pub(crate) datagram_limit: u16,
     /// Whether the peer was told that it may send bundles.
     pub(crate) takes_bundles: bool,
     /// Whether both sides take bundles.
     pub(crate) sends_bundles: bool,
+    /// Bytes of parts of a call that the peer accepts at first; 0: one of the sides takes none.
+    pub(crate) peer_part_window: u32,
 }
 
 impl Agreement {
@@ -199,6 +205,7 @@ fn own_params<'a>(
         key_name: key.map(|key| key.name.as_slice()),
         random: key.map(|key| &key.random),
         takes_bundles: config.bundles,
+        part_window: (config.part_window > 0).then_some(config.part_window),
     }
 }
 
@@ -220,6 +227,7 @@ fn emit(params: &Params<'_>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::TransportConfig;
     use crate::key_exchange::{Failed, Input, KeyExchange, NamedKey, Step};
     use smt_record::Suite;
     use std::prelude::v1::*;
@@ -242,6 +250,7 @@ mod tests {
             kind,
             suites: vec![Suite::Aes128Gcm],
             key: Some(key),
+            early_max: 0,
             exchange: Box::new(Unused),
         }
     }
@@ -256,12 +265,12 @@ mod tests {
 
     /// Parameters with these N, N0 and k, and defaults.
     fn with(record_size: u16, first_record_size: u16, stripes_log2: u8) -> Config {
-        Config {
+        Config::from(TransportConfig {
             record_size,
             first_record_size,
             stripes_log2,
-            ..Config::default()
-        }
+            ..TransportConfig::default()
+        })
     }
 
     fn speaking(version: u8) -> Config {

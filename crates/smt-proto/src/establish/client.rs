@@ -20,11 +20,12 @@ use smt_wire::{Control, Handshake, SessionIndex};
 
 use crate::error::{ConnectError, Unavailability};
 use crate::establish::agreement::OwnIndex;
+use crate::establish::early::{EarlyCall, EarlyCalls};
 use crate::establish::established::Established;
 use crate::establish::flight::{FlightRoute, WholeFlight};
 use crate::establish::session_factory::SessionFactory;
 use crate::event::ConnectId;
-use crate::key_exchange::{FailureKind, HandshakeFailure};
+use crate::key_exchange::{ClientRequest, FailureKind, HandshakeFailure};
 use crate::limits::{
     ATTEMPT_QUESTIONS, FLIGHTS_MAX, HANDSHAKE_RETRY_MAX, REFUSALS_BELIEVED, STALE_HINTS,
 };
@@ -51,8 +52,12 @@ pub(crate) struct ClientHandshake {
     refusals: u32,
     last_failure: Option<ConnectError>,
     has_answered: bool,
+    /// This host has refused to send a packet of it.
+    is_send_refused: bool,
     /// The registered key of the last attempt that lacked only the server's CONFIRM.
     unproven_key: Option<Vec<u8>>,
+    /// The calls that begin with the session.
+    early: EarlyCalls,
     /// Its entries in the endpoint's schedule.
     pub(crate) slot: Slot,
 }
@@ -65,6 +70,8 @@ pub(crate) struct HandshakeRequest<'a> {
     pub(crate) server_name: &'a str,
     /// How long the application waits.
     pub(crate) deadline: Duration,
+    /// The calls that begin with the session.
+    pub(crate) early: Vec<EarlyCall>,
 }
 
 /// The progress of a connect.
@@ -82,21 +89,30 @@ pub(crate) enum Progress {
 impl ClientHandshake {
     pub(crate) fn new(
         now: Time,
-        request: &HandshakeRequest<'_>,
+        request: HandshakeRequest<'_>,
         own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Result<Self, HandshakeFailure> {
+        let first = ClientRequest {
+            server_name: request.server_name,
+            wall: factory.wall(now),
+            is_retry: false,
+        };
+        let mut early = EarlyCalls::new(now, request.early);
+        let attempt = Attempt::new(now, first, own, factory, Some(&mut early))?;
         Ok(Self {
             id: request.id,
             path: request.path,
             server_name: request.server_name.to_owned(),
             began: now,
             deadline: now + request.deadline,
-            attempt: Attempt::new(now, request.server_name, own, factory)?,
+            attempt,
             refusals: 0,
             last_failure: None,
             has_answered: false,
+            is_send_refused: false,
             unproven_key: None,
+            early,
             slot: Slot::default(),
         })
     }
@@ -108,13 +124,27 @@ impl ClientHandshake {
         own: OwnIndex,
         factory: &SessionFactory<'_>,
     ) -> Progress {
-        match Attempt::new(now, &self.server_name, own, factory) {
+        let again = ClientRequest {
+            server_name: &self.server_name,
+            wall: factory.wall(now),
+            is_retry: true,
+        };
+        // Early data leaves once: another attempt could not know whether the first was taken.
+        self.early.sent = 0;
+        match Attempt::new(now, again, own, factory, None) {
             Ok(attempt) => {
                 self.attempt = attempt;
                 Progress::Waiting
             }
             Err(failure) => Progress::Failed(failure.into()),
         }
+    }
+
+    /// Takes the calls that begin with the session, which is live now.
+    pub(crate) fn take_early(&mut self) -> EarlyCalls {
+        let mut early = core::mem::take(&mut self.early);
+        early.is_taken = self.attempt.early_taken;
+        early
     }
 
     pub(crate) fn index(&self) -> SessionIndex {
@@ -165,6 +195,13 @@ impl ClientHandshake {
                 if let Some(unconfirmed) = &attempt.unconfirmed {
                     self.unproven_key.clone_from(&unconfirmed.peer().key_name);
                 }
+                Progress::Waiting
+            }
+            // The server is as good without a ticket: the next attempt begins at once.
+            Err(failure) if attempt.kind == smt_wire::KeyExchange::Ticket => {
+                attempt.has_failed = true;
+                attempt.retry.make_due_by(now);
+                self.last_failure = Some(failure.into());
                 Progress::Waiting
             }
             Err(failure) => self.fail_attempt(failure),
@@ -229,6 +266,12 @@ impl ClientHandshake {
         }
     }
 
+    /// Notes that this host has refused to send a packet: a hint for the error message only, since
+    /// the next one may leave.
+    pub(crate) fn handle_send_refused(&mut self) {
+        self.is_send_refused = true;
+    }
+
     /// Takes the server's word that it takes no client. Anybody can forge it: it costs the attempt,
     /// as an alert does, unless the server has begun to answer. The next attempt may reach another
     /// shard (SPEC §6.6).
@@ -251,6 +294,7 @@ impl ClientHandshake {
                 (None, Some(key_name)) => ConnectError::Unproven { after, key_name },
                 (None, None) if self.has_answered => ConnectError::Unfinished { after, flight },
                 (None, None) if foreign >= Some(self.began) => ConnectError::NotSmt(after),
+                (None, None) if self.is_send_refused => ConnectError::NotSent(after),
                 (None, None) => ConnectError::NoAnswer(after),
             });
         }

@@ -70,6 +70,11 @@ impl Unconfirmed {
         self.0
     }
 
+    /// Takes the identity of the peer, which its session does not need.
+    pub(crate) fn take_peer(&mut self) -> PeerIdentity {
+        core::mem::take(&mut self.0.peer)
+    }
+
     pub(crate) fn peer(&self) -> &PeerIdentity {
         &self.0.peer
     }

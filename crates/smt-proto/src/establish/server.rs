@@ -7,6 +7,7 @@
 //! and checking cookies (`stateless`), and deciding when one is asked for (`endpoint`).
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use smt_carrier::Path;
 use smt_record::Side;
@@ -55,7 +56,12 @@ pub(crate) struct ServerHandshake {
     spoilt: u8,
     /// A refusal that the client is still to be told; it would else wait in vain.
     refusal: Option<Unavailability>,
+    /// Why the attempt has failed, until the owner is told.
+    failure: Option<Box<str>>,
     unconfirmed: Option<Box<Unconfirmed>>,
+    /// Early data that is taken, until its session begins.
+    early: Option<Vec<u8>>,
+    has_early_session: bool,
     /// Its entries in the endpoint's schedule.
     pub(crate) slot: Slot,
 }
@@ -89,7 +95,10 @@ impl ServerHandshake {
             must_send: false,
             spoilt: 0,
             refusal: None,
+            failure: None,
             unconfirmed: None,
+            early: None,
+            has_early_session: false,
             slot: Slot::default(),
         }
     }
@@ -117,7 +126,7 @@ impl ServerHandshake {
         // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never
         // a client's: it has no answer.
         let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
-        if !is_awaited || self.unconfirmed.is_some() {
+        if !is_awaited || self.unconfirmed.is_some() || self.has_early_session {
             return true;
         }
         let Some(body) = self.assembly.add(packet) else {
@@ -125,7 +134,8 @@ impl ServerHandshake {
         };
         self.assembly = FlightAssembly::default();
         self.expected += 2;
-        let advanced = or_logged(self.path, FlightBody::parse(&body))
+        let advanced = self
+            .or_failed(FlightBody::parse(&body))
             .and_then(|body| self.advance(now, packet.flight, body, factory));
         let is_unanswered = packet.flight == 1 && self.flight.is_none();
         if advanced.is_none() && is_unanswered && self.spoilt < SPOILT_MAX {
@@ -147,6 +157,27 @@ impl ServerHandshake {
         let unconfirmed = &mut self.unconfirmed;
         let confirmed = unconfirmed.take_if(|waits| waits.open_confirm(control, statistics))?;
         Some(confirmed.confirmed())
+    }
+
+    /// Takes early data and what is established, once: the session begins with them.
+    pub(crate) fn take_early(&mut self) -> Option<EarlySession> {
+        let bytes = self.early.take()?;
+        let unconfirmed = self.unconfirmed.take()?;
+        self.has_early_session = true;
+        Some(EarlySession { unconfirmed, bytes })
+    }
+
+    /// Whether a session has begun with this client's early data, which has not confirmed yet.
+    pub(crate) fn has_early_session(&self) -> bool {
+        self.has_early_session
+    }
+
+    /// Bytes that may still be sent to the client's address (SPEC §6.2), its flight counted;
+    /// `None` if the address is validated.
+    pub(crate) fn permitted(&self) -> Option<usize> {
+        let flight = self.flight.as_ref().map_or(0, FlightOut::wire_len);
+        let permitted = self.bytes_received * AMPLIFICATION;
+        (!self.is_validated).then(|| permitted.saturating_sub(self.bytes_sent + flight))
     }
 
     /// Whether the handshake began with a cookie.
@@ -188,6 +219,11 @@ impl ServerHandshake {
         self.refusal.take()
     }
 
+    /// Takes the reason why the attempt has failed, once.
+    pub(crate) fn take_failure(&mut self) -> Option<Box<str>> {
+        self.failure.take()
+    }
+
     /// When the handshake is forgotten.
     pub(crate) fn due(&self) -> Time {
         self.began + ACCEPT_LIFE
@@ -226,7 +262,10 @@ impl ServerHandshake {
         }
         let step = self.key_exchange.as_mut()?.step(flight_of(number, &body));
         let (next, finished, outcome) = match step {
-            Ok(step) => (step.send, step.finished, Ok(())),
+            Ok(step) => {
+                self.early = step.early;
+                (step.send, step.finished, Ok(()))
+            }
             Err(failed) => (failed.alert, None, Err(failed.failure)),
         };
         if next.is_some() || number == 1 && outcome.is_ok() {
@@ -242,7 +281,7 @@ impl ServerHandshake {
         if let Some(finished) = finished {
             self.expect_confirm(now, finished, factory)?;
         }
-        or_logged(self.path, outcome)
+        self.or_failed(outcome)
     }
 
     /// Answers the client's parameters.
@@ -269,9 +308,10 @@ impl ServerHandshake {
         })?;
         let begin = Input::Begin {
             own_params: &params,
+            early: &[],
         };
         let begun = attempt.exchange.step(begin);
-        or_logged(self.path, begun.map_err(|failed| failed.failure))?;
+        self.or_failed(begun.map_err(|failed| failed.failure))?;
         self.kind = attempt.kind;
         self.key_exchange = Some(attempt.exchange);
         self.client_params = client.to_vec();
@@ -279,8 +319,8 @@ impl ServerHandshake {
         Some(())
     }
 
-    /// The value, if there is one. Else the failure goes to the log, and the client is told if the
-    /// sides have nothing in common.
+    /// The value, if there is one. Else the failure is kept, and the client is told if the sides
+    /// have nothing in common.
     fn or_refused<T, E: core::fmt::Display>(
         &mut self,
         result: Result<T, E>,
@@ -288,7 +328,20 @@ impl ServerHandshake {
     ) -> Option<T> {
         let disagrees = result.as_ref().err().is_some_and(disagrees);
         self.refusal = disagrees.then_some(Unavailability::NothingInCommon);
-        or_logged(self.path, result)
+        self.or_failed(result)
+    }
+
+    /// The value, if there is one. Else the reason is kept for the owner and its log. The client
+    /// learns an alert at most, which sends its user there.
+    fn or_failed<T, E: core::fmt::Display>(&mut self, result: Result<T, E>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                tracing::debug!(client = %self.path.remote, %error, "a handshake failed");
+                self.failure = Some(error.to_string().into());
+                None
+            }
+        }
     }
 
     /// Derives the keys: from now on nothing but the client's CONFIRM is missing.
@@ -301,17 +354,15 @@ impl ServerHandshake {
         factory: &SessionFactory<'_>,
     ) -> Option<()> {
         let (client, server) = (&self.client_params, &self.server_params);
-        let agreement = or_logged(
-            self.path,
-            agree(factory.config, Side::Server, client, server),
-        )?;
+        let agreed = agree(factory.config, Side::Server, client, server);
+        let agreement = self.or_failed(agreed)?;
         let indices = Indices {
             own: self.own.index,
             remote: self.remote,
             own_reset_token: self.own.reset_token,
         };
         let keys = factory.keys(Side::Server, indices, finished.secrets);
-        let (seal, open, exporter) = or_logged(self.path, keys)?;
+        let (seal, open, exporter) = self.or_failed(keys)?;
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,
             path: self.path,
@@ -331,12 +382,11 @@ impl ServerHandshake {
     }
 }
 
-/// Writes the cause of a client's failed handshake to the log only. The client learns an alert at
-/// most, which sends its user to the log.
-fn or_logged<T, E: core::fmt::Display>(path: Path, result: Result<T, E>) -> Option<T> {
-    result
-        .inspect_err(|error| tracing::debug!(client = %path.remote, %error, "a handshake failed"))
-        .ok()
+/// A session that begins before its client has confirmed.
+pub(crate) struct EarlySession {
+    pub(crate) unconfirmed: Box<Unconfirmed>,
+    /// The early data.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// How often a bad flight 1 may spoil an attempt and be followed by another.

@@ -106,7 +106,7 @@ impl SessionFactory<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_exchange::{Attempt, HandshakeFailure};
+    use crate::key_exchange::{Attempt, ClientRequest, HandshakeFailure};
     use crate::time::WallTime;
     use smt_record::Suite;
     use smt_wire::SessionIndex;
@@ -116,7 +116,7 @@ mod tests {
     struct NoExchange;
 
     impl KeyExchangeProvider for NoExchange {
-        fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+        fn client(&self, _: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
             unreachable!("no attempt is made")
         }
         fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {

@@ -46,7 +46,7 @@ pub struct Granted {
 /// Bytes that the endpoint has granted, over all messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GrantBudget {
-    /// The most that may be granted and not yet arrived ([`crate::Config::incoming_max`]).
+    /// The most that may be granted and not yet arrived ([`crate::TransportConfig::incoming_max`]).
     pub limit: u32,
     /// Bytes that are granted and have not arrived. Messages that a policy no longer looks at count
     /// too; those that are limited by their senders do not.

@@ -88,6 +88,7 @@ fn of_handshakes_and_questions() -> BTreeMap<String, &'static dyn Measure> {
         HANDSHAKE_RETRY,
         HANDSHAKE_RETRY_MAX,
         ATTEMPT_QUESTIONS,
+        EARLY_CALLS_MAX,
         STALE_HINTS,
         REFUSALS_BELIEVED,
         ACCEPT_LIFE,
@@ -107,6 +108,7 @@ fn of_handshakes_and_questions() -> BTreeMap<String, &'static dyn Measure> {
         EVICTION_CANDIDATES,
         RESEND_INTERVAL,
         RESEND_INTERVAL_MAX,
+        CANCEL_ANSWER_MAX,
         REPLY_INTERVAL_MIN,
         REQUESTS_AGAIN,
         NEED_ACK_INTERVAL,
@@ -173,6 +175,7 @@ fn of_parameters_and_other_crates() -> BTreeMap<String, &'static dyn Measure> {
         MESSAGE_LIMIT,
         UNSCHEDULED,
         DATAGRAM_LIMIT,
+        smt_record::limits::CONTROLS_PER_RECORD,
         smt_record::limits::RECORDS_PER_KEY_MAX,
         smt_record::limits::FAILED_OPENS_DEFAULT,
         smt_record::limits::CONTROL_WINDOW,
@@ -181,6 +184,9 @@ fn of_parameters_and_other_crates() -> BTreeMap<String, &'static dyn Measure> {
         smt_wire::KEY_NAME_MAX,
         smt_wire::STRIPES_LOG2_MAX,
         smt_wire::BUNDLE_RECORDS_MAX,
+        smt_wire::FAILURE_TEXT_MAX,
+        smt_wire::METADATA_MAX,
+        smt_wire::METADATA_ENTRIES_MAX,
         smt_wire::Shard::COUNT_MAX,
     ]
 }

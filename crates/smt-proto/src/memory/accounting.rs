@@ -26,6 +26,9 @@ pub(crate) struct MemoryAccount {
     untaken_max: usize,
     /// Bytes of requests that wait behind replies that their senders have not acknowledged.
     waiting: usize,
+    /// Bytes of parts of calls that the application has not taken, and of replies that wait for
+    /// their parts.
+    parts: usize,
     /// Bytes of replies that no caller has acknowledged.
     replies: usize,
     /// Bytes that requests take beside their bodies while they are worked on or their replies are
@@ -41,6 +44,7 @@ impl Default for MemoryAccount {
             untaken: 0,
             untaken_max: usize::MAX,
             waiting: 0,
+            parts: 0,
             replies: 0,
             served: 0,
         }
@@ -86,7 +90,7 @@ impl MemoryAccount {
     }
 
     fn used(&self) -> usize {
-        self.held.max(self.promised) + self.untaken()
+        self.held.max(self.promised) + self.untaken() + self.parts
     }
 
     /// Whether a message that has come whole is to be taken. Nothing is promised to it, so bytes
@@ -145,7 +149,17 @@ impl MemoryAccount {
 
     /// Bytes held, including delivered ones that the application has not taken.
     pub(crate) fn held(&self) -> usize {
-        self.held + self.untaken()
+        self.held + self.untaken() + self.parts
+    }
+
+    /// Enters `bytes` bytes of parts that wait for the application.
+    pub(crate) fn enter_parts(&mut self, bytes: usize) {
+        self.parts += bytes;
+    }
+
+    /// Removes `bytes` bytes of parts that were taken, or dropped.
+    pub(crate) fn leave_parts(&mut self, bytes: usize) {
+        self.parts -= bytes;
     }
 
     /// Bytes of whole messages that the application has not taken, whoever has them.

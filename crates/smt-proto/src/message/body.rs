@@ -37,6 +37,14 @@ impl Body {
         Self::Lent(buffer, bytes.len())
     }
 
+    /// The bytes so far, those that have not come undefined.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Lent(buffer, end) => &buffer.bytes()[..*end],
+        }
+    }
+
     /// The bytes that the body holds or may come to hold without growing.
     pub(crate) fn capacity(&self) -> usize {
         match self {

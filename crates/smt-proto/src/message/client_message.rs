@@ -16,7 +16,7 @@ use smt_wire::{Kind, MessageId};
 
 use crate::limits::RESEND_INTERVAL_MAX;
 use crate::message::incoming::Incoming;
-use crate::message::outgoing::Outgoing;
+use crate::message::outgoing::{Marks, Outgoing};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
@@ -27,7 +27,41 @@ pub(crate) enum ClientMessage {
     Live(LiveMessage),
     /// The application has given up, or a bundle was kept for long enough; the peer is told until
     /// it answers.
-    Cancelling { retry: RetryTimer, is_bundle: bool },
+    Cancelling(Cancelling),
+}
+
+/// A message that was given up, until the peer has answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cancelling {
+    pub(crate) retry: RetryTimer,
+    pub(crate) is_bundle: bool,
+    /// The outcome of a message whose deadline has passed, while the application is not told of it.
+    pub(crate) untold: Option<Untold>,
+}
+
+/// An outcome that the peer's answer to CANCEL decides (SPEC §9.7).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Untold {
+    /// When the application is told, though no answer has come.
+    pub(crate) until: Time,
+    pub(crate) is_request: bool,
+}
+
+impl Cancelling {
+    /// A message of which the application is told.
+    pub(crate) fn new(retry: RetryTimer) -> Self {
+        Self {
+            retry,
+            is_bundle: false,
+            untold: None,
+        }
+    }
+
+    /// The next moment at which a timer of it is due.
+    pub(crate) fn due(&self) -> Time {
+        self.untold
+            .map_or(self.retry.due, |untold| untold.until.min(self.retry.due))
+    }
 }
 
 /// A message in progress.
@@ -54,8 +88,18 @@ pub(crate) struct LiveMessage {
 pub(crate) enum Content {
     Request(ExpectedReply),
     OneWay,
+    /// A part of a call, which ends without the application being told.
+    Part(SentPart),
     /// No message of the application, but one in which several of them travel.
     Bundle(Box<Members>),
+}
+
+/// A part of a call that the peer has not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPart {
+    pub(crate) request: MessageId,
+    /// Bytes that the memory account has of it among the replies; none of a part of a request.
+    pub(crate) kept: u32,
 }
 
 /// The reply that a request expects.
@@ -73,7 +117,7 @@ pub(crate) struct Members {
     pub(crate) ids: Vec<MessageId>,
     /// Requests among them that were answered: when all are, the bundle has arrived.
     pub(crate) answered: usize,
-    /// Bytes of replies that are kept until then.
+    /// Bytes of replies, and of parts of replies, that are kept until then.
     pub(crate) replies: u32,
     /// Whether any member is no reply.
     pub(crate) has_others: bool,
@@ -105,15 +149,25 @@ pub(crate) struct HeaderFields {
     pub(crate) kind: Kind,
     pub(crate) deadline_us: u32,
     pub(crate) reply_unscheduled: u32,
+    pub(crate) marks: Marks,
 }
 
 impl HeaderFields {
-    /// The terms of a message that is no request.
-    pub(crate) const fn of(kind: Kind) -> Self {
+    /// The terms of a message without deadline that is no request.
+    pub(crate) fn of(kind: Kind) -> Self {
         Self {
             kind,
             deadline_us: 0,
             reply_unscheduled: 0,
+            marks: Marks::default(),
+        }
+    }
+
+    /// The terms of a reply with these marks.
+    pub(crate) fn of_reply(marks: Marks) -> Self {
+        Self {
+            marks,
+            ..Self::of(Kind::Reply)
         }
     }
 }
@@ -136,6 +190,18 @@ impl LiveMessage {
         matches!(self.content, Content::Request(_))
     }
 
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self.content, Content::Part(_))
+    }
+
+    /// The part that it is, if it is one.
+    pub(crate) fn part(&self) -> Option<SentPart> {
+        match self.content {
+            Content::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_bundle(&self) -> bool {
         matches!(self.content, Content::Bundle(_))
     }
@@ -150,7 +216,7 @@ impl LiveMessage {
     pub(crate) fn incoming(&self) -> Option<&Incoming> {
         match &self.content {
             Content::Request(reply) => reply.incoming.as_deref(),
-            Content::OneWay | Content::Bundle(_) => None,
+            Content::OneWay | Content::Part(_) | Content::Bundle(_) => None,
         }
     }
 
@@ -158,7 +224,7 @@ impl LiveMessage {
     pub(crate) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         match &mut self.content {
             Content::Request(reply) => reply.incoming.as_deref_mut(),
-            Content::OneWay | Content::Bundle(_) => None,
+            Content::OneWay | Content::Part(_) | Content::Bundle(_) => None,
         }
     }
 
@@ -175,15 +241,27 @@ impl LiveMessage {
 
     /// The fields of its header if it leaves now.
     pub(crate) fn header_fields(&self, now: Time) -> HeaderFields {
+        let deadline_us = self
+            .deadline
+            .map_or(0, |deadline| micros_left(deadline, now));
+        let outgoing = self.outgoing.as_ref();
+        let marks = outgoing.map_or_else(Marks::default, Outgoing::marks);
         match &self.content {
             Content::Bundle(_) => HeaderFields::of(Kind::Bundle),
-            Content::OneWay => HeaderFields::of(Kind::OneWay),
+            Content::Part(_) => HeaderFields {
+                marks,
+                ..HeaderFields::of(Kind::Part)
+            },
+            Content::OneWay => HeaderFields {
+                deadline_us,
+                marks,
+                ..HeaderFields::of(Kind::OneWay)
+            },
             Content::Request(reply) => HeaderFields {
                 kind: Kind::Request,
-                deadline_us: self
-                    .deadline
-                    .map_or(0, |deadline| micros_left(deadline, now)),
+                deadline_us,
                 reply_unscheduled: reply.unscheduled,
+                marks,
             },
         }
     }

@@ -223,6 +223,11 @@ impl Incoming {
         &self.header
     }
 
+    /// The first application bytes: at least those that record 0 holds.
+    pub(crate) fn first_bytes(&self) -> &[u8] {
+        self.body.bytes()
+    }
+
     /// Bytes of the record stream.
     pub(crate) fn length(&self) -> u32 {
         self.length

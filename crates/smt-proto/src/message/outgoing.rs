@@ -11,9 +11,8 @@
 
 use core::time::Duration;
 
-use bytes::Bytes;
-use smt_record::{FrozenMessage, IndexBits, OutgoingId};
-use smt_wire::{DataHeader, Geometry, InnerHeader};
+use smt_record::{Body, FrozenMessage, IndexBits, OutgoingId};
+use smt_wire::{DataHeader, FailureMark, Geometry, InnerHeader, PartMarks};
 
 use crate::limits::{DATAGRAM_FLOOR, NEED_ACK_INTERVAL, NEED_ACK_INTERVAL_SHORT, RESEND_INTERVAL};
 use crate::memory::object_pool::{ObjectPool, Pooled};
@@ -33,12 +32,55 @@ pub(crate) struct Outgoing {
     pub(crate) is_queued: bool,
 }
 
+/// The marks of a message in its header (SPEC §5.2), in 16 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    code: u32,
+    is_failure: bool,
+    not_run: bool,
+    /// Whether the application bytes begin with metadata.
+    pub(crate) has_metadata: bool,
+    /// The marks of parts (SPEC §5.9).
+    pub(crate) parts: PartMarks,
+}
+
+impl Marks {
+    /// The marks of a message with this mark of a failure, with metadata or not, and with
+    /// these marks of parts.
+    pub(crate) fn new(failure: Option<FailureMark>, has_metadata: bool, parts: PartMarks) -> Self {
+        Self {
+            code: failure.map_or(0, |mark| mark.code),
+            is_failure: failure.is_some(),
+            not_run: failure.is_some_and(|mark| mark.not_run),
+            has_metadata,
+            parts,
+        }
+    }
+
+    /// The marks of a part.
+    pub(crate) fn of_parts(parts: PartMarks) -> Self {
+        Self {
+            parts,
+            ..Self::default()
+        }
+    }
+
+    /// The mark of a reply that is a failure.
+    pub(crate) fn failure(self) -> Option<FailureMark> {
+        self.is_failure.then_some(FailureMark {
+            code: self.code,
+            not_run: self.not_run,
+        })
+    }
+}
+
 #[derive(Debug)]
 enum State {
     Waiting {
         /// Taken by [`Outgoing::freeze`], which ends this state at once.
         right: Option<OutgoingId>,
-        body: Bytes,
+        body: Body,
+        marks: Marks,
     },
     Transmitting(Pooled<Transmitting>),
 }
@@ -48,7 +90,7 @@ impl Outgoing {
     /// in any case.
     pub(crate) fn new(
         right: OutgoingId,
-        body: Bytes,
+        body: Body,
         padded: u32,
         geometry: Geometry,
         unscheduled: u32,
@@ -57,11 +99,28 @@ impl Outgoing {
             state: State::Waiting {
                 right: Some(right),
                 body,
+                marks: Marks::default(),
             },
             padded,
             geometry,
             unscheduled,
             is_queued: false,
+        }
+    }
+
+    /// The message with these marks.
+    pub(crate) fn marked(mut self, as_given: Marks) -> Self {
+        if let State::Waiting { marks, .. } = &mut self.state {
+            *marks = as_given;
+        }
+        self
+    }
+
+    /// The marks, if nothing has been sealed yet.
+    pub(crate) fn marks(&self) -> Marks {
+        match &self.state {
+            State::Waiting { marks, .. } => *marks,
+            State::Transmitting(_) => Marks::default(),
         }
     }
 
@@ -80,7 +139,7 @@ impl Outgoing {
         transmitting_pool: &mut ObjectPool<Transmitting>,
         header: impl FnOnce(u32, u32) -> InnerHeader,
     ) {
-        let State::Waiting { right, body } = &mut self.state else {
+        let State::Waiting { right, body, .. } = &mut self.state else {
             return;
         };
         let Some(right) = right.take() else { return };
@@ -101,7 +160,7 @@ impl Outgoing {
     }
 
     /// The body, if nothing has been sealed yet.
-    pub(crate) fn waiting(&self) -> Option<&Bytes> {
+    pub(crate) fn waiting(&self) -> Option<&Body> {
         match &self.state {
             State::Waiting { body, .. } => Some(body),
             State::Transmitting(_) => None,

@@ -24,7 +24,6 @@ pub(crate) struct ServerRpc {
     pub(crate) retry: RetryTimer,
     /// The bytes of the reply that the request permits without a grant.
     pub(crate) reply_unscheduled: u32,
-    pub(crate) deadline: Option<Time>,
 }
 
 impl ServerRpc {
@@ -33,7 +32,7 @@ impl ServerRpc {
         core::mem::replace(&mut self.state, ServerRpcState::Aborted(AbortCode::Dropped))
     }
 
-    /// When the caller gives up, by the field of its inner header (SPEC §5.2).
+    /// When the sender gives up, by the field of its inner header (SPEC §5.2).
     pub(crate) fn deadline_of(now: Time, deadline_us: u32) -> Option<Time> {
         (deadline_us != 0 && deadline_us != u32::MAX)
             .then(|| now + core::time::Duration::from_micros(u64::from(deadline_us)))
@@ -47,9 +46,16 @@ pub(crate) enum ServerRpcState {
     Receiving {
         incoming: Box<Incoming>,
         right: Option<OutgoingId>,
+        /// When the sender of a request or one-way message gives up.
+        deadline: Option<Time>,
     },
-    /// The application has the request.
-    Working { right: OutgoingId },
+    /// The whole request waits for its answer.
+    Working {
+        right: OutgoingId,
+        /// Whether the application has the request. Else it waits to be handed over, and can be
+        /// taken back.
+        is_delivered: bool,
+    },
     /// The reply is on its way, or waits for its acknowledgement.
     Replying(Outgoing),
     /// The reply has left in this bundle, which is acknowledged for it.

@@ -59,6 +59,11 @@ impl<'a> DatagramBatch<'a> {
         }
     }
 
+    /// Lets no more than this many bytes into the batch, beyond its first datagram.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        self.limits = self.limits.within(bytes);
+    }
+
     /// Whether one more datagram of this size fits.
     pub(crate) fn fits(&self, length: usize) -> bool {
         self.segments == 0

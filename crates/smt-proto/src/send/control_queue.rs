@@ -7,9 +7,10 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 
-use smt_wire::{Ack, Body, Grant, LIST_MAX, List, MessageId, PacketType, Resend};
+use smt_wire::{Ack, Body, Grant, LIST_MAX, List, MessageId, PacketType, PartWindow, Resend};
 
 use crate::limits::CONTROL_QUEUED;
 use crate::message::incoming::Incoming;
@@ -21,8 +22,40 @@ pub(crate) struct ControlQueue {
     grants: Vec<Grant>,
     resends: Vec<Resend>,
     acks: Vec<Ack>,
-    /// Ids for the packets that are lists of ids; few sessions ever have any.
-    ids: Option<Box<[Vec<MessageId>; ID_TYPES.len()]>>,
+    /// Few sessions ever have any of these.
+    rare: Option<Box<RareLists>>,
+}
+
+/// Lists that most sessions do not need.
+#[derive(Debug, Default)]
+struct RareLists {
+    /// Ids for the packets that are lists of ids.
+    ids: [Vec<MessageId>; ID_TYPES.len()],
+    part_windows: Vec<PartWindow>,
+}
+
+impl RareLists {
+    fn is_empty(&self) -> bool {
+        self.part_windows.is_empty() && self.ids.iter().all(Vec::is_empty)
+    }
+}
+
+/// An entry that is asked about: may it leave?
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry<'a> {
+    /// A packet that is no list.
+    Single(&'a Body<'static>),
+    /// GRANT, RESEND or NEED_ACK of a message.
+    About(MessageId),
+}
+
+/// The place of an entry, until the queue changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Single(usize),
+    Grant(usize),
+    Resend(usize),
+    NeedAck(usize),
 }
 
 /// One packet's worth, taken out of the queue.
@@ -31,6 +64,7 @@ pub(crate) enum Taken {
     Grants(Vec<Grant>),
     Resends(Vec<Resend>),
     Acks(Vec<Ack>),
+    PartWindows(Vec<PartWindow>),
     Ids(PacketType, Vec<MessageId>),
 }
 
@@ -116,13 +150,23 @@ impl ControlQueue {
         }
     }
 
+    /// Queues the window of the parts of a call; a waiting one of the same call is replaced.
+    pub(crate) fn part_window(&mut self, window: PartWindow) {
+        let waiting = &mut self.rare.get_or_insert_default().part_windows;
+        let same = |waiting: &&mut PartWindow| waiting.id == window.id;
+        match waiting.iter_mut().rev().take(SEARCHED).find(same) {
+            Some(waiting) => *waiting = window,
+            None => push_bounded(waiting, window),
+        }
+    }
+
     /// Queues an id for one of the packets that are lists of ids.
     pub(crate) fn id(&mut self, packet_type: PacketType, id: MessageId) {
         let kind = ID_TYPES
             .iter()
             .position(|known| *known == packet_type)
             .expect("a packet that lists ids");
-        push_bounded(&mut self.ids.get_or_insert_default()[kind], id);
+        push_bounded(&mut self.rare.get_or_insert_default().ids[kind], id);
     }
 
     /// Queues again what was taken and has not left.
@@ -132,21 +176,49 @@ impl ControlQueue {
             Taken::Grants(grants) => grants.into_iter().for_each(|grant| self.grant(grant)),
             Taken::Resends(resends) => resends.into_iter().for_each(|resend| self.resend(resend)),
             Taken::Acks(acks) => acks.into_iter().for_each(|ack| self.ack(ack)),
+            Taken::PartWindows(windows) => windows
+                .into_iter()
+                .for_each(|window| self.part_window(window)),
             Taken::Ids(packet_type, ids) => ids.into_iter().for_each(|id| self.id(packet_type, id)),
         }
     }
 
-    /// Takes the entries that key epochs depend on; they leave even when the control key is nearly
-    /// used up.
-    pub(crate) fn take_epoch(&mut self) -> Option<Taken> {
-        let at = self.singles.iter().position(is_of_epoch)?;
-        let (stripe, body) = self.singles.remove(at)?;
-        Some(Taken::Single(stripe, body))
+    /// The place of the first entry for which `is_urgent`, of the packets that are no list and the
+    /// questions about messages.
+    pub(crate) fn first_urgent(&self, is_urgent: impl Fn(Entry<'_>) -> bool) -> Option<Place> {
+        let is_about = |id: MessageId| is_urgent(Entry::About(id));
+        let is_single = |(_, body): &(u16, Body<'static>)| is_urgent(Entry::Single(body));
+        if let Some(at) = self.singles.iter().position(is_single) {
+            return Some(Place::Single(at));
+        }
+        if let Some(at) = self.grants.iter().position(|grant| is_about(grant.id)) {
+            return Some(Place::Grant(at));
+        }
+        if let Some(at) = self.resends.iter().position(|resend| is_about(resend.id)) {
+            return Some(Place::Resend(at));
+        }
+        let at = self.need_acks().iter().position(|id| is_about(*id));
+        at.map(Place::NeedAck)
     }
 
-    /// Whether [`Self::take_epoch`] has something.
-    pub(crate) fn has_epoch(&self) -> bool {
-        self.singles.iter().any(is_of_epoch)
+    /// Takes out one entry, as a packet of its own.
+    pub(crate) fn take_at(&mut self, place: Place) -> Option<Taken> {
+        Some(match place {
+            Place::Single(at) => {
+                let (stripe, body) = self.singles.remove(at)?;
+                Taken::Single(stripe, body)
+            }
+            Place::Grant(at) => Taken::Grants(vec![self.grants.remove(at)]),
+            Place::Resend(at) => Taken::Resends(vec![self.resends.remove(at)]),
+            Place::NeedAck(at) => {
+                let ids = &mut self.rare.as_mut()?.ids[NEED_ACK];
+                Taken::Ids(PacketType::NeedAck, vec![ids.remove(at)])
+            }
+        })
+    }
+
+    fn need_acks(&self) -> &[MessageId] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.ids[NEED_ACK])
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -154,10 +226,7 @@ impl ControlQueue {
             && self.grants.is_empty()
             && self.resends.is_empty()
             && self.acks.is_empty()
-            && self
-                .ids
-                .as_ref()
-                .is_none_or(|ids| ids.iter().all(Vec::is_empty))
+            && self.rare.as_ref().is_none_or(|rare| rare.is_empty())
     }
 
     /// Takes one packet's worth, at most `most` entries. `stripe_of` tells the stripe of an id.
@@ -189,7 +258,14 @@ impl ControlQueue {
                 stripe_of(ack.base)
             })));
         }
-        let ids = self.ids.as_mut()?;
+        let RareLists { ids, part_windows } = self.rare.as_deref_mut()?;
+        if !part_windows.is_empty() {
+            return Some(Taken::PartWindows(take_stripe(
+                part_windows,
+                most,
+                |window| stripe_of(window.id),
+            )));
+        }
         let kind = ids.iter().position(|ids| !ids.is_empty())?;
         Some(Taken::Ids(
             ID_TYPES[kind],
@@ -215,13 +291,13 @@ impl Taken {
                 stripe_of(acks[0].base),
                 Body::Ack(List::from(acks.as_slice())),
             ),
+            Self::PartWindows(windows) => (
+                stripe_of(windows[0].id),
+                Body::PartWindow(List::from(windows.as_slice())),
+            ),
             Self::Ids(packet_type, ids) => (stripe_of(ids[0]), ids_body(*packet_type, ids)),
         }
     }
-}
-
-fn is_of_epoch((_, body): &(u16, Body<'static>)) -> bool {
-    matches!(body, Body::EpochDone { .. } | Body::EpochAck { .. })
 }
 
 fn ids_body(packet_type: PacketType, ids: &[MessageId]) -> Body<'_> {
@@ -234,6 +310,7 @@ fn ids_body(packet_type: PacketType, ids: &[MessageId]) -> Body<'_> {
         PacketType::Seen => Body::Seen(list),
         PacketType::NeverSeen => Body::NeverSeen(list),
         PacketType::SeenAndGone => Body::SeenAndGone(list),
+        PacketType::PartWindowRequest => Body::PartWindowRequest(list),
         other => unreachable!("{other} does not list ids"),
     }
 }
@@ -261,7 +338,7 @@ const SEARCHED: usize = 16;
 /// Ranges asked for in one answer; more come with the next question.
 const RESEND_RANGES: usize = 16;
 /// The packets that are lists of ids, answers that end something first.
-const ID_TYPES: [PacketType; 7] = [
+const ID_TYPES: [PacketType; 8] = [
     PacketType::Voided,
     PacketType::Seen,
     PacketType::SeenAndGone,
@@ -269,4 +346,8 @@ const ID_TYPES: [PacketType; 7] = [
     PacketType::Cancel,
     PacketType::Busy,
     PacketType::NeedAck,
+    PacketType::PartWindowRequest,
 ];
+/// The place of NEED_ACK among them.
+const NEED_ACK: usize = 6;
+const _: () = assert!(matches!(ID_TYPES[NEED_ACK], PacketType::NeedAck));

@@ -7,13 +7,114 @@ use smt_wire::{Abort, AbortCode, MessageId, PacketType};
 use super::Session;
 use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
-use crate::message::client_message::Content;
+use crate::limits::{CANCEL_ANSWER_MAX, RESEND_INTERVAL_MAX};
+use crate::message::client_message::{Cancelling, Content, LiveMessage, Untold};
 use crate::message::server_rpc::ServerRpcState;
 use crate::message::transmitting::Transmitting;
+use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
 
 impl Session {
+    /// Gives a call up: it ends at once here, and the peer is told until it answers.
+    pub(crate) fn cancel(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        reason: CallFailure,
+        shared: &mut Shared,
+    ) -> bool {
+        if self.tell_undecided(id, reason.clone(), shared) {
+            return true;
+        }
+        let Some(live) = self.start_cancelling(now, id, None, shared) else {
+            return false;
+        };
+        let execution = execution_of(&live);
+        self.report_failure(
+            id,
+            live.is_request(),
+            CallError { reason, execution },
+            shared,
+        );
+        true
+    }
+
+    /// Gives up a message whose deadline has passed. The peer's answer to CANCEL shows whether the
+    /// message has run; the application is told when it comes, and soon in any case (SPEC §9.7).
+    pub(super) fn expire(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let Some(live) = self.lane.client.live(id) else {
+            return;
+        };
+        if execution_of(live) == Execution::DidNotRun {
+            self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
+            return;
+        }
+        let untold = Untold {
+            until: now + self.recovery.rto.interval().min(CANCEL_ANSWER_MAX),
+            is_request: live.is_request(),
+        };
+        self.start_cancelling(now, id, Some(untold), shared);
+    }
+
+    fn start_cancelling(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        untold: Option<Untold>,
+        shared: &mut Shared,
+    ) -> Option<LiveMessage> {
+        self.lane.client.live(id).filter(|live| !live.is_bundle())?;
+        self.lane.parts.remove(id, &mut shared.memory);
+        let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
+        retry.ask(now, RESEND_INTERVAL_MAX);
+        let cancelling = Cancelling {
+            untold,
+            ..Cancelling::new(retry)
+        };
+        let live = self.lane.client.cancel(id, cancelling)?;
+        self.lane.control.id(PacketType::Cancel, id);
+        self.pass_timer.set(cancelling.due());
+        self.release(id, &live, shared);
+        self.part_over(&live, shared);
+        Some(live)
+    }
+
+    /// Takes the peer's answer to CANCEL: it decides the outcome of a message whose deadline has
+    /// passed, if the application waits for it.
+    pub(super) fn cancel_answered(
+        &mut self,
+        id: MessageId,
+        execution: Execution,
+        shared: &mut Shared,
+    ) {
+        if let Some(untold) = self.lane.client.end_cancelling(id) {
+            let reason = CallFailure::DeadlineExceeded;
+            let error = CallError { reason, execution };
+            self.report_failure(id, untold.is_request, error, shared);
+        }
+    }
+
+    /// Tells the application of a message whose deadline has passed, without the peer's answer.
+    /// Returns whether it was not told before.
+    pub(super) fn tell_undecided(
+        &mut self,
+        id: MessageId,
+        reason: CallFailure,
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(untold) = self.lane.client.take_untold(id) else {
+            return false;
+        };
+        let execution = Execution::MayHaveRun;
+        let error = CallError { reason, execution };
+        self.report_failure(id, untold.is_request, error, shared);
+        true
+    }
+
+    /// Takes CANCEL. It is not inlined, since it would need room in the stack frame of all control
+    /// packets.
+    #[inline(never)]
     pub(super) fn cancelled_by_peer(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let Some(parts) = self
             .agreement
@@ -26,6 +127,7 @@ impl Session {
         };
         let rpc = self.rpc(id);
         if let Some(served) = self.lane.server.remove(id.0) {
+            self.lane.parts.remove(id, &mut shared.memory);
             self.liveness.used(now);
             let answer = match served.state {
                 ServerRpcState::Receiving { incoming, .. } => {
@@ -38,9 +140,13 @@ impl Session {
                     self.tell_window(parts.stripe);
                     PacketType::Voided
                 }
-                ServerRpcState::Working { .. } => {
+                ServerRpcState::Working { is_delivered, .. } if is_delivered => {
                     shared.events.push_back(Event::Cancelled(rpc));
                     PacketType::Seen
+                }
+                ServerRpcState::Working { .. } => {
+                    shared.taken_back += 1;
+                    PacketType::Voided
                 }
                 ServerRpcState::Replying(outgoing) => {
                     self.lane
@@ -106,6 +212,10 @@ impl Session {
     }
 
     pub(super) fn seen_and_gone(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        if self.lane.parts.has_reply(id) {
+            // The reply has come, and its sender has forgotten it since.
+            return;
+        }
         let error = CallError {
             reason: CallFailure::Forgotten,
             execution: Execution::MayHaveRun,
@@ -122,7 +232,8 @@ impl Session {
             return;
         }
         let (reason, execution) = match AbortCode::from_code(abort.code) {
-            AbortCode::Refused => (CallFailure::Refused, Execution::DidNotRun),
+            AbortCode::ShuttingDown => (CallFailure::ShuttingDown, Execution::DidNotRun),
+            AbortCode::Overloaded => (CallFailure::Overloaded, Execution::DidNotRun),
             AbortCode::Dropped => (CallFailure::Dropped, Execution::MayHaveRun),
             AbortCode::TooLarge => (CallFailure::TooLarge, Execution::DidNotRun),
             AbortCode::ReplyTooLarge => (CallFailure::ReplyTooLarge, Execution::MayHaveRun),
@@ -138,7 +249,7 @@ impl Session {
 
     /// Ends a call, live or cancelling, that is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
-        self.lane.client.end_cancelling(id);
+        self.cancel_answered(id, error.execution, shared);
         let Some(live) = self.lane.client.remove_live(id) else {
             return;
         };
@@ -146,7 +257,20 @@ impl Session {
             self.bundle_arrived(now, *members, Some(error), shared);
             return;
         }
+        self.lane.parts.remove(id, &mut shared.memory);
         self.release(id, &live, shared);
-        self.report_failure(id, &live, error, shared);
+        self.part_over(&live, shared);
+        if !live.is_part() {
+            self.report_failure(id, live.is_request(), error, shared);
+        }
+    }
+}
+
+/// Whether a message that is given up may have run. A member leaves with its bundle all the same,
+/// if that still waits.
+fn execution_of(live: &LiveMessage) -> Execution {
+    match live.has_left() {
+        true => Execution::MayHaveRun,
+        false => Execution::DidNotRun,
     }
 }

@@ -4,9 +4,8 @@
 use smt_wire::MessageId;
 
 use crate::collections::id_map::{IdMap, Salt};
-use crate::message::client_message::{ClientMessage, LiveMessage};
+use crate::message::client_message::{Cancelling, ClientMessage, LiveMessage, Untold};
 use crate::message::outgoing::Outgoing;
-use crate::recovery::retry_timer::RetryTimer;
 
 /// Requests, one-way messages and bundles, by id.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl ClientMessages {
     pub(super) fn live(&self, id: MessageId) -> Option<&LiveMessage> {
         match self.messages.get(id.0)? {
             ClientMessage::Live(live) => Some(live),
-            ClientMessage::Cancelling { .. } => None,
+            ClientMessage::Cancelling(_) => None,
         }
     }
 
@@ -45,7 +44,7 @@ impl ClientMessages {
     pub(super) fn live_mut(&mut self, id: MessageId) -> Option<&mut LiveMessage> {
         match self.messages.get_mut(id.0)? {
             ClientMessage::Live(live) => Some(live),
-            ClientMessage::Cancelling { .. } => None,
+            ClientMessage::Cancelling(_) => None,
         }
     }
 
@@ -62,7 +61,7 @@ impl ClientMessages {
                 self.bundles -= usize::from(live.is_bundle());
                 Some(live)
             }
-            ClientMessage::Cancelling { .. } => None,
+            ClientMessage::Cancelling(_) => None,
         }
     }
 
@@ -80,28 +79,53 @@ impl ClientMessages {
     }
 
     /// Cancels a message: the peer is told until it answers. Returns the message as it was.
-    pub(super) fn cancel(&mut self, id: MessageId, retry: RetryTimer) -> Option<LiveMessage> {
+    pub(super) fn cancel(&mut self, id: MessageId, cancelling: Cancelling) -> Option<LiveMessage> {
         let message = self.messages.get_mut(id.0)?;
         let ClientMessage::Live(live) = &*message else {
             return None;
         };
         let is_bundle = live.is_bundle();
-        let cancelling = ClientMessage::Cancelling { retry, is_bundle };
+        let cancelling = ClientMessage::Cancelling(Cancelling {
+            is_bundle,
+            ..cancelling
+        });
         match core::mem::replace(message, cancelling) {
             ClientMessage::Live(live) => Some(live),
-            ClientMessage::Cancelling { .. } => None,
+            ClientMessage::Cancelling(_) => None,
         }
     }
 
-    /// Forgets a cancelled message, since the peer has answered.
-    pub(super) fn end_cancelling(&mut self, id: MessageId) {
+    /// Forgets a cancelled message, since the peer has answered. Returns the outcome that the
+    /// application waits for, if it does.
+    pub(super) fn end_cancelling(&mut self, id: MessageId) -> Option<Untold> {
         let cancelled = |message: &mut ClientMessage| match message {
-            ClientMessage::Cancelling { is_bundle, .. } => Some(*is_bundle),
+            ClientMessage::Cancelling(cancelling) => Some(*cancelling),
             ClientMessage::Live(_) => None,
         };
-        if self.messages.take(id.0, cancelled) == Some(true) {
-            self.bundles -= 1;
+        let ended = self.messages.take(id.0, cancelled)?;
+        self.bundles -= usize::from(ended.is_bundle);
+        ended.untold
+    }
+
+    /// Takes the outcome of a cancelled message that the application waits for, if it does: the
+    /// application is told now.
+    pub(super) fn take_untold(&mut self, id: MessageId) -> Option<Untold> {
+        match self.messages.get_mut(id.0)? {
+            ClientMessage::Cancelling(cancelling) => cancelling.untold.take(),
+            ClientMessage::Live(_) => None,
         }
+    }
+
+    /// Cancelled messages of which the application is not told.
+    pub(super) fn untold(&self) -> impl Iterator<Item = (MessageId, Untold)> {
+        self.messages
+            .iter()
+            .filter_map(|(number, message)| match message {
+                ClientMessage::Cancelling(cancelling) => {
+                    Some((MessageId(number), cancelling.untold?))
+                }
+                ClientMessage::Live(_) => None,
+            })
     }
 
     /// Whether any record of a message has left: its own, or that of the bundle that it is in.
@@ -122,7 +146,7 @@ impl ClientMessages {
             .iter()
             .filter_map(|(number, message)| match message {
                 ClientMessage::Live(live) => Some((MessageId(number), live)),
-                ClientMessage::Cancelling { .. } => None,
+                ClientMessage::Cancelling(_) => None,
             })
     }
 
@@ -137,7 +161,7 @@ impl ClientMessages {
         let messages = self.messages.drain().into_iter();
         messages.filter_map(|(number, message)| match message {
             ClientMessage::Live(live) => Some((MessageId(number), live)),
-            ClientMessage::Cancelling { .. } => None,
+            ClientMessage::Cancelling(_) => None,
         })
     }
 

@@ -3,21 +3,23 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::time::Duration;
 
-use bytes::Bytes;
-use smt_record::{AllocationError, OutgoingId};
-use smt_wire::{Abort, AbortCode, Body, MessageId, PacketType, RECORD_OVERHEAD};
+use smt_record::{AllocationError, Body, OutgoingId};
+use smt_wire::{Abort, AbortCode, FailureMark, MessageId, PartMarks, RECORD_OVERHEAD};
 
 use super::Session;
 use crate::error::{
     CallError, CallFailure, CloseCode, Execution, OneWayOutcome, Refused, SessionEnd,
 };
 use crate::event::Event;
+use crate::failure::Failure;
 use crate::limits;
 use crate::message::client_message::{Content, ExpectedReply, LiveMessage};
-use crate::message::outgoing::Outgoing;
+use crate::message::outgoing::{Marks, Outgoing};
 use crate::message::server_rpc::ServerRpcState;
+use crate::outgoing_message::OutgoingMessage;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -27,18 +29,21 @@ impl Session {
     pub(crate) fn call(
         &mut self,
         now: Time,
-        body: Bytes,
+        message: OutgoingMessage,
         kind: CallKind,
         shared: &mut Shared,
     ) -> Result<MessageId, Refused> {
         if self.ended.is_some() {
             return Err(Refused::NoSession);
         }
+        self.check_parts(kind.parts)?;
+        let (body, has_metadata) = message.into_application_bytes();
         let padded = self.padded_length(&body, shared)?;
         let right = self.next_id(now)?;
         let id = right.id();
         let unscheduled = self.agreement.unscheduled;
         let outgoing = Outgoing::new(right, body, padded, self.agreement.geometry, unscheduled);
+        let outgoing = outgoing.marked(Marks::new(None, has_metadata, kind.parts));
         let remaining = outgoing.remaining();
         let deadline = kind.deadline.map(|after| now + after);
         let interval = self.recovery.rto.interval();
@@ -61,9 +66,45 @@ impl Session {
         };
         self.pass_timer.set(live.due());
         self.lane.client.insert(id, live);
+        self.begin_parts(id, kind.parts, shared);
         self.lane.sendable.push((remaining, id));
         self.liveness.used(now);
         Ok(id)
+    }
+
+    /// Whether a message may begin now. If not, [`Event::Unblocked`] follows.
+    pub(crate) fn has_room(&mut self, now: Time) -> Result<bool, Refused> {
+        if self.ended.is_some() {
+            return Err(Refused::NoSession);
+        }
+        let is_blocked = self.lane.stripes.is_blocked();
+        if is_blocked {
+            self.wait_for_ids(now);
+        }
+        Ok(!is_blocked)
+    }
+
+    /// Answers a request by a failure.
+    pub(crate) fn fail(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        failure: Failure,
+        shared: &mut Shared,
+    ) -> Result<(), Refused> {
+        let (mark, metadata) = (failure.mark(), failure.metadata.clone());
+        let accepted = self.agreement.message_max as usize;
+        let text = failure.into_text(accepted.saturating_sub(metadata.encoded_len()));
+        let message = OutgoingMessage::new(text).with_metadata(metadata);
+        self.answer(
+            now,
+            id,
+            Answer {
+                message,
+                failure: Some(mark),
+            },
+            shared,
+        )
     }
 
     /// Replies to a request.
@@ -71,9 +112,22 @@ impl Session {
         &mut self,
         now: Time,
         id: MessageId,
-        body: Bytes,
+        message: OutgoingMessage,
         shared: &mut Shared,
     ) -> Result<(), Refused> {
+        let failure = None;
+        self.answer(now, id, Answer { message, failure }, shared)
+    }
+
+    fn answer(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        answer: Answer,
+        shared: &mut Shared,
+    ) -> Result<(), Refused> {
+        let Answer { message, failure } = answer;
+        let (body, has_metadata) = message.into_application_bytes();
         let padded = self.padded_length(&body, shared);
         let geometry = self.agreement.geometry;
         let is_needed_soon = self.needs_acks_soon(shared);
@@ -85,14 +139,20 @@ impl Session {
             Ok(padded) => padded,
             Err(refused) => {
                 // Without an answer the caller would wait for its deadline (SPEC §9.6).
-                self.end_served(now, id, AbortCode::ReplyTooLarge);
+                self.end_served(now, id, AbortCode::ReplyTooLarge, shared);
                 return Err(refused);
             }
         };
-        let ServerRpcState::Working { right } = served.take_state() else {
+        let ServerRpcState::Working { right, .. } = served.take_state() else {
             return Err(Refused::NoRpc);
         };
+        let parts = PartMarks {
+            number: self.lane.parts.sent(id),
+            ..PartMarks::default()
+        };
+        self.lane.parts.remove(id, &mut shared.memory);
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
+        let outgoing = outgoing.marked(Marks::new(failure, has_metadata, parts));
         let interval = outgoing.need_ack_interval(is_needed_soon, self.recovery.jitter);
         served.retry = RetryTimer::new(now, interval);
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
@@ -135,12 +195,13 @@ impl Session {
         now: Time,
         id: MessageId,
         code: AbortCode,
+        shared: &mut Shared,
     ) -> Result<(), Refused> {
         let served = self.lane.server.get_mut(id.0).ok_or(Refused::NoRpc)?;
         if !matches!(served.state, ServerRpcState::Working { .. }) {
             return Err(Refused::NoRpc);
         }
-        self.end_served(now, id, code);
+        self.end_served(now, id, code, shared);
         Ok(())
     }
 
@@ -155,11 +216,18 @@ impl Session {
         self.lane
             .memory_share
             .leave_replies(outgoing.length(), &mut shared.memory);
-        self.end_served(now, id, AbortCode::Dropped);
+        self.end_served(now, id, AbortCode::Dropped, shared);
     }
 
     /// Ends a request that gets no reply; the peer is told until it acknowledges.
-    fn end_served(&mut self, now: Time, id: MessageId, code: AbortCode) {
+    pub(super) fn end_served(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        code: AbortCode,
+        shared: &mut Shared,
+    ) {
+        self.lane.parts.remove(id, &mut shared.memory);
         let interval = self.recovery.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let Some(served) = self.lane.server.get_mut(id.0) else {
             return;
@@ -171,36 +239,6 @@ impl Session {
         self.send_abort(id, code);
     }
 
-    /// Gives a call up: it ends at once here, and the peer is told until it answers.
-    pub(crate) fn cancel(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        reason: CallFailure,
-        shared: &mut Shared,
-    ) -> bool {
-        if self.lane.client.live(id).is_none_or(LiveMessage::is_bundle) {
-            return false;
-        }
-        let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
-        retry.ask(now, limits::RESEND_INTERVAL_MAX);
-        let due = retry.due;
-        let Some(live) = self.lane.client.cancel(id, retry) else {
-            return false;
-        };
-        self.lane.control.id(PacketType::Cancel, id);
-        self.pass_timer.set(due);
-        self.release(id, &live, shared);
-        // A member leaves with its bundle all the same, if that still waits.
-        let execution = if live.has_left() {
-            Execution::MayHaveRun
-        } else {
-            Execution::DidNotRun
-        };
-        self.report_failure(id, &live, CallError { reason, execution }, shared);
-        true
-    }
-
     /// Closes the session from this side. CLOSE leaves with the next transmit.
     pub(crate) fn close(&mut self, code: CloseCode, shared: &mut Shared) {
         if self.ended.is_some() {
@@ -208,7 +246,7 @@ impl Session {
         }
         self.end(SessionEnd::ClosedHere, shared);
         let code = code.code();
-        self.lane.control.push(0, Body::Close { code });
+        self.lane.control.push(0, smt_wire::Body::Close { code });
     }
 
     /// Ends all messages because the session ends.
@@ -220,9 +258,14 @@ impl Session {
         // Collecting would sort, with 4 KB of stack.
         let mut waiting = BTreeSet::new();
         waiting.extend(calls.map(|(id, _)| id));
+        let untold: Vec<_> = self.lane.client.untold().map(|(id, _)| id).collect();
+        for id in untold {
+            self.tell_undecided(id, CallFailure::DeadlineExceeded, shared);
+        }
+        self.lane.parts.clear(&mut shared.memory);
         for (id, live) in self.lane.client.drain_live() {
-            // Its members are told.
-            if live.is_bundle() {
+            // Its members are told, and a part is no message of the application.
+            if live.is_bundle() || live.is_part() {
                 continue;
             }
             self.release(id, &live, shared);
@@ -235,13 +278,16 @@ impl Session {
                 reason: CallFailure::SessionEnded(end.clone()),
                 execution,
             };
-            self.report_failure(id, &live, error, shared);
+            self.report_failure(id, live.is_request(), error, shared);
         }
         for (number, served) in self.lane.server.drain() {
             let rpc = self.rpc(MessageId(number));
             match served.state {
                 ServerRpcState::Receiving { incoming, .. } => shared.forget(rpc, &incoming),
-                ServerRpcState::Working { .. } => shared.events.push_back(Event::Cancelled(rpc)),
+                ServerRpcState::Working { is_delivered, .. } => match is_delivered {
+                    true => shared.events.push_back(Event::Cancelled(rpc)),
+                    false => shared.taken_back += 1,
+                },
                 ServerRpcState::Replying(_)
                 | ServerRpcState::Bundled(_)
                 | ServerRpcState::Aborted(_) => {}
@@ -263,12 +309,12 @@ impl Session {
     pub(super) fn report_failure(
         &self,
         id: MessageId,
-        live: &LiveMessage,
+        is_request: bool,
         error: CallError,
         shared: &mut Shared,
     ) {
         let rpc = self.rpc(id);
-        shared.events.push_back(if live.is_request() {
+        shared.events.push_back(if is_request {
             Event::CallFailed { rpc, error }
         } else {
             let outcome = match error.execution {
@@ -284,10 +330,10 @@ impl Session {
         let code = code.code();
         self.lane
             .control
-            .push(stripe, Body::Abort(Abort { id, code }));
+            .push(stripe, smt_wire::Body::Abort(Abort { id, code }));
     }
 
-    fn padded_length(&self, body: &Bytes, shared: &Shared) -> Result<u32, Refused> {
+    pub(super) fn padded_length(&self, body: &Body, shared: &Shared) -> Result<u32, Refused> {
         let limit = self.agreement.message_max;
         let length = u32::try_from(body.len())
             .ok()
@@ -299,19 +345,24 @@ impl Session {
         Ok(self.agreement.padded(&shared.config.padding, length))
     }
 
-    fn next_id(&mut self, now: Time) -> Result<OutgoingId, Refused> {
+    pub(super) fn next_id(&mut self, now: Time) -> Result<OutgoingId, Refused> {
         match self.lane.stripes.next_id() {
             Ok(right) => return Ok(right),
             Err(AllocationError::Blocked { .. }) => {}
             Err(AllocationError::Exhausted { .. }) => return Err(Refused::UsedUp),
         }
+        self.wait_for_ids(now);
+        Err(Refused::Blocked)
+    }
+
+    /// Asks the peer for ids, unless it has been asked. [`Event::Unblocked`] follows.
+    fn wait_for_ids(&mut self, now: Time) {
         if self.lane.blocked.is_none() {
             let retry = RetryTimer::new(now, self.recovery.rto.interval());
             self.pass_timer.set(retry.due);
             self.lane.blocked = Some(Box::new(retry));
             self.ask_for_window();
         }
-        Err(Refused::Blocked)
     }
 
     /// Bytes of a reply that may come without a grant: with many calls outstanding only record 0.
@@ -326,9 +377,17 @@ impl Session {
     }
 }
 
+/// The application's answer to a request.
+struct Answer {
+    message: OutgoingMessage,
+    /// The mark of a failure, if it is one.
+    failure: Option<FailureMark>,
+}
+
 /// How a call is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallKind {
     pub(crate) is_one_way: bool,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) parts: PartMarks,
 }

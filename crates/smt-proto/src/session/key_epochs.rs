@@ -93,6 +93,16 @@ impl Session {
         }
     }
 
+    /// Whether a message may still have to repeat a record of the previous epoch.
+    pub(super) fn holds_previous_epoch(&self, id: MessageId) -> bool {
+        let outgoing = self.lane.outgoing(id);
+        let transmitting = outgoing.and_then(|outgoing| outgoing.transmitting());
+        let previous = self.keys.seal.previous();
+        transmitting
+            .zip(previous)
+            .is_some_and(|(transmitting, epoch)| transmitting.holds_epoch(epoch))
+    }
+
     /// Takes EPOCH_DONE: the peer has nothing outstanding in `epoch`.
     pub(super) fn epoch_done(&mut self, epoch: u32) {
         // A repetition is answered too, since our answer was lost. The current epoch or a future

@@ -180,13 +180,36 @@ impl Keys {
         self.peer_epochs.request_due()
     }
 
-    /// Whether ordinary control packets may leave, of `most` under a key: the last ones are for
-    /// EPOCH_DONE and EPOCH_ACK, without which there would be no next key.
-    pub(super) fn has_controls(&self, most: u64) -> bool {
-        self.seal.controls() + (most / 8).max(EPOCH_CONTROLS_MIN) < most
+    /// The control packets that may still leave, of `most` under a key.
+    ///
+    /// The last ones are for what leads to the next key. Without EPOCH_DONE and EPOCH_ACK there
+    /// would be none, and a message that holds the previous epoch ends only if it is asked about.
+    pub(super) fn controls_left(&self, most: u64) -> ControlsLeft {
+        let left = most.saturating_sub(self.seal.controls());
+        if left > (most / 8).max(HOLDER_CONTROLS_MIN) {
+            ControlsLeft::All
+        } else if left > (most / 16).max(EPOCH_CONTROLS_MIN) {
+            ControlsLeft::Holders
+        } else {
+            ControlsLeft::Epochs
+        }
     }
 }
 
+/// The control packets that may still leave under a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ControlsLeft {
+    /// Any.
+    All,
+    /// Questions about messages that hold the previous epoch, PING and PONG, and those of
+    /// [`Self::Epochs`].
+    Holders,
+    /// EPOCH_DONE and EPOCH_ACK.
+    Epochs,
+}
+
+/// Control packets kept for the messages that hold an epoch, and for its end, at least.
+const HOLDER_CONTROLS_MIN: u64 = 8;
 /// Control packets kept for EPOCH_DONE and EPOCH_ACK, at least.
 const EPOCH_CONTROLS_MIN: u64 = 4;
 

@@ -11,6 +11,7 @@ use smt_wire::MessageId;
 
 use super::client_messages::ClientMessages;
 use super::memory_share::{Memory, MemoryShare};
+use super::parts::CallsInParts;
 use super::reordered::Reordered;
 use super::stripe::Stripes;
 use crate::collections::id_map::{IdMap, Salt};
@@ -29,6 +30,8 @@ pub(super) struct Lane {
     pub(super) client: ClientMessages,
     /// Messages that the peer initiated, and the replies to them.
     pub(super) server: IdMap<ServerRpc>,
+    /// Calls of either side whose request or reply comes in parts.
+    pub(super) parts: CallsInParts,
     pub(super) memory_share: MemoryShare,
     pub(super) reordered: Reordered,
     /// Questions about trimmed packets that wait for the pacer.
@@ -50,6 +53,7 @@ impl Lane {
             stripes,
             client: ClientMessages::new(salt),
             server: IdMap::new(salt),
+            parts: CallsInParts::default(),
             memory_share: MemoryShare::default(),
             reordered: Reordered::default(),
             trimmed_waiting: 0,
@@ -71,6 +75,17 @@ impl Lane {
     }
 
     /// A message on its way out.
+    pub(super) fn outgoing(&self, id: MessageId) -> Option<&Outgoing> {
+        if self.stripes.is_own(id) {
+            return self.client.live(id)?.outgoing.as_ref();
+        }
+        match &self.server.get(id.0)?.state {
+            ServerRpcState::Replying(outgoing) => Some(outgoing),
+            _ => None,
+        }
+    }
+
+    /// A message on its way out, to be changed.
     pub(super) fn outgoing_mut(&mut self, id: MessageId) -> Option<&mut Outgoing> {
         if self.stripes.is_own(id) {
             return self.client.outgoing_mut(id);

@@ -26,6 +26,8 @@ pub(super) struct Liveness {
     used_at: Time,
     /// Whether the session has given up memory that an unused session does not need.
     is_hibernating: bool,
+    /// Whether anything of the peer has opened.
+    is_confirmed: bool,
     /// Datagrams of requests that have left again with first probes since a packet of the peer has
     /// opened.
     requests_repeated: u8,
@@ -60,6 +62,7 @@ impl Liveness {
             ping: None,
             used_at: now,
             is_hibernating: false,
+            is_confirmed: false,
             requests_repeated: 0,
         }
     }
@@ -67,6 +70,7 @@ impl Liveness {
     /// Notes that a packet of the peer has opened. The peer need not hear this side.
     pub(super) fn received(&mut self, now: Time) {
         self.received_at = now;
+        self.is_confirmed = true;
         self.requests_repeated = 0;
     }
 
@@ -88,6 +92,16 @@ impl Liveness {
     pub(super) fn used(&mut self, now: Time) {
         self.is_hibernating = false;
         self.used_at = now;
+    }
+
+    /// Whether a packet of the peer has opened: a session may begin before that (SPEC §6.8).
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    /// When the first question left that no packet of the peer has answered.
+    pub(super) fn asked_since(&self) -> Option<Time> {
+        self.asked_since
     }
 
     pub(super) fn used_at(&self) -> Time {

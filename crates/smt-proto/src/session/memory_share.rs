@@ -18,8 +18,25 @@ pub(super) struct MemoryShare {
     promised: usize,
     /// Requests of the peer that the account has.
     served: u32,
-    /// The last incomplete bundle of the peer that was accepted although there was no room for it.
-    reserve: Option<MessageId>,
+    /// Room for one incomplete bundle or part of the peer at a time: a bundle may hold the replies
+    /// that would make room, and a part's reader makes room.
+    pub(super) reserve: Reserve,
+}
+
+/// Room for one message beyond the bound, while it is incomplete.
+#[derive(Debug, Default)]
+pub(super) struct Reserve(Option<MessageId>);
+
+impl Reserve {
+    /// Takes the room for a message. Returns whether it was free: `is_live` tells which messages
+    /// there are.
+    pub(super) fn take(&mut self, id: MessageId, is_live: impl Fn(MessageId) -> bool) -> bool {
+        let is_free = self.0.is_none_or(|held| !is_live(held));
+        if is_free {
+            self.0 = Some(id);
+        }
+        is_free
+    }
 }
 
 /// The memory that a decision is about.
@@ -94,6 +111,15 @@ impl MemoryShare {
             && memory.served + messages <= SERVED_MAX
     }
 
+    /// Whether there is room for a part of a call, by whether it came whole. An application waits
+    /// for parts, so they do not wait for an acceptor.
+    pub(super) fn takes_part(&self, is_whole: bool, memory: Memory<'_>) -> bool {
+        match is_whole {
+            true => memory.account.has_room(memory.max),
+            false => memory.account.may_begin(self.promised, memory.max),
+        }
+    }
+
     /// Whether there is room for a message of this length until the application takes it.
     pub(super) fn may_wait(&self, length: usize, memory: Memory<'_>) -> bool {
         memory.account.may_wait(self.promised + length)
@@ -110,21 +136,6 @@ impl MemoryShare {
     pub(super) fn serves_too_much(&self, memory: Memory<'_>) -> bool {
         let taken = self.replies + memory.served * SERVED_BYTES;
         memory.account.serves_too_much(taken, memory.max)
-    }
-
-    /// Takes the room that is kept for one incomplete bundle at a time, since it may hold the
-    /// replies that would make room. Returns whether the room was free: `is_live` tells which
-    /// messages there are.
-    pub(super) fn take_reserve(
-        &mut self,
-        bundle: MessageId,
-        is_live: impl Fn(MessageId) -> bool,
-    ) -> bool {
-        let is_free = self.reserve.is_none_or(|held| !is_live(held));
-        if is_free {
-            self.reserve = Some(bundle);
-        }
-        is_free
     }
 
     /// Adds bytes that an unfinished message of the peer may come to hold.
@@ -257,11 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn one_incomplete_bundle_at_a_time_comes_in_beyond_the_room() {
-        let mut share = MemoryShare::default();
+    fn one_incomplete_message_at_a_time_comes_in_beyond_the_room() {
+        let mut reserve = Reserve::default();
         let (first, second) = (MessageId(2), MessageId(4));
-        assert!(share.take_reserve(first, |_| false));
-        assert!(!share.take_reserve(second, |id| id == first));
-        assert!(share.take_reserve(second, |_| false));
+        assert!(reserve.take(first, |_| false));
+        assert!(!reserve.take(second, |id| id == first));
+        assert!(reserve.take(second, |_| false));
     }
 }

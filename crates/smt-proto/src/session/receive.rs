@@ -5,5 +5,5 @@ mod bundle;
 mod control;
 mod data;
 mod delivery;
-mod replies;
+pub(super) mod replies;
 mod trimmed;

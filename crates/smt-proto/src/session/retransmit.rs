@@ -4,7 +4,7 @@
 //! `timers` chooses the messages. A question asks for missing bytes, or whether the peer has what
 //! it was sent; a question is put off if the peer waits for this side instead.
 
-use smt_wire::{MessageId, PacketType};
+use smt_wire::{AbortCode, MessageId, PacketType};
 
 use super::Session;
 use crate::limits::{
@@ -42,12 +42,19 @@ impl Session {
             return false;
         }
         match &live.content {
-            Content::OneWay if live.bundle.is_some() => {
+            Content::OneWay | Content::Part(_) if live.bundle.is_some() => {
                 // The bundle asks for all of its members.
                 live.retry.waits_here(now);
                 return false;
             }
-            Content::OneWay | Content::Bundle(_) => self.lane.control.id(PacketType::NeedAck, id),
+            Content::OneWay | Content::Part(_) | Content::Bundle(_) => {
+                self.lane.control.id(PacketType::NeedAck, id);
+            }
+            Content::Request(_) if self.lane.parts.has_reply(id) => {
+                // The reply waits for its parts, about which the peer asks. Is the peer there?
+                self.ping(now);
+                return false;
+            }
             Content::Request(reply) => {
                 let incoming = reply.incoming.as_deref();
                 if incoming.is_some_and(Incoming::waits_for_this_side) {
@@ -100,7 +107,7 @@ impl Session {
             _ => is_kept_in_vain(retry.asked, retry.asked_in_vain, shared),
         };
         if is_over {
-            self.forget_served(id, shared);
+            self.forget_served(now, id, shared);
             return;
         }
         match state {
@@ -132,8 +139,24 @@ impl Session {
         self.pass_timer.set(due);
     }
 
-    /// Forgets an RPC on which the peer does not follow up: its id stays marked as seen.
-    fn forget_served(&mut self, id: MessageId, shared: &mut Shared) {
+    /// Forgets an RPC on which the peer does not follow up: its id stays marked as seen. The caller
+    /// of a request that has not wholly come learns that it did not run.
+    fn forget_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        let served = self.lane.server.get_mut(id.0);
+        let is_request = |served: &&mut ServerRpc| {
+            matches!(
+                served.state,
+                ServerRpcState::Receiving { right: Some(_), .. }
+            )
+        };
+        if let Some(request) = served.filter(is_request) {
+            let state = request.take_state();
+            if let ServerRpcState::Receiving { incoming, .. } = state {
+                self.forget_incoming(id, &incoming, shared);
+            }
+            self.end_served(now, id, AbortCode::Overloaded, shared);
+            return;
+        }
         let Some(served) = self.lane.server.remove(id.0) else {
             return;
         };

@@ -194,6 +194,25 @@ impl Stripes {
         }
     }
 
+    /// The id that the peer uses as its first, second, and so on, from 0.
+    pub(super) fn nth_of_peer(&self, number: u64) -> Option<MessageId> {
+        let stripes = self.all.len() as u64;
+        let stripe = u16::try_from(number % stripes).ok()?;
+        self.layout
+            .id(number / stripes, self.side.peer(), stripe)
+            .ok()
+    }
+
+    /// Whether [`Self::next_id`] would be `Blocked`.
+    pub(super) fn is_blocked(&self) -> bool {
+        let mut numbered = (0..).zip(&self.all);
+        numbered.all(|(number, stripe)| {
+            let next = stripe.allocator.counter();
+            let is_left = self.layout.id(next, self.side, number).is_ok();
+            is_left && next >= stripe.peer_limit
+        })
+    }
+
     /// Notes that the message under `id` is not needed any more, to be told with what leaves.
     pub(super) fn ack_later(&mut self, id: MessageId) {
         let shift = self.shift();
@@ -239,6 +258,7 @@ pub(super) mod tests {
             datagram_limit: 1_472,
             takes_bundles: true,
             sends_bundles: true,
+            peer_part_window: 0,
         }
     }
 
@@ -254,7 +274,12 @@ pub(super) mod tests {
     #[test]
     fn messages_begin_in_the_stripes_in_turn_until_all_windows_are_full() {
         let mut stripes = stripes(1, 2);
-        let ids: Vec<MessageId> = (0..4).map(|_| stripes.next_id().unwrap().id()).collect();
+        let mut next_id = || {
+            assert!(!stripes.is_blocked());
+            stripes.next_id().unwrap().id()
+        };
+        let ids: Vec<MessageId> = (0..4).map(|_| next_id()).collect();
+        assert!(stripes.is_blocked());
         let numbers: Vec<u16> = ids.iter().map(|id| stripes.number_of(*id)).collect();
         assert_eq!(numbers, [0, 1, 0, 1]);
         let blocked = stripes.next_id().unwrap_err();

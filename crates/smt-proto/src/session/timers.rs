@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    fn ping(&mut self, now: Time) {
+    pub(super) fn ping(&mut self, now: Time) {
         if self.ended.is_none() && self.liveness.start_ping(now, self.recovery.rto.interval()) {
             self.lane.control.push(0, Body::Ping(now.as_nanos()));
             self.pass_timer.set(now + TIMER_GRAIN_MAX);
@@ -120,6 +120,7 @@ impl Session {
             self.lane.control.push(0, Body::Ping(now.as_nanos()));
         }
         self.pass_timer.set_if(self.liveness.ping_due());
+        self.repeat_part_window_requests(now);
         if let Some(retry) = &mut self.lane.blocked {
             let is_due = retry.due <= now;
             if is_due {
@@ -135,6 +136,7 @@ impl Session {
 
     fn time_calls(&mut self, now: Time, shared: &mut Shared) {
         let mut expired = Vec::new();
+        let mut undecided = Vec::new();
         let mut silent = Vec::new();
         let mut earliest = None;
         for (id, message) in self.lane.client.iter_mut() {
@@ -150,13 +152,18 @@ impl Session {
                     }
                     live.due()
                 }
-                ClientMessage::Cancelling { retry, .. } => {
-                    if retry.due <= now {
-                        retry.ask(now, RESEND_INTERVAL_MAX);
+                ClientMessage::Cancelling(cancelling) => {
+                    if cancelling.retry.due <= now {
+                        cancelling.retry.ask(now, RESEND_INTERVAL_MAX);
                         self.lane.control.id(PacketType::Cancel, id);
                         self.liveness.asked(now);
                     }
-                    retry.due
+                    if cancelling.untold.is_some_and(|untold| untold.until <= now) {
+                        undecided.push(id);
+                        cancelling.retry.due
+                    } else {
+                        cancelling.due()
+                    }
                 }
             };
             earliest = Some(earliest.map_or(due, |earlier: Time| earlier.min(due)));
@@ -165,7 +172,10 @@ impl Session {
             self.pass_timer.set(due);
         }
         for id in expired {
-            self.cancel(now, id, CallFailure::DeadlineExceeded, shared);
+            self.expire(now, id, shared);
+        }
+        for id in undecided {
+            self.tell_undecided(id, CallFailure::DeadlineExceeded, shared);
         }
         for (id, is_first_probe) in silent {
             let waits_for_all = self.ask_about_call(now, id, shared);

@@ -19,6 +19,9 @@ fn member(id: MessageId, text: &[u8]) -> Vec<u8> {
         length: text.len() as u16,
         deadline_us: 0,
         reply_unscheduled: 0,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
     };
     let mut bytes = vec![0; MemberHeader::LEN];
     header.emit(bytes.first_chunk_mut().unwrap());

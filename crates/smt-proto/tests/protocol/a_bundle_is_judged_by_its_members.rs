@@ -19,6 +19,9 @@ fn member(id: MessageId, kind: Kind, text: &[u8]) -> Vec<u8> {
         length: text.len() as u16,
         deadline_us: 0,
         reply_unscheduled: 60_000,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
     };
     let mut bytes = vec![0; MemberHeader::LEN];
     header.emit(bytes.first_chunk_mut().unwrap());
@@ -76,8 +79,9 @@ fn no_member_has_the_id_of_an_incomplete_bundle() {
     for kind in [Kind::Request, Kind::OneWay] {
         let (mut world, _, at_server) = World::connected();
         let mut rogue = Rogue::client(at_server);
-        let (large, _) = rogue.first_of_bundle(
+        let (large, _) = rogue.first_of(
             &mut world,
+            Kind::Bundle,
             &member(client_id(100), Kind::Request, &[1; 1_200]),
         );
         rogue.bundle(&mut world, &member(large, kind, b"text"));
@@ -93,7 +97,7 @@ fn a_bundle_given_up_before_all_of_it_came_runs_no_member() {
     let (mut world, _, at_server) = World::connected();
     let mut rogue = Rogue::client(at_server);
     let request = member(client_id(100), Kind::Request, &[1; 1_200]);
-    let (id, whole) = rogue.first_of_bundle(&mut world, &request);
+    let (id, whole) = rogue.first_of(&mut world, Kind::Bundle, &request);
     // VOIDED says that it will not.
     rogue.say(&mut world, &[Body::Cancel(List::from(&[id][..]))]);
     world.hand_in(&whole);

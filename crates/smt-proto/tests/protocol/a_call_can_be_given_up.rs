@@ -149,7 +149,8 @@ fn a_call_is_given_up_when_its_deadline_passes() {
     let error = world.outcome(0, rpc).unwrap_err();
     assert_eq!(error.reason, CallFailure::DeadlineExceeded);
     assert_eq!(error.execution, Execution::MayHaveRun);
-    assert_eq!(world.now.since(now), ms(50));
+    // CANCEL and SEEN.
+    assert_eq!(world.now.since(now), ms(50) + 2 * world.latency);
     world.wait(1, |event| {
         matches!(event, Event::Cancelled(_)).then_some(())
     });

@@ -60,6 +60,9 @@ fn empty_requests(ids: &[MessageId]) -> Vec<u8> {
             length: 0,
             deadline_us: 0,
             reply_unscheduled: 60_000,
+            failure: None,
+            has_metadata: false,
+            parts: smt_wire::PartMarks::default(),
         };
         header.emit(place);
     }

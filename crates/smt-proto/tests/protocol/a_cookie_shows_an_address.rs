@@ -112,7 +112,7 @@ fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
     let mut config = server();
     config.accepts_without_cookie = 0;
     let mut world = World::pair(Config::default(), config);
-    world.latency = ms(30);
+    world.latency = ms(40);
     // The first repetition is to be in the next second of the server's clock.
     world.run_for(ms(1_000 - world.now.as_nanos() / 1_000_000 % 1_000 - 60));
     world.is_recording = true;

@@ -2,13 +2,24 @@
 //! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is
 //! refused.
 
-use smt_proto::{Config, Event, Refused};
+use smt_proto::{Config, Endpoint, Event, Refused, Time};
 use smt_wire::{PacketType, SessionIndex};
 
 use super::support::{Verdict, World, body, ms};
 
-/// A session whose first id never arrives, filled until the window blocks.
+/// A session whose first id never arrives, filled until the window blocks. A call has met that.
 fn blocked(lost: &'static [PacketType]) -> (World, SessionIndex) {
+    blocked_for(lost, |endpoint, now, session| {
+        let more = endpoint.call(now, session, body(99, 10), None);
+        assert_eq!(more, Err(Refused::Blocked));
+    })
+}
+
+/// The same, where `meet` meets that the window is full.
+fn blocked_for(
+    lost: &'static [PacketType],
+    meet: impl FnOnce(&mut Endpoint, Time, SessionIndex),
+) -> (World, SessionIndex) {
     let mut config = Config::default();
     config.window = 64;
     let (mut world, session, _) = World::connected_with(config.clone(), config);
@@ -21,13 +32,12 @@ fn blocked(lost: &'static [PacketType]) -> (World, SessionIndex) {
         }
     });
     for number in 0..64 {
+        let now = world.now;
+        assert_eq!(world.nodes[0].endpoint.may_begin(now, session), Ok(true));
         world.call(0, session, body(number, 100));
     }
     let now = world.now;
-    let more = world.nodes[0]
-        .endpoint
-        .call(now, session, body(99, 10), None);
-    assert_eq!(more, Err(Refused::Blocked));
+    meet(&mut world.nodes[0].endpoint, now, session);
     world.run_for(ms(1_500));
     let is_unblocked = |event: &Event| matches!(event, Event::Unblocked(_));
     assert!(!world.nodes[0].events.iter().any(is_unblocked));
@@ -49,6 +59,17 @@ fn goes_on(mut world: World, session: SessionIndex) {
         world.nodes[1].endpoint.statistics().packets_contradicting,
         0
     );
+}
+
+#[test]
+fn an_application_that_asks_whether_a_message_may_begin_is_told_when_it_may() {
+    let (world, session) = blocked_for(&[], |endpoint, now, session| {
+        assert_eq!(endpoint.may_begin(now, session), Ok(false));
+        assert_eq!(endpoint.may_begin(now, session), Ok(false));
+        let unknown = SessionIndex(session.0 + 1);
+        assert_eq!(endpoint.may_begin(now, unknown), Err(Refused::NoSession));
+    });
+    goes_on(world, session);
 }
 
 // SMT [4.2-6]

@@ -371,6 +371,28 @@ fn a_client_that_another_protocol_answers_gives_up() {
     }
 }
 
+#[test]
+fn a_connect_says_whether_its_host_refused_to_send() {
+    for is_refused in [false, true] {
+        let mut world = World::pair(Config::default(), server());
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        world.start_connect(0, 1);
+        let refused = if is_refused { 1 } else { 2 };
+        let remote = address_of(refused);
+        world.nodes[0].endpoint.handle_send_refused(remote);
+        let error = world.wait(0, |event| match event {
+            Event::ConnectFailed { error, .. } => Some(error.clone()),
+            _ => None,
+        });
+        let after = Duration::from_secs(5);
+        let expected = match is_refused {
+            true => ConnectError::NotSent(after),
+            false => ConnectError::NoAnswer(after),
+        };
+        assert_eq!(error, expected);
+    }
+}
+
 /// The second of two connects to one address begins when what is no answer has come.
 #[test]
 fn packets_before_a_connect_say_nothing_of_its_server() {
@@ -708,7 +730,7 @@ fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
             Verdict::Replace(vec![renamed.bytes])
         });
         world.start_connect(0, 1);
-        world.run_for(ms(60));
+        world.run_for(ms(70));
         let deceived = world.sent.iter().filter(|sent| sent.from != from);
         let mut flights = deceived.filter_map(handshake).map(|packet| packet.flight);
         assert!(flights.all(|flight| flight == 1), "from node {from}");

@@ -81,7 +81,7 @@ fn a_peer_gains_nothing_by_being_busy_for_ever() {
         world.run_for(ms(1));
     }
     let reply = world.nodes[0].event(|event| match event {
-        smt_proto::Event::Reply { rpc: of, body } => (*of == rpc).then(|| body.len()),
+        smt_proto::Event::Reply { rpc: of, body, .. } => (*of == rpc).then(|| body.len()),
         _ => None,
     });
     assert_eq!(reply, Some(5_000_000));

@@ -163,8 +163,13 @@ fn a_refused_request_did_not_run_and_a_dropped_one_may_have() {
     let (mut world, session, _) = World::connected();
     let expected = [
         (
-            AbortCode::Refused,
-            CallFailure::Refused,
+            AbortCode::ShuttingDown,
+            CallFailure::ShuttingDown,
+            Execution::DidNotRun,
+        ),
+        (
+            AbortCode::Overloaded,
+            CallFailure::Overloaded,
             Execution::DidNotRun,
         ),
         (
@@ -200,7 +205,7 @@ fn a_refused_request_did_not_run_and_a_dropped_one_may_have() {
 #[test]
 fn an_abort_is_acknowledged_before_the_server_asks() {
     let (mut world, session, at_server) = World::connected();
-    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
+    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::ShuttingDown));
     world.is_recording = true;
     let rpc = world.call(0, session, body(1, 100));
     assert!(world.outcome(0, rpc).is_err());
@@ -216,7 +221,7 @@ fn an_abort_is_acknowledged_before_the_server_asks() {
 #[test]
 fn an_abort_that_is_lost_is_asked_for() {
     let (mut world, session, _) = World::connected();
-    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
+    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::ShuttingDown));
     let mut dropped = 0;
     world.rule = Box::new(move |datagram, _| {
         if datagram.has(PacketType::Abort) && dropped < 3 {
@@ -227,7 +232,7 @@ fn an_abort_that_is_lost_is_asked_for() {
     });
     let rpc = world.call(0, session, body(1, 100));
     let error = world.outcome(0, rpc).unwrap_err();
-    assert_eq!(error.reason, CallFailure::Refused);
+    assert_eq!(error.reason, CallFailure::ShuttingDown);
     assert!(
         !world.nodes[0]
             .events

@@ -15,7 +15,7 @@ fn queueing(server: Config) -> (World, SessionIndex) {
 }
 
 fn accept_all(world: &mut World) -> Vec<PeerMessage> {
-    std::iter::from_fn(|| world.nodes[1].endpoint.accept()).collect()
+    std::iter::from_fn(|| world.nodes[1].endpoint.accept(world.now)).collect()
 }
 
 fn ids(messages: &[PeerMessage]) -> Vec<RpcId> {
@@ -26,7 +26,7 @@ fn assert_did_not_run(world: &mut World, call: RpcId) {
     let error = world.outcome(0, call).map(drop).unwrap_err();
     assert_eq!(
         (error.reason, error.execution),
-        (CallFailure::Refused, Execution::DidNotRun)
+        (CallFailure::ShuttingDown, Execution::DidNotRun)
     );
 }
 
@@ -107,13 +107,13 @@ fn requests_wait_while_their_peer_acknowledges_no_replies() {
     world.run_for(ms(1));
     let now = world.now;
     let server = &mut world.nodes[1].endpoint;
-    let first = server.accept().unwrap();
-    let second = server.accept().unwrap();
+    let first = server.accept(now).unwrap();
+    let second = server.accept(now).unwrap();
     server.reply(now, first.rpc, body(1, 300_000)).unwrap();
-    assert_eq!(server.accept(), None, "the third would be answered too");
+    assert_eq!(server.accept(now), None, "the third would be answered too");
     let held = second.rpc;
     server.unaccept(second);
-    assert_eq!(server.accept(), None, "the second waits again");
+    assert_eq!(server.accept(now), None, "the second waits again");
     assert!(!server.has_released_requests());
 
     world.rule = Box::new(|_, _| Verdict::Deliver);
@@ -129,11 +129,11 @@ fn a_request_that_is_given_back_is_accepted_again_while_its_peer_acknowledges_re
     let (mut world, client) = queueing(Config::default());
     world.call(0, client, body(1, 10));
     world.run_for(ms(1));
-    let server = &mut world.nodes[1].endpoint;
-    let request = server.accept().unwrap();
+    let (now, server) = (world.now, &mut world.nodes[1].endpoint);
+    let request = server.accept(now).unwrap();
     server.unaccept(request.clone());
     assert!(server.has_released_requests());
-    assert_eq!(server.accept(), Some(request));
+    assert_eq!(server.accept(now), Some(request));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_shutdown_refuses_requests_that_were_not_accepted_and_keeps_one_way_messages
     let calls = world.start_calls(0, client, (0..3).map(|_| body(1, 10)));
     world.send_one_way(0, client, body(2, 10));
     world.run_for(ms(1));
-    let accepted = world.nodes[1].endpoint.accept().unwrap();
+    let accepted = world.nodes[1].endpoint.accept(world.now).unwrap();
     assert_eq!(accepted.rpc.id, calls[0].id);
 
     let now = world.now;

@@ -82,7 +82,7 @@ fn all_ids_of_a_control_packet_are_of_its_stripe() {
         random,
     };
     load.run(&mut world, [at_client, at_server]);
-    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::Refused));
+    world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::ShuttingDown));
     for number in 0..4 {
         let rpc = world.call(0, at_client, body(number, 10));
         assert!(world.outcome(0, rpc).is_err());

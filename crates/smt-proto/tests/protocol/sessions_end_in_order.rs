@@ -237,7 +237,7 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
     let error = world.outcome(0, second).unwrap_err();
     assert_eq!(
         (error.reason, error.execution),
-        (CallFailure::Refused, Execution::DidNotRun)
+        (CallFailure::ShuttingDown, Execution::DidNotRun)
     );
     let (held, _) = world.nodes[1].delivered[0].clone();
     let now = world.now;
@@ -326,7 +326,7 @@ fn a_server_that_shuts_down_refuses_requests_that_wait_behind_unacknowledged_rep
         let error = world.outcome(0, *call).map(drop).unwrap_err();
         assert_eq!(
             (error.reason, error.execution),
-            (CallFailure::Refused, Execution::DidNotRun)
+            (CallFailure::ShuttingDown, Execution::DidNotRun)
         );
     }
     assert_eq!(world.nodes[1].delivered.len(), 1);

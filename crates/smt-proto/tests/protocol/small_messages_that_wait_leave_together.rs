@@ -555,7 +555,7 @@ fn a_server_that_shuts_down_refuses_each_member() {
     let rpcs = calls(&mut world, session, 5, 64);
     for rpc in rpcs {
         let error = world.outcome(0, rpc).unwrap_err();
-        let expected = (CallFailure::Refused, Execution::DidNotRun);
+        let expected = (CallFailure::ShuttingDown, Execution::DidNotRun);
         assert_eq!((error.reason, error.execution), expected);
     }
 }

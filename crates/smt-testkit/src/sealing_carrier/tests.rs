@@ -99,6 +99,9 @@ fn message(suite: Suite) -> Message {
         kind: Kind::Request,
         deadline_us: 0,
         reply_unscheduled: 60_000,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
         window: 4_096,
         ack: None,
     };
@@ -114,7 +117,7 @@ fn message(suite: Suite) -> Message {
         message_length: header.padded_length,
         offset: 0,
     };
-    let mut frozen = FrozenMessage::new(id, &header, body, geometry, bits).unwrap();
+    let mut frozen = FrozenMessage::new(id, &header, body.into(), geometry, bits).unwrap();
     let (mut sealed, mut records) = (Vec::new(), Vec::new());
     for index in 0..frozen.records() {
         let mut out = vec![0; 3_000];

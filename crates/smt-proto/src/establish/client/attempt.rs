@@ -14,10 +14,13 @@ use smt_wire::{FlightBody, Params, SessionIndex};
 
 use crate::establish::agreement::{Indices, OwnIndex, agree, client_params};
 use crate::establish::confirm::Unconfirmed;
+use crate::establish::early::EarlyCalls;
 use crate::establish::established::Established;
 use crate::establish::flight::{FlightAssembly, FlightOut, OWN_FLIGHT_MAX, WholeFlight, flight_of};
 use crate::establish::session_factory::SessionFactory;
-use crate::key_exchange::{FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange};
+use crate::key_exchange::{
+    ClientRequest, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
+};
 use crate::limits::HANDSHAKE_RETRY;
 use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
@@ -27,6 +30,7 @@ use crate::time::Time;
 pub(super) struct Attempt {
     pub(super) own: OwnIndex,
     pub(super) remote: Option<SessionIndex>,
+    pub(super) kind: smt_wire::KeyExchange,
     pub(super) key_exchange: Box<dyn KeyExchange>,
     pub(super) params: Vec<u8>,
     pub(super) server_params: Vec<u8>,
@@ -46,19 +50,26 @@ pub(super) struct Attempt {
     pub(super) has_answer: bool,
     /// The attempt has failed: an alert may still be due, then a new attempt begins.
     pub(super) has_failed: bool,
+    /// Whether the server has taken the early data of flight 1.
+    pub(super) early_taken: bool,
 }
 
 impl Attempt {
     pub(super) fn new(
         now: Time,
-        server_name: &str,
+        request: ClientRequest<'_>,
         own: OwnIndex,
         factory: &SessionFactory<'_>,
+        early: Option<&mut EarlyCalls>,
     ) -> Result<Self, HandshakeFailure> {
-        let mut attempt = factory.provider().client(server_name, factory.wall(now))?;
+        let mut attempt = factory.provider().client(request)?;
         let params = client_params(factory.config, &attempt, own.index);
+        let reply_unscheduled = factory.config.unscheduled;
+        let early = early.map(|early| early.write(attempt.early_max, reply_unscheduled));
+        let early = early.unwrap_or_default();
         let begin = Input::Begin {
             own_params: &params,
+            early: &early,
         };
         let step = attempt
             .exchange
@@ -72,6 +83,7 @@ impl Attempt {
             own,
             remote: None,
             flight: FlightOut::new(1, &params, &bytes).ok_or_else(|| too_long(1))?,
+            kind: attempt.kind,
             key_exchange: attempt.exchange,
             params,
             server_params: Vec::new(),
@@ -84,6 +96,7 @@ impl Attempt {
             unconfirmed: None,
             has_answer: false,
             has_failed: false,
+            early_taken: false,
         })
     }
 
@@ -113,6 +126,7 @@ impl Attempt {
             Err(failed) => (failed.alert, None, Err(failed.failure)),
         };
         if let Some(finished) = finished {
+            self.early_taken = finished.early_taken;
             self.expect_confirm(now, path, finished, factory)?;
         }
         if next.is_some() || self.unconfirmed.is_some() && number == 2 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
 use crate::message::client_message::{Content, ExpectedReply};
+use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
-use bytes::Bytes;
 use core::time::Duration;
 use smt_record::{IdAllocator, IdLayout, Side};
 use smt_wire::Geometry;
@@ -34,7 +34,7 @@ impl Client {
     fn insert(&mut self, content: Content) -> MessageId {
         let right = self.ids.next(100).unwrap();
         let (id, geometry) = (right.id(), Geometry::new(1_142, 1_400).unwrap());
-        let outgoing = Outgoing::new(right, Bytes::from_static(b"text"), 26, geometry, 60_000);
+        let outgoing = Outgoing::new(right, b"text".into(), 26, geometry, 60_000);
         let live = LiveMessage::new(content, outgoing, retry());
         self.messages.insert(id, live);
         id
@@ -60,7 +60,12 @@ fn bundles_count_until_they_have_arrived_or_their_cancelling_is_answered() {
     assert_eq!(client.messages.bundles(), 2);
     assert!(client.messages.remove_live(first).is_some());
     assert_eq!(client.messages.bundles(), 1);
-    assert!(client.messages.cancel(second, retry()).is_some());
+    assert!(
+        client
+            .messages
+            .cancel(second, Cancelling::new(retry()))
+            .is_some()
+    );
     assert_eq!(client.messages.bundles(), 1);
     client.messages.end_cancelling(second);
     assert_eq!((client.messages.bundles(), client.messages.len()), (0, 1));
@@ -72,8 +77,18 @@ fn a_cancelled_message_is_not_live_and_is_cancelled_once() {
     let id = client.request();
     client.messages.end_cancelling(id);
     assert!(client.messages.live(id).is_some(), "it is not cancelled");
-    assert!(client.messages.cancel(id, retry()).is_some());
-    assert!(client.messages.cancel(id, retry()).is_none());
+    assert!(
+        client
+            .messages
+            .cancel(id, Cancelling::new(retry()))
+            .is_some()
+    );
+    assert!(
+        client
+            .messages
+            .cancel(id, Cancelling::new(retry()))
+            .is_none()
+    );
     assert!(client.messages.live(id).is_none() && client.messages.remove_live(id).is_none());
     assert!(client.messages.take_request(id, |_| Some(())).is_none());
     assert_eq!(client.messages.iter_live().count(), 0);

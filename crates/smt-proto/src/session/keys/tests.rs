@@ -93,11 +93,20 @@ fn a_message_with_more_records_than_a_key_begins_all_the_same() {
 #[test]
 fn the_last_control_packets_of_a_key_are_for_its_end() {
     let mut keys = keys();
-    for _ in 0..LIMITS.0 - EPOCH_CONTROLS_MIN {
-        assert!(keys.has_controls(LIMITS.0));
-        keys.seal.count_control().unwrap();
-    }
-    assert!(!keys.has_controls(LIMITS.0));
+    let most = 16 * LIMITS.0;
+    let mut left = |count| {
+        let seal_one = |()| {
+            let left = keys.controls_left(most);
+            keys.seal.count_control().unwrap();
+            left
+        };
+        core::iter::repeat_n((), count)
+            .map(seal_one)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(left(224), [ControlsLeft::All; 224]);
+    assert_eq!(left(16), [ControlsLeft::Holders; 16]);
+    assert_eq!(left(16), [ControlsLeft::Epochs; 16]);
 }
 
 #[test]

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use core::time::Duration;
 
-use bytes::Bytes;
-use smt_record::OutgoingId;
+use smt_record::{Body, OutgoingId};
 use smt_wire::{AbortCode, Geometry, InnerHeader, Kind, PacketType};
 
 use super::*;
 use crate::config::Config;
 use crate::memory::buffer_pool::BufferPool;
-use crate::message::client_message::{Content, ExpectedReply, LiveMessage};
+use crate::message::client_message::{Cancelling, Content, ExpectedReply, LiveMessage};
 use crate::session::stripe::tests::stripes;
 use crate::time::Time;
 
@@ -23,9 +22,16 @@ fn retry() -> RetryTimer {
     RetryTimer::new(Time::default(), Duration::from_millis(5))
 }
 
+fn working(right: OutgoingId) -> ServerRpcState {
+    ServerRpcState::Working {
+        right,
+        is_delivered: true,
+    }
+}
+
 /// A message that waits, with this many inner bytes.
 fn outgoing(right: OutgoingId, inner: u32) -> Outgoing {
-    Outgoing::new(right, Bytes::new(), inner, geometry(), 60_000)
+    Outgoing::new(right, Body::new(), inner, geometry(), 60_000)
 }
 
 /// A message of several records, of which the first has opened.
@@ -36,6 +42,9 @@ fn incoming() -> Box<Incoming> {
         kind: Kind::Request,
         deadline_us: 0,
         reply_unscheduled: 0,
+        failure: None,
+        has_metadata: false,
+        parts: smt_wire::PartMarks::default(),
         window: 0,
         ack: None,
     };
@@ -82,7 +91,6 @@ impl Client {
             state: state(first.reply_right()),
             retry: retry(),
             reply_unscheduled: 60_000,
-            deadline: None,
         };
         self.0.server.insert(id.0, served);
         id
@@ -95,7 +103,7 @@ fn a_lane_is_idle_when_neither_side_has_a_message() {
     assert!(client.0.is_idle() && client.0.len() == 0);
     let own = client.request(100, None);
     assert!(!client.0.is_idle() && client.0.len() == 1);
-    let served = client.served(0, |right| ServerRpcState::Working { right });
+    let served = client.served(0, working);
     assert_eq!(client.0.len(), 2);
     client.0.client.remove_live(own);
     assert!(!client.0.is_idle() && client.0.len() == 1);
@@ -118,13 +126,14 @@ fn a_request_of_this_side_and_a_reply_to_the_peer_leave() {
 fn nothing_leaves_under_an_id_whose_answer_is_not_given_or_travels_otherwise() {
     let mut client = Client::new();
     let own = client.request(100, None);
-    client.0.client.cancel(own, retry());
+    client.0.client.cancel(own, Cancelling::new(retry()));
     let others = [
         client.served(0, |right| ServerRpcState::Receiving {
             incoming: incoming(),
             right: Some(right),
+            deadline: None,
         }),
-        client.served(1, |right| ServerRpcState::Working { right }),
+        client.served(1, working),
         client.served(2, |_| ServerRpcState::Bundled(own)),
         client.served(3, |_| ServerRpcState::Aborted(AbortCode::Dropped)),
     ];
@@ -140,6 +149,7 @@ fn a_request_of_the_peer_and_a_reply_to_this_side_arrive() {
     let served = client.served(0, |right| ServerRpcState::Receiving {
         incoming: incoming(),
         right: Some(right),
+        deadline: None,
     });
     assert!(client.0.incoming_mut(own).is_some() && client.0.incoming_mut(served).is_some());
 }
@@ -148,10 +158,10 @@ fn a_request_of_the_peer_and_a_reply_to_this_side_arrive() {
 fn nothing_arrives_under_an_id_that_waits_for_its_record_0_or_is_whole() {
     let mut client = Client::new();
     let cancelled = client.request(100, Some(incoming()));
-    client.0.client.cancel(cancelled, retry());
+    client.0.client.cancel(cancelled, Cancelling::new(retry()));
     let others = [
         client.request(100, None),
-        client.served(1, |right| ServerRpcState::Working { right }),
+        client.served(1, working),
         client.served(2, |right| ServerRpcState::Replying(outgoing(right, 200))),
     ];
     for id in others.into_iter().chain([cancelled, MessageId(1_000)]) {
@@ -183,7 +193,7 @@ fn requests_of_the_peer_count_in_its_memory_and_those_of_this_side_do_not() {
     let shared = Shared::new(Config::default());
     client.request(100, None);
     assert_eq!(client.0.memory(&shared).served, 0);
-    client.served(0, |right| ServerRpcState::Working { right });
+    client.served(0, working);
     let memory = client.0.memory(&shared);
     assert_eq!((memory.served, memory.max), (1, shared.config.memory_max));
 }
@@ -193,7 +203,7 @@ fn a_lane_that_shrinks_forgets_control_packets_and_no_id() {
     let mut client = Client::new();
     let own = client.request(100, None);
     client.0.client.remove_live(own);
-    let served = client.served(0, |right| ServerRpcState::Working { right });
+    let served = client.served(0, working);
     client.0.server.remove(served.0);
     client.0.control.id(PacketType::Busy, served);
     client.0.shrink_to_fit();

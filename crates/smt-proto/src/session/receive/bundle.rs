@@ -4,6 +4,7 @@
 //! All members are looked at before the first is taken; then each is judged alone, by its id and by
 //! what waits for it.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use bytes::Bytes;
@@ -11,8 +12,8 @@ use smt_record::IdParts;
 use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Members, MessageId};
 
 use super::data::{accept, piece};
-use super::delivery::NewRequest;
-use crate::event::Event;
+use super::delivery::{NewRequest, ReceivedBody, WholeMessage};
+use super::replies::Reply;
 use crate::message::incoming::{FirstRecord, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
@@ -76,7 +77,7 @@ impl Session {
         self.liveness.answered(now);
         let is_live = |held: MessageId| self.lane.server.contains(held.0);
         if self.lane.memory_share.may_begin(self.lane.memory(shared))
-            || self.lane.memory_share.take_reserve(id, is_live)
+            || self.lane.memory_share.reserve.take(id, is_live)
         {
             // Its id is marked when all of it is there: until then it may be forgotten, and comes
             // again.
@@ -132,8 +133,13 @@ impl Session {
         if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
             self.liveness.answered(now);
-            let replies = members.filter(|(member, _)| member.kind == Kind::Reply);
-            self.take_members(now, bundle, replies, shared);
+            // Their taking makes room.
+            let needed: Vec<_> = members
+                .filter(|(member, place)| {
+                    member.kind == Kind::Reply || self.is_starved_of_member(bundle, member, place)
+                })
+                .collect();
+            self.take_members(now, bundle, needed.into_iter(), shared);
             return;
         }
         let window = &mut self.lane.stripes.at(stripe).window;
@@ -141,11 +147,16 @@ impl Session {
             return;
         }
         window.mark_delivered(counter);
-        self.lane.stripes.ack_later(id);
         self.liveness.answered(now);
         self.take_ride(now, id, &bundle.header, shared);
-        let calls = self.lane.client.len();
+        let (calls, parts) = (self.lane.client.len(), shared.statistics.parts_delivered);
         self.take_members(now, bundle, members, shared);
+        // A request is followed by a reply in which the acknowledgement rides. Nothing need follow
+        // a part for long, and its sender keeps it meanwhile.
+        match shared.statistics.parts_delivered > parts {
+            true => self.lane.control.ack(self.lane.stripes.ack_of(id)),
+            false => self.lane.stripes.ack_later(id),
+        }
         if newcomers > 0 || self.lane.client.len() < calls {
             self.liveness.used(now);
         }
@@ -193,7 +204,38 @@ impl Session {
         }
     }
 
-    /// Takes a request or one-way message of the peer.
+    /// Whether a member is a part that the application of this side waits for.
+    fn is_starved_of_member(
+        &self,
+        bundle: &WholeBundle,
+        member: &MemberHeader,
+        place: &Range<usize>,
+    ) -> bool {
+        let request = smt_wire::request_of_part(&bundle.body[place.clone()]).ok();
+        let number = member.parts.number;
+        member.kind == Kind::Part
+            && request.is_some_and(|request| self.lane.parts.is_starved_of(request, number))
+    }
+
+    /// Takes a request that came as early data, as a member of a bundle.
+    pub(in crate::session) fn take_early_request(
+        &mut self,
+        now: Time,
+        header: &MemberHeader,
+        body: Bytes,
+        shared: &mut Shared,
+    ) {
+        if let Some(parts) = self.lane.stripes.split(header.id) {
+            let member = Member {
+                header,
+                parts,
+                body,
+            };
+            self.take_member_message(now, member, shared);
+        }
+    }
+
+    /// Takes a request, one-way message or part of the peer.
     fn take_member_message(&mut self, now: Time, member: Member<'_>, shared: &mut Shared) {
         let Member {
             header,
@@ -221,20 +263,30 @@ impl Session {
             return;
         };
         self.recovery.rto.on_whole_message();
-        let rpc = self.rpc(id);
-        if header.kind == Kind::OneWay {
-            let window = &mut self.lane.stripes.at(parts.stripe).window;
-            window.mark_delivered(parts.counter);
-            shared.statistics.messages_delivered += 1;
-            let body = shared.body_to_wait(body);
-            shared.events.push_back(Event::OneWay { rpc, body });
+        let deadline = ServerRpc::deadline_of(now, header.deadline_us);
+        let body = ReceivedBody {
+            bytes: body,
+            has_metadata: header.has_metadata,
+        };
+        if matches!(header.kind, Kind::OneWay | Kind::Part) {
+            let message = WholeMessage {
+                id,
+                body,
+                deadline,
+                parts: header.parts,
+            };
+            match header.kind {
+                Kind::Part => self.take_whole_part(now, message, shared),
+                _ => self.tell_one_way(now, message, shared),
+            }
             return;
         }
         let request = NewRequest {
             sight,
             body,
             reply_unscheduled: header.reply_unscheduled,
-            deadline: ServerRpc::deadline_of(now, header.deadline_us),
+            deadline,
+            parts: header.parts,
         };
         self.take_whole_request(now, request, shared);
     }
@@ -248,7 +300,10 @@ impl Session {
         answered: &mut Answered,
         shared: &mut Shared,
     ) -> bool {
-        let (id, body) = (member.header.id, member.body);
+        let id = member.header.id;
+        if self.lane.parts.contains(id) {
+            return self.take_member_reply_in_parts(now, member, answered.is_again, shared);
+        }
         let ended = self.lane.client.take_request(id, |live| {
             let waits = live.waits_for_reply();
             waits.then(|| (live.outgoing.take(), live.bundle, live.retry))
@@ -273,9 +328,33 @@ impl Session {
         }
         answered.count += 1;
         shared.statistics.messages_delivered += 1;
-        let rpc = self.rpc(id);
-        shared.events.push_back(Event::Reply { rpc, body });
+        self.tell_reply(id, member.into_reply(), shared);
         retry.is_telling(now, &self.recovery.rto, answered.is_again)
+    }
+
+    /// Takes a reply to a call in parts, as one that came alone.
+    #[cold]
+    fn take_member_reply_in_parts(
+        &mut self,
+        now: Time,
+        member: Member<'_>,
+        is_again: bool,
+        shared: &mut Shared,
+    ) -> bool {
+        let id = member.header.id;
+        let has_reply = self.lane.parts.has_reply(id);
+        let live = self.lane.client.live_mut(id);
+        let Some(live) = live.filter(|live| live.waits_for_reply() && !has_reply) else {
+            shared.statistics.packets_duplicate += 1;
+            return false;
+        };
+        if !is_again {
+            live.retry.reply_sample(now, &mut self.recovery.rto);
+        }
+        let is_telling = live.retry.is_telling(now, &self.recovery.rto, is_again);
+        shared.give_back(live.outgoing.take());
+        self.end_with_reply(id, member.into_reply(), shared);
+        is_telling
     }
 
     fn note_answered(&mut self, answered: &mut Answered, shared: &mut Shared) {
@@ -300,6 +379,17 @@ struct Member<'a> {
     header: &'a MemberHeader,
     parts: IdParts,
     body: Bytes,
+}
+
+impl Member<'_> {
+    fn into_reply(self) -> Reply {
+        Reply {
+            body: self.body,
+            failure: self.header.failure,
+            has_metadata: self.header.has_metadata,
+            parts: self.header.parts.number,
+        }
+    }
 }
 
 /// Answered requests of one bundle, counted: requests that have left together are mostly answered

@@ -8,7 +8,7 @@ use smt_record::{Delivered, IdParts, Side};
 use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend};
 
 use crate::control_packet;
-use crate::error::{CloseCode, OneWayOutcome, SessionEnd};
+use crate::error::{CallFailure, CloseCode, Execution, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::limits::RESEND_INTERVAL_MAX;
 use crate::message::client_message::{ClientMessage, Content, LiveMessage};
@@ -67,8 +67,8 @@ impl Session {
     fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {
         let stripe = control.header.number.stripe;
         match control.body {
-            // The client repeats it until ours opens.
-            Body::Confirm => self.confirm_due = self.agreement.side == Side::Server,
+            // The client repeats it until ours opens. One that owes its own still does.
+            Body::Confirm => self.confirm_due |= self.agreement.side == Side::Server,
             Body::Grant(list) => list.iter().for_each(|grant| self.granted(now, &grant)),
             Body::Resend(list) => list
                 .iter()
@@ -83,10 +83,10 @@ impl Session {
                 .for_each(|id| self.cancelled_by_peer(now, id, shared)),
             Body::Voided(list) => list
                 .iter()
-                .for_each(|id| self.lane.client.end_cancelling(id)),
+                .for_each(|id| self.cancel_answered(id, Execution::DidNotRun, shared)),
             Body::Seen(list) => list
                 .iter()
-                .for_each(|id| self.lane.client.end_cancelling(id)),
+                .for_each(|id| self.cancel_answered(id, Execution::MayHaveRun, shared)),
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
             Body::SeenAndGone(list) => list
                 .iter()
@@ -107,6 +107,12 @@ impl Session {
                 self.lane.control.push(0, Body::ProbeAck { size });
             }
             Body::ProbeAck { size } => self.recovery.pmtud.answered(size as usize),
+            Body::PartWindow(list) => list
+                .iter()
+                .for_each(|window| self.part_window_told(window, shared)),
+            Body::PartWindowRequest(list) => list
+                .iter()
+                .for_each(|id| self.part_window_asked(id, shared)),
             Body::Close { code } => {
                 self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
             }
@@ -182,7 +188,7 @@ impl Session {
                 self.lane.queue_sendable(resend.id);
             }
             // The peer is told by CANCEL.
-            Some(ClientMessage::Cancelling { .. }) => {}
+            Some(ClientMessage::Cancelling(_)) => {}
             None => self.lane.control.ack(self.lane.stripes.ack_of(resend.id)),
         }
     }
@@ -254,7 +260,7 @@ impl Session {
 
     /// Takes BUSY: the application has the request, or the reply cannot leave now. Either way the
     /// whole request has arrived, and need not be kept.
-    fn peer_is_busy(&mut self, id: MessageId) {
+    pub(in crate::session) fn peer_is_busy(&mut self, id: MessageId) {
         if let Some(live) = self.lane.client.live_mut(id)
             && live.is_request()
         {
@@ -322,17 +328,35 @@ impl Session {
         if live.outgoing.as_ref().is_some_and(Outgoing::is_large) {
             self.recovery.pmtud.progressed();
         }
+        let is_part = live.is_part();
+        self.part_over(&live, shared);
         shared.give_back(live.outgoing);
         self.liveness.used(now);
         if let Content::Bundle(members) = live.content {
             self.bundle_arrived(now, *members, None, shared);
             return;
         }
+        if !is_part {
+            self.tell_delivered(now, id, live.deadline, shared);
+        }
+    }
+
+    /// Tells the application that the peer has a one-way message. If its time had passed the peer
+    /// may not have delivered it (SPEC §9.5).
+    pub(in crate::session) fn tell_delivered(
+        &self,
+        now: Time,
+        id: MessageId,
+        deadline: Option<Time>,
+        shared: &mut Shared,
+    ) {
+        let is_late = deadline.is_some_and(|deadline| deadline < now);
+        let outcome = match is_late {
+            true => OneWayOutcome::MayHaveBeenDelivered(CallFailure::DeadlineExceeded),
+            false => OneWayOutcome::Delivered,
+        };
         let rpc = self.rpc(id);
-        shared.events.push_back(Event::OneWayDone {
-            rpc,
-            outcome: OneWayOutcome::Delivered,
-        });
+        shared.events.push_back(Event::OneWayDone { rpc, outcome });
     }
 
     /// Takes NEED_ACK: the peer asks whether this side has its message of this id (SPEC §9.4,
@@ -343,7 +367,12 @@ impl Session {
         };
         if parts.initiator == self.agreement.side {
             match self.lane.client.live(id) {
-                Some(live) if live.is_request() => self.answer_for_reply(now, id, shared),
+                Some(live) if live.is_request() && !self.lane.parts.has_reply(id) => {
+                    self.answer_for_reply(now, id, shared);
+                }
+                Some(live) if live.is_request() => {
+                    self.lane.control.ack(self.lane.stripes.ack_of(id));
+                }
                 // The peer has no message under the id of a one-way message of ours.
                 Some(_) => shared.statistics.violations += 1,
                 None => self.lane.control.ack(self.lane.stripes.ack_of(id)),
@@ -421,6 +450,7 @@ fn answers_nothing(body: &Body<'_>) -> bool {
             | Body::NeedAck(_)
             | Body::Cancel(_)
             | Body::WindowRequest
+            | Body::PartWindowRequest(_)
             | Body::Probe { .. }
     )
 }

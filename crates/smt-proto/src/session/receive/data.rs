@@ -19,7 +19,7 @@ use crate::message::reordered::ReorderedPacket;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
-use crate::session::receive::delivery::NewRequest;
+use crate::session::receive::delivery::{NewRequest, ReceivedBody, WholeMessage};
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -115,6 +115,10 @@ impl Session {
                 // Other packets that came of the id belong to no message.
                 self.lane.reordered.forget(id, &mut shared.reordered_memory);
                 self.recovery.rto.on_whole_message();
+                let body = ReceivedBody {
+                    bytes: body,
+                    has_metadata: first.header.has_metadata,
+                };
                 match first.header.kind {
                     Kind::Request => {
                         let request = NewRequest {
@@ -122,10 +126,22 @@ impl Session {
                             body,
                             reply_unscheduled: first.header.reply_unscheduled,
                             deadline: ServerRpc::deadline_of(now, first.header.deadline_us),
+                            parts: first.header.parts,
                         };
                         self.take_whole_request(now, request, shared);
                     }
-                    _ => self.deliver_one_way(id, body, shared),
+                    kind => {
+                        let message = WholeMessage {
+                            id,
+                            body,
+                            deadline: ServerRpc::deadline_of(now, first.header.deadline_us),
+                            parts: first.header.parts,
+                        };
+                        match kind {
+                            Kind::Part => self.deliver_part(now, message, shared),
+                            _ => self.deliver_one_way(now, message, shared),
+                        }
+                    }
                 }
             }
             Message::Part(mut incoming) => {
@@ -159,8 +175,9 @@ impl Session {
             return None;
         }
         let memory = self.lane.memory(shared);
-        let takes_bundles = self.agreement.takes_bundles;
-        let admission = self.lane.memory_share.admission(memory, takes_bundles);
+        // A bundle, or a part of a call, may be what makes room.
+        let looks_inside = self.agreement.takes_bundles || !self.lane.parts.is_empty();
+        let admission = self.lane.memory_share.admission(memory, looks_inside);
         // The packet may be all of a message, or of a bundle with replies, which make room.
         if !admission.takes_packet(data.header.offset) {
             shared.statistics.memory_refusals += 1;
@@ -169,6 +186,15 @@ impl Session {
         let first = self.open_first_record(now, data.header.id, data, shared)?;
         match first.header.kind {
             Kind::Bundle => {}
+            Kind::Part => {
+                let is_whole = matches!(first.message, Message::Whole(_));
+                let memory = self.lane.memory(shared);
+                let has_room = self.lane.memory_share.takes_part(is_whole, memory);
+                if !has_room && !self.is_let_in(data.header.id, &first) {
+                    shared.statistics.memory_refusals += 1;
+                    return None;
+                }
+            }
             Kind::Request | Kind::OneWay => {
                 let is_whole = matches!(first.message, Message::Whole(_));
                 if !admission.takes_message(is_whole) || !self.may_wait(&first.message, shared) {
@@ -182,6 +208,29 @@ impl Session {
             }
         }
         Some(first)
+    }
+
+    /// Whether a message is let in without room: a part that the application of this side waits
+    /// for, but one at a time of those that come in several packets.
+    fn is_let_in(&mut self, id: MessageId, first: &FirstRecord) -> bool {
+        if !self.is_starved_of(first) {
+            return false;
+        }
+        let (server, share) = (&self.lane.server, &mut self.lane.memory_share);
+        matches!(first.message, Message::Whole(_))
+            || share.reserve.take(id, |held| server.contains(held.0))
+    }
+
+    /// Whether the first record is that of a part which the application of this side waits for.
+    fn is_starved_of(&self, first: &FirstRecord) -> bool {
+        let bytes = match &first.message {
+            Message::Whole(body) => body,
+            Message::Part(incoming) => incoming.first_bytes(),
+        };
+        let request = smt_wire::request_of_part(bytes).ok();
+        let number = first.header.parts.number;
+        first.header.kind == Kind::Part
+            && request.is_some_and(|request| self.lane.parts.is_starved_of(request, number))
     }
 
     /// Takes the packets that came before record 0 of a message, after the one that opened it.
@@ -242,10 +291,13 @@ impl Session {
         self.pass_timer.set(retry.due);
         self.lane.memory_share.promise(incoming.promised());
         let served = ServerRpc {
-            state: ServerRpcState::Receiving { incoming, right },
+            state: ServerRpcState::Receiving {
+                incoming,
+                right,
+                deadline: ServerRpc::deadline_of(now, header.deadline_us),
+            },
             retry,
             reply_unscheduled: header.reply_unscheduled,
-            deadline: ServerRpc::deadline_of(now, header.deadline_us),
         };
         self.lane.server.insert(id.0, served);
     }

@@ -6,13 +6,17 @@
 
 use alloc::boxed::Box;
 use bytes::Bytes;
-use smt_wire::{Data, Kind, MessageId};
+use smt_wire::{Data, FailureMark, Kind, MessageId};
 
 use super::data::{accept, piece, reordered_piece};
+use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
+use crate::failure::Failure;
 use crate::message::client_message::Content;
 use crate::message::incoming::{Incoming, Message, Piece};
 use crate::message::outgoing::Outgoing;
+use crate::message::part_reader::PartViolation;
+use crate::metadata::Metadata;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::time::Time;
@@ -30,6 +34,10 @@ impl Session {
             shared.statistics.packets_duplicate += 1;
             return;
         };
+        if self.lane.parts.has_reply(id) {
+            shared.statistics.packets_duplicate += 1;
+            return;
+        }
         if live.incoming().is_none() {
             self.open_reply(now, id, data, shared);
         } else if self.take_reply_data(now, id, piece(data), shared) {
@@ -68,7 +76,16 @@ impl Session {
             Message::Whole(body) => {
                 // Other packets that came of the id belong to no message.
                 self.lane.reordered.forget(id, &mut shared.reordered_memory);
-                self.end_with_reply(id, body, shared);
+                self.end_with_reply(
+                    id,
+                    Reply {
+                        body,
+                        failure: first.header.failure,
+                        has_metadata: first.header.has_metadata,
+                        parts: first.header.parts.number,
+                    },
+                    shared,
+                );
             }
             Message::Part(incoming) => {
                 self.receive_rest_of_reply(now, incoming, data, shared);
@@ -147,24 +164,90 @@ impl Session {
         }
         shared.forget(rpc, incoming);
         if let Some(incoming) = reply.incoming.take() {
-            self.end_with_reply(id, incoming.into_body(), shared);
+            self.end_with_reply(
+                id,
+                Reply {
+                    failure: incoming.header().failure,
+                    has_metadata: incoming.header().has_metadata,
+                    parts: incoming.header().parts.number,
+                    body: incoming.into_body(),
+                },
+                shared,
+            );
         }
     }
 
     /// Ends a call that has its whole reply.
-    fn end_with_reply(&mut self, id: MessageId, body: Bytes, shared: &mut Shared) {
+    pub(super) fn end_with_reply(&mut self, id: MessageId, reply: Reply, shared: &mut Shared) {
+        let Some(reply) = self.hold_reply(id, reply, shared).transpose() else {
+            let bundle = self
+                .lane
+                .client
+                .live_mut(id)
+                .and_then(|live| live.bundle.take());
+            self.answered_whole(id, bundle, shared);
+            return;
+        };
         let Some(bundle) = self.lane.client.take_request(id, |live| Some(live.bundle)) else {
             return;
         };
+        self.lane.parts.remove(id, &mut shared.memory);
+        self.answered_whole(id, bundle, shared);
+        match reply {
+            Ok(reply) => {
+                shared.statistics.messages_delivered += 1;
+                self.tell_reply(id, reply, shared);
+            }
+            Err(PartViolation) => self.tell_malformed(id, shared),
+        }
+    }
+
+    /// Notes that a reply has come whole, to a call that has left in this bundle or alone.
+    fn answered_whole(&mut self, id: MessageId, bundle: Option<MessageId>, shared: &mut Shared) {
         self.recovery.rto.on_whole_message();
         self.lane.stripes.ack_later(id);
         if let Some(bundle) = bundle {
             self.members_answered(bundle, 1, shared);
         }
-        shared.statistics.messages_delivered += 1;
-        shared.events.push_back(Event::Reply {
-            rpc: self.rpc(id),
-            body,
-        });
     }
+
+    /// Tells the application of a reply, which ends its call.
+    pub(in crate::session) fn tell_reply(&self, id: MessageId, reply: Reply, shared: &mut Shared) {
+        let rpc = self.rpc(id);
+        let outcome = Metadata::split(reply.has_metadata, reply.body);
+        let event = match (outcome, reply.failure) {
+            (Ok((metadata, body)), None) => Event::Reply {
+                rpc,
+                body,
+                metadata,
+            },
+            (Ok((metadata, text)), Some(mark)) => Event::CallFailed {
+                rpc,
+                error: CallError::failed(Failure::from_reply(mark, &text, metadata)),
+            },
+            (Err(_), _) => return self.tell_malformed(id, shared),
+        };
+        shared.events.push_back(event);
+    }
+
+    /// Tells the application that a call has ended by a reply that breaks a rule.
+    fn tell_malformed(&self, id: MessageId, shared: &mut Shared) {
+        shared.statistics.violations += 1;
+        let error = CallError {
+            reason: CallFailure::Malformed,
+            execution: Execution::MayHaveRun,
+        };
+        let rpc = self.rpc(id);
+        shared.events.push_back(Event::CallFailed { rpc, error });
+    }
+}
+
+/// A reply that is whole.
+pub(in crate::session) struct Reply {
+    pub(in crate::session) body: Bytes,
+    /// Its mark, if it is a failure.
+    pub(in crate::session) failure: Option<FailureMark>,
+    pub(in crate::session) has_metadata: bool,
+    /// How many parts belong to it.
+    pub(in crate::session) parts: u32,
 }

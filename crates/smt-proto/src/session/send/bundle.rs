@@ -13,18 +13,16 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use bytes::Bytes;
-use smt_record::{OutgoingId, Padding};
+use smt_record::{Body, OutgoingId, Padding};
 use smt_wire::{
-    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, Kind, MemberHeader, MessageId, PacketType,
+    BUNDLE_RECORDS_MAX, DataHeader, InnerHeader, MemberHeader, MessageId, PacketType,
     RECORD_OVERHEAD,
 };
 
-use crate::error::{CallError, OneWayOutcome};
+use crate::error::CallError;
 use crate::establish::agreement::Agreement;
-use crate::event::Event;
 use crate::limits;
-use crate::message::client_message::{Content, HeaderFields, LiveMessage, Members};
+use crate::message::client_message::{Cancelling, Content, HeaderFields, LiveMessage, Members};
 use crate::message::outgoing::Outgoing;
 use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
@@ -41,7 +39,7 @@ struct Filling {
 
 impl Filling {
     /// Writes a member behind the others.
-    fn append(&mut self, id: MessageId, header_fields: HeaderFields, text: &[u8]) {
+    fn append(&mut self, id: MessageId, header_fields: HeaderFields, text: &Body) {
         let header = MemberHeader {
             id,
             kind: header_fields.kind,
@@ -49,11 +47,14 @@ impl Filling {
             length: text.len() as u16,
             deadline_us: header_fields.deadline_us,
             reply_unscheduled: header_fields.reply_unscheduled,
+            failure: header_fields.marks.failure(),
+            has_metadata: header_fields.marks.has_metadata,
+            parts: header_fields.marks.parts,
         };
         let mut place = [0; MemberHeader::LEN];
         header.emit(&mut place);
         self.body.extend_from_slice(&place);
-        self.body.extend_from_slice(text);
+        text.append_to(&mut self.body);
         self.members.ids.push(id);
     }
 }
@@ -86,7 +87,7 @@ impl Session {
         if filling.body.capacity() > 2 * filling.body.len() {
             filling.body.shrink_to_fit();
         }
-        let body = Bytes::from(filling.body);
+        let body = Body::from(filling.body);
         let outgoing = Outgoing::new(filling.right, body, padded, geometry, unscheduled);
         let retry = RetryTimer::new(now, self.recovery.rto.interval());
         let content = Content::Bundle(Box::new(filling.members));
@@ -202,6 +203,7 @@ impl Session {
         };
         filling.append(id, header_fields, text);
         filling.members.has_others = true;
+        filling.members.replies += live.part().map_or(0, |part| part.kept);
         live.bundle = Some(filling.right.id());
         live.outgoing = None;
         true
@@ -218,7 +220,7 @@ impl Session {
         let Some(text) = waiting.filter(|text| text.len() <= text_max) else {
             return false;
         };
-        filling.append(id, HeaderFields::of(Kind::Reply), text);
+        filling.append(id, HeaderFields::of_reply(outgoing.marks()), text);
         filling.members.replies += outgoing.length();
         served.state = ServerRpcState::Bundled(filling.right.id());
         true
@@ -260,7 +262,7 @@ impl Session {
     ) {
         let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
         retry.ask(now, limits::RESEND_INTERVAL_MAX);
-        let Some(live) = self.lane.client.cancel(id, retry) else {
+        let Some(live) = self.lane.client.cancel(id, Cancelling::new(retry)) else {
             return;
         };
         self.lane.control.id(PacketType::Cancel, id);
@@ -312,12 +314,14 @@ impl Session {
                     let Some(live) = self.lane.client.remove_live(id) else {
                         continue;
                     };
+                    self.part_over(&live, shared);
                     match &error {
-                        Some(error) => self.report_failure(id, &live, error.clone(), shared),
-                        None => shared.events.push_back(Event::OneWayDone {
-                            rpc: self.rpc(id),
-                            outcome: OneWayOutcome::Delivered,
-                        }),
+                        // Its call tells what becomes of a part.
+                        _ if live.is_part() => {}
+                        Some(error) => {
+                            self.report_failure(id, live.is_request(), error.clone(), shared)
+                        }
+                        None => self.tell_delivered(now, id, live.deadline, shared),
                     }
                 }
                 None => {}

@@ -6,7 +6,9 @@ use smt_wire::{Body, ControlHeader, ControlNumber, MessageId, TAG_LEN};
 use crate::control_packet::{self, ControlRoute};
 use crate::limits::DATAGRAM_FLOOR;
 use crate::send::buffer::TransmitBuffer;
+use crate::send::control_queue::Entry;
 use crate::session::Session;
+use crate::session::keys::ControlsLeft;
 use crate::shared::Shared;
 
 impl Session {
@@ -15,10 +17,32 @@ impl Session {
         self.write_control_packet(version, 0, &Body::Confirm, out);
     }
 
-    /// Whether ordinary control packets may leave: the last ones under a key are for EPOCH_DONE and
-    /// EPOCH_ACK, without which there would be no next key.
-    pub(super) fn has_controls(&self, shared: &Shared) -> bool {
-        self.keys.has_controls(shared.config.key_limits.records())
+    /// Whether a control packet waits that may leave under what is left of the key.
+    pub(super) fn has_control(&self, shared: &Shared) -> bool {
+        let control = &self.lane.control;
+        if control.is_empty() {
+            return false;
+        }
+        match self.controls_left(shared) {
+            ControlsLeft::All => true,
+            left => control.first_urgent(self.is_urgent(left)).is_some(),
+        }
+    }
+
+    fn controls_left(&self, shared: &Shared) -> ControlsLeft {
+        let limits = &shared.config.key_limits;
+        self.keys.controls_left(limits.controls())
+    }
+
+    /// The entries that may leave although the key is nearly used up.
+    fn is_urgent(&self, left: ControlsLeft) -> impl Fn(Entry<'_>) -> bool + '_ {
+        let is_for_holders = left == ControlsLeft::Holders;
+        move |entry| match entry {
+            Entry::Single(Body::EpochDone { .. } | Body::EpochAck { .. }) => true,
+            Entry::Single(Body::Ping(_) | Body::Pong(_)) => is_for_holders,
+            Entry::About(id) => is_for_holders && self.holds_previous_epoch(id),
+            Entry::Single(_) => false,
+        }
     }
 
     /// One datagram with as many control packets as fit.
@@ -28,10 +52,12 @@ impl Session {
         let stripe_of = move |id: MessageId| layout.stripe(id);
         let most = (DATAGRAM_FLOOR - ControlHeader::LEN - TAG_LEN) / LIST_ENTRY_MAX;
         loop {
-            let taken = if self.has_controls(shared) {
-                self.lane.control.take(most, stripe_of)
-            } else {
-                self.lane.control.take_epoch()
+            let taken = match self.controls_left(shared) {
+                ControlsLeft::All => self.lane.control.take(most, stripe_of),
+                left => {
+                    let place = self.lane.control.first_urgent(self.is_urgent(left));
+                    place.and_then(|place| self.lane.control.take_at(place))
+                }
             };
             let Some(taken) = taken else { return };
             let (stripe, body) = taken.body(stripe_of);

@@ -112,8 +112,8 @@ impl<'a> OutgoingMut<'a> {
             return None;
         };
         Some(Self {
+            header_fields: HeaderFields::of_reply(outgoing.marks()),
             outgoing,
-            header_fields: HeaderFields::of(Kind::Reply),
             need_ack: Some(retry),
         })
     }
@@ -133,6 +133,9 @@ fn header(
         kind: header_fields.kind,
         deadline_us: header_fields.deadline_us,
         reply_unscheduled: header_fields.reply_unscheduled,
+        failure: header_fields.marks.failure(),
+        has_metadata: header_fields.marks.has_metadata,
+        parts: header_fields.marks.parts,
         window,
         ack,
     }

@@ -9,6 +9,7 @@ use smt_wire::MessageId;
 
 use super::message::Written;
 use crate::error::CallFailure;
+use crate::limits::DATAGRAM_FLOOR;
 use crate::send::batch::DatagramBatch;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -18,6 +19,19 @@ impl Session {
     /// Writes what may leave now; an empty batch means nothing. Behind another session's it writes
     /// messages alone.
     pub(crate) fn write(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
+        let permitted = self.permitted();
+        if let Some(permitted) = permitted {
+            batch.limit(permitted);
+        }
+        let before = batch.bytes.len();
+        self.write_what_may(now, shared, batch);
+        if permitted.is_some() {
+            let written = u16::try_from(batch.bytes.len() - before).unwrap_or(u16::MAX);
+            self.permitted = self.permitted.saturating_sub(written);
+        }
+    }
+
+    fn write_what_may(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
         self.update_keys(now, shared);
         let messages_first = core::mem::take(&mut self.lane.messages_first);
         if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
@@ -109,9 +123,11 @@ impl Session {
     }
 
     pub(crate) fn has_output(&self, shared: &Shared) -> bool {
+        if self.permitted().is_some_and(|bytes| bytes < DATAGRAM_FLOOR) {
+            return false;
+        }
         self.confirm_due
-            || !self.lane.control.is_empty()
-                && (self.has_controls(shared) || self.lane.control.has_epoch())
+            || self.has_control(shared)
             || self.ended.is_none() && !self.lane.sendable.is_empty()
     }
 

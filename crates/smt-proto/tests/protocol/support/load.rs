@@ -80,7 +80,7 @@ fn take(
     failures: &mut Vec<CallError>,
 ) {
     match event {
-        Event::Reply { rpc, body } => {
+        Event::Reply { rpc, body, .. } => {
             let sent = waiting.remove(&(node, rpc)).expect("one end per call");
             assert!(sent == body, "the echo differs from the request");
         }

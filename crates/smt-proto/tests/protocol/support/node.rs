@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use smt_proto::{Config, Endpoint, Event, RpcId, Time, TransmitBuffer};
+use smt_proto::{Config, Endpoint, Event, Failure, Metadata, RpcId, Time, TransmitBuffer};
 use smt_testkit::{FakeKeyExchange, FakeTokenMac};
 use smt_wire::AbortCode;
 
@@ -16,6 +16,7 @@ use super::{body, exchanges};
 pub enum Answer {
     Reply(Bytes),
     Abort(AbortCode),
+    Fail(Failure),
     /// Nothing yet: the test answers itself.
     Hold,
 }
@@ -34,6 +35,8 @@ pub struct Node {
     pub delivered: Vec<(RpcId, Bytes)>,
     /// The deadlines of those that were requests.
     pub deadlines: Vec<Option<Time>>,
+    /// The metadata of all that was delivered.
+    pub metadata: Vec<Metadata>,
     pub buffer: TransmitBuffer,
 }
 
@@ -51,6 +54,7 @@ impl Node {
             events: VecDeque::new(),
             delivered: Vec::new(),
             deadlines: Vec::new(),
+            metadata: Vec::new(),
             buffer: TransmitBuffer::default(),
         }
     }
@@ -64,20 +68,35 @@ impl Node {
                 Event::Request {
                     rpc,
                     body,
+                    metadata,
                     deadline,
+                    ..
                 } => {
+                    self.metadata.push(metadata);
                     self.deadlines.push(deadline);
                     let answer = (self.application)(&body);
                     self.delivered.push((rpc, body));
                     match answer {
                         Answer::Reply(body) => self.endpoint.reply(now, rpc, body).unwrap(),
                         Answer::Abort(code) => self.endpoint.abort(now, rpc, code).unwrap(),
+                        Answer::Fail(failure) => self.endpoint.fail(now, rpc, failure).unwrap(),
                         Answer::Hold => {}
                     }
                 }
-                Event::OneWay { rpc, body } => {
+                Event::OneWay {
+                    rpc,
+                    body,
+                    metadata,
+                    deadline,
+                } => {
+                    self.metadata.push(metadata.clone());
                     self.delivered.push((rpc, body.clone()));
-                    self.events.push_back(Event::OneWay { rpc, body });
+                    self.events.push_back(Event::OneWay {
+                        rpc,
+                        body,
+                        metadata,
+                        deadline,
+                    });
                 }
                 event => self.events.push_back(event),
             }

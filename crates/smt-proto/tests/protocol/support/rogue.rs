@@ -38,6 +38,10 @@ pub struct Rogue {
     index: SessionIndex,
     counter: u64,
     ids: IdAllocator,
+    /// Whether its messages claim to have metadata.
+    pub has_metadata: bool,
+    /// The marks of parts that its messages have.
+    pub parts: smt_wire::PartMarks,
 }
 
 impl Rogue {
@@ -67,6 +71,8 @@ impl Rogue {
             index,
             counter: 700,
             ids: IdAllocator::starting_at(layout(), side_of(from), 0, FIRST_ID),
+            has_metadata: false,
+            parts: smt_wire::PartMarks::default(),
         }
     }
 
@@ -127,11 +133,16 @@ impl Rogue {
         self.message(world, Kind::Bundle, bytes);
     }
 
-    /// Sends record 0 alone of such a bundle. Its id, and all of it in one packet, to be handed in
-    /// later.
-    pub fn first_of_bundle(&mut self, world: &mut World, bytes: &[u8]) -> (MessageId, Datagram) {
+    /// Sends record 0 alone of a message of this kind. Its id, and all of it in one packet, to be
+    /// handed in later.
+    pub fn first_of(
+        &mut self,
+        world: &mut World,
+        kind: Kind,
+        bytes: &[u8],
+    ) -> (MessageId, Datagram) {
         let right = self.next_id();
-        let (id, whole) = self.sealed(world, (right, Kind::Bundle), bytes);
+        let (id, whole) = self.sealed(world, (right, kind), bytes);
         let mut first = whole.clone();
         first
             .bytes
@@ -158,13 +169,16 @@ impl Rogue {
             kind,
             deadline_us: 0,
             reply_unscheduled: 0,
+            failure: None,
+            has_metadata: self.has_metadata,
+            parts: self.parts,
             window: 0,
             ack: None,
         };
         let geometry = Geometry::new(1_142, 16_384).expect("the default");
         let bits = IndexBits::new(16).expect("the default");
         let body = Bytes::copy_from_slice(bytes);
-        let frozen = FrozenMessage::new(right, &header, body, geometry, bits);
+        let frozen = FrozenMessage::new(right, &header, body.into(), geometry, bits);
         let mut frozen = frozen.expect("id and length are small");
         let length = geometry.stream_length(padded_length) as usize;
         let mut packet = vec![0; DataHeader::LEN + length];

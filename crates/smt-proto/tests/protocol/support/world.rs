@@ -47,7 +47,11 @@ pub struct World {
 impl World {
     pub fn new(configs: Vec<Config>) -> Self {
         let nodes = configs.into_iter().enumerate();
-        let nodes: Vec<Node> = nodes.map(|(at, config)| Node::new(at, config)).collect();
+        Self::of(nodes.map(|(at, config)| Node::new(at, config)).collect())
+    }
+
+    /// A world of nodes that were made otherwise.
+    pub fn of(nodes: Vec<Node>) -> Self {
         Self {
             link_free: vec![Time::default(); nodes.len()],
             nodes,
@@ -168,7 +172,7 @@ impl World {
     /// How a call ends.
     pub fn outcome(&mut self, node: usize, rpc: RpcId) -> Result<Bytes, CallError> {
         self.wait(node, |event| match event {
-            Event::Reply { rpc: of, body } if *of == rpc => Some(Ok(body.clone())),
+            Event::Reply { rpc: of, body, .. } if *of == rpc => Some(Ok(body.clone())),
             Event::CallFailed { rpc: of, error } if *of == rpc => Some(Err(error.clone())),
             _ => None,
         })
@@ -239,6 +243,11 @@ impl World {
         }
         self.flush();
         true
+    }
+
+    /// Takes the next datagram off the network, wherever it is.
+    pub fn take_arrival(&mut self) -> Option<Datagram> {
+        Some(self.on_way.pop_first()?.1)
     }
 
     /// Gives a datagram to its node now.

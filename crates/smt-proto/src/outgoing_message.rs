@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A message that the application hands over to be sent: body and metadata.
+
+use smt_record::Body;
+
+use crate::metadata::Metadata;
+
+/// A request, reply or one-way message to be sent. Whatever is a [`Body`] is one without metadata.
+#[derive(Clone, Debug, Default)]
+pub struct OutgoingMessage {
+    /// The body: one buffer or a chain of them, which are not copied together.
+    pub body: Body,
+    /// Named values beside the body.
+    pub metadata: Metadata,
+}
+
+impl OutgoingMessage {
+    /// A message with this body.
+    #[must_use]
+    pub fn new(body: impl Into<Body>) -> Self {
+        Self {
+            body: body.into(),
+            metadata: Metadata::new(),
+        }
+    }
+
+    /// The message with this metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// The application bytes, and whether they begin with metadata.
+    pub(crate) fn into_application_bytes(self) -> (Body, bool) {
+        match self.metadata.into_encoded() {
+            Some(encoded) => (self.body.behind(encoded), true),
+            None => (self.body, false),
+        }
+    }
+}
+
+impl<B: Into<Body>> From<B> for OutgoingMessage {
+    fn from(body: B) -> Self {
+        Self::new(body)
+    }
+}

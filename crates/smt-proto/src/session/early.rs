@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Early data of a session (SPEC §6.8): calls whose requests left in flight 1, and the session of a
+//! server before its client has confirmed.
+
+use bytes::Bytes;
+use smt_wire::{Kind, Members, MessageId};
+
+use super::Session;
+use crate::shared::Shared;
+use crate::time::Time;
+
+impl Session {
+    /// Notes that a request of this side has arrived with early data: it need not leave.
+    pub(crate) fn arrived_early(&mut self, id: MessageId) {
+        self.peer_is_busy(id);
+    }
+
+    /// Whether a packet of the peer has opened.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.liveness.is_confirmed()
+    }
+
+    /// Lets this session send no more than so many bytes until its peer is heard; `None` is no
+    /// limit. The peer's address may be somebody else's.
+    pub(crate) fn limit_until_confirmed(&mut self, permitted: Option<usize>) {
+        let permitted = permitted.map(|bytes| u16::try_from(bytes).unwrap_or(u16::MAX - 1));
+        self.permitted = permitted.unwrap_or(u16::MAX);
+    }
+
+    /// Bytes that may leave now; `None` if there is no limit.
+    pub(super) fn permitted(&self) -> Option<usize> {
+        let is_limited = self.permitted < u16::MAX && !self.is_confirmed();
+        is_limited.then(|| self.permitted.into())
+    }
+
+    /// Takes the requests of a client's early data. The first has the id that the client uses
+    /// first, and so on.
+    pub(crate) fn take_early_data(&mut self, now: Time, bytes: Bytes, shared: &mut Shared) {
+        let Ok(members) = Members::parse(&bytes) else {
+            shared.statistics.violations += 1;
+            return;
+        };
+        for (number, (mut header, place)) in (0..).zip(members) {
+            let Some(id) = self.lane.stripes.nth_of_peer(number) else {
+                return;
+            };
+            if header.kind != Kind::Request {
+                shared.statistics.violations += 1;
+                continue;
+            }
+            header.id = id;
+            shared.statistics.early_requests += 1;
+            self.take_early_request(now, &header, bytes.slice(place), shared);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A reader without room takes the part that its application needs next all the same (SPEC §5.9).
+
+use std::time::Duration;
+
+use smt_proto::Config;
+
+use super::calls_come_in_parts::{REPLY, begin, parts_of, send, take};
+use super::support::{Verdict, World, ms};
+
+/// A peer without room lets messages come again, but for the part that its application waits for.
+// SMT [5.9-19]
+#[test]
+fn the_part_that_the_application_waits_for_is_taken_without_room() {
+    let (mut world, session, _) = World::connected();
+    let (call, request) = begin(&mut world, session, REPLY);
+    world.nodes[0].endpoint.set_untaken(usize::MAX / 2);
+    for part in parts_of([10, 20, 30_000]) {
+        send(&mut world, 1, request, part, true).unwrap();
+        world.run_for(ms(2));
+    }
+    world.run_for(Duration::from_secs(2));
+    assert_eq!(take(&mut world, 0, call).0, parts_of([10]));
+    world.run_for(Duration::from_secs(2));
+    assert_eq!(take(&mut world, 0, call).0, parts_of([10, 20])[1..]);
+    world.run_for(Duration::from_secs(2));
+    assert_eq!(take(&mut world, 0, call).0, parts_of([10, 20, 30_000])[2..]);
+}
+
+/// Parts that come before the one that is needed next may fill the memory, and none of them can be
+/// read before that one.
+// SMT [5.9-19]
+#[test]
+fn the_part_before_those_that_fill_the_memory_is_taken() {
+    let mut client = Config::default();
+    client.memory_max = 20_000;
+    client.part_window = 65_536;
+    let (mut world, session, _) = World::connected_with(client, Config::default());
+    let (call, request) = begin(&mut world, session, REPLY);
+    let mut is_lost = false;
+    world.rule = Box::new(move |datagram, _| {
+        let is_first = !is_lost && datagram.from == 1 && datagram.data().is_some();
+        is_lost |= is_first;
+        match is_first {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    let parts = parts_of([10, 9_000, 9_000, 9_000]);
+    for part in &parts {
+        send(&mut world, 1, request, part.clone(), true).unwrap();
+        world.flush();
+    }
+    world.run_for(ms(1));
+    assert!(world.nodes[0].endpoint.memory() > 20_000);
+    assert!(take(&mut world, 0, call).0.is_empty(), "the first is lost");
+    world.run_for(Duration::from_secs(2));
+    assert_eq!(take(&mut world, 0, call).0, parts);
+    assert_eq!(world.nodes[0].endpoint.memory(), 0);
+}
