@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider, NamedKey};
+use smt_proto::key_exchange::{
+    Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider, NamedKey,
+};
 use smt_record::{Side, Suite};
 
 use self::key::{RegisteredKey, RegisteredKeyError, display_name};
@@ -100,7 +102,7 @@ impl RegisteredProvider {
 
 impl KeyExchangeProvider for RegisteredProvider {
     /// The server's name plays no part: the key says who the server is.
-    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, _: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         let key = self.own.as_ref().ok_or_else(|| {
             caller("this endpoint has no registered key of its own to make calls with".to_owned())
         })?;
@@ -137,6 +139,7 @@ impl RegisteredProvider {
                 name: key.name().to_vec(),
                 random,
             }),
+            early_max: 0,
             exchange: Box::new(exchange),
         })
     }

@@ -14,6 +14,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::limits::CHAIN_LEN_MAX;
 use crate::pem::{CredentialError, Pem};
+use crate::tls::certificate_refusal;
 
 /// A certificate chain (leaf first) and the leaf's private key. Cheap to clone.
 #[derive(Clone)]
@@ -45,6 +46,19 @@ impl Identity {
         Self::from_pems(&Pem::read(chain.as_ref())?, &Pem::read(key.as_ref())?)
     }
 
+    /// From PEM that was read before: the chain with the leaf first, and the leaf's private key,
+    /// which may have been decrypted meanwhile (`smt_pki::decrypt_key`).
+    ///
+    /// # Errors
+    /// [`CredentialError`] names the places and what was found in them.
+    pub fn from_pems(chain: &Pem, key: &Pem) -> Result<Self, CredentialError> {
+        let places = Places {
+            chain: chain.place(),
+            key: key.place(),
+        };
+        Self::new(chain.certificates()?, key.private_key()?, &places)
+    }
+
     /// From DER: the chain with the leaf first, and the leaf's private key (PKCS#8, PKCS#1 or
     /// SEC1).
     ///
@@ -73,14 +87,6 @@ impl Identity {
 
     pub(crate) fn certified(&self) -> CertifiedKey {
         self.certified.clone()
-    }
-
-    fn from_pems(chain: &Pem, key: &Pem) -> Result<Self, CredentialError> {
-        let places = Places {
-            chain: chain.place(),
-            key: key.place(),
-        };
-        Self::new(chain.certificates()?, key.private_key()?, &places)
     }
 
     fn new(
@@ -114,7 +120,7 @@ impl Identity {
             }),
             Err(error) => Err(CredentialError::BadCertificate {
                 place: places.chain.to_owned(),
-                reason: error.to_string(),
+                reason: certificate_refusal::own(&error),
             }),
         }
     }

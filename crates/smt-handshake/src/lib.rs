@@ -2,12 +2,14 @@
 //! Session establishment of SMT (SPEC §6, §7.1, §7.2): who the peer is, and the session's secrets.
 //!
 //! The core (`smt-proto`) moves flights and knows nothing of TLS; this crate implements its
-//! traits. There are three key exchanges, each with a provider that an endpoint holds:
+//! traits. There are four key exchanges, each with a provider that an endpoint holds:
 //!
 //! - [`TlsProvider`]: TLS 1.3 by rustls, carried in messages; post-quantum by default. Made from
 //!   a [`ClientTls`], a [`ServerTls`] or both; they are made from an [`Identity`] and a [`Trust`].
 //! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself
 //!   ([`RegisteredKey`]).
+//! - [`TicketClient`] and [`TicketServer`]: SMT-tickets, shares that the client has verified
+//!   before.
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
 //!
 //! [`SeveralKinds`] holds providers of different kinds for one endpoint.
@@ -33,9 +35,11 @@ mod hmac_tokens;
 mod identity;
 pub mod limits;
 mod params_exchange;
+mod peer_certificate;
 mod pem;
 mod plaintext;
 mod several_kinds;
+mod ticket;
 mod tls;
 mod told_time;
 mod trust;
@@ -44,9 +48,14 @@ pub use external_psk::RegisteredProvider;
 pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError, TlsTrafficKey};
 pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
-pub use pem::{CredentialError, Pem};
+pub use peer_certificate::PeerCertificate;
+pub use pem::{CredentialError, KeyEncryption, Pem};
 pub use plaintext::PlaintextProvider;
 pub use several_kinds::SeveralKinds;
+pub use ticket::{
+    IssuedTicket, Ticket, TicketClient, TicketError, TicketIssuer, TicketKey, TicketKeys,
+    TicketPlan, TicketServer, TicketStore, TicketVerifier, VerifiedTicket, chain_hash,
+};
 pub use tls::algorithms::{Algorithms, Group};
 pub use tls::entropy::EntropySources;
 pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};

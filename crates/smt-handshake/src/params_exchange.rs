@@ -72,11 +72,13 @@ impl SecretSource {
                     key_identity: Some(key.ends().peer.to_owned()),
                 },
                 key_exchange: "registered key",
+                early_taken: false,
             },
             Self::Plaintext => Finished {
                 secrets: SessionSecrets::plaintext(),
                 peer: PeerIdentity::default(),
                 key_exchange: "plaintext",
+                early_taken: false,
             },
         }
     }
@@ -183,7 +185,7 @@ impl ParamsExchange {
 impl KeyExchange for ParamsExchange {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
         let taken = match input {
-            Input::Begin { own_params } => {
+            Input::Begin { own_params, .. } => {
                 self.own_params = Some(own_params.to_vec());
                 Ok(())
             }

@@ -3,7 +3,8 @@
 //!
 //! Flow: 1. read a file, or take text  2. take the sections wanted out of it  3. if there are
 //! none, say what there is instead: a key where certificates belong, an encrypted key, DER.
-//! Not here: what certificates and keys mean (see `identity.rs`, `trust.rs`).
+//! Not here: what certificates and keys mean (see `identity.rs`, `trust.rs`), opening encrypted
+//! keys (`smt-pki`).
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -80,15 +81,38 @@ impl Pem {
         Ok(certificates)
     }
 
-    /// The first private key.
+    /// The first private key, if it is not encrypted.
     ///
     /// # Errors
-    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    /// [`CredentialError::NotPem`], [`CredentialError::EncryptedKey`] or
+    /// [`CredentialError::TraditionalEncryption`] if a passphrase is needed first, or
+    /// [`CredentialError::Missing`] says what there is instead.
     pub fn private_key(&self) -> Result<PrivateKeyDer<'static>, CredentialError> {
+        let place = || self.place.clone();
+        match self.encryption() {
+            None => {}
+            Some(KeyEncryption::Pkcs8(_)) => {
+                return Err(CredentialError::EncryptedKey { place: place() });
+            }
+            Some(KeyEncryption::Traditional) => {
+                return Err(CredentialError::TraditionalEncryption { place: place() });
+            }
+        }
         match PrivateKeyDer::pem_slice_iter(&self.text).next() {
             Some(Ok(key)) => Ok(key),
             Some(Err(error)) => Err(self.not_pem(&error)),
             None => Err(self.missing("private key")),
+        }
+    }
+
+    /// How the private key is encrypted; `None` if there is a key that is not, or none at all.
+    pub fn encryption(&self) -> Option<KeyEncryption<'_>> {
+        let text = std::str::from_utf8(&self.text).ok()?;
+        let (label, section) = key_section(text)?;
+        match label {
+            "ENCRYPTED PRIVATE KEY" => Some(KeyEncryption::Pkcs8(section)),
+            _ if section.contains(TRADITIONAL_HEADER) => Some(KeyEncryption::Traditional),
+            _ => None,
         }
     }
 
@@ -106,6 +130,15 @@ impl Pem {
             found: found(&self.text),
         }
     }
+}
+
+/// The forms of encrypted private keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyEncryption<'a> {
+    /// PKCS#8's: the PEM section `ENCRYPTED PRIVATE KEY`.
+    Pkcs8(&'a str),
+    /// Openssl's own, with the header `DEK-Info`.
+    Traditional,
 }
 
 /// Why a certificate, key or root could not be used. All of it is local: a wrong path or file.
@@ -166,6 +199,41 @@ pub enum CredentialError {
         /// Why not.
         reason: String,
     },
+    /// The private key is encrypted (PKCS#8): find out its passphrase, and open it.
+    #[error(
+        "the private key in {place} is encrypted; give its passphrase (--passphrase-file, \
+        `smt::pki::decrypt_key`), or take the encryption off: `openssl pkey -in {place} -out FILE`"
+    )]
+    EncryptedKey {
+        /// The file, or the name of the given text.
+        place: String,
+    },
+    /// The private key is encrypted in openssl's own form: convert it.
+    #[error(
+        "the private key in {place} is encrypted in openssl's traditional form (DEK-Info), which \
+        protects it badly and is not read here; convert it: `openssl pkcs8 -topk8 -in {place} \
+        -out FILE`"
+    )]
+    TraditionalEncryption {
+        /// The file, or the name of the given text.
+        place: String,
+    },
+    /// The private key is encrypted by a cipher or a key derivation that is not known here: convert
+    /// it.
+    #[error(
+        "the private key in {place} is encrypted in a form that is not read here, e.g. by 3DES; \
+        convert it: `openssl pkey -in {place} -aes256 -out FILE`"
+    )]
+    UnknownEncryption {
+        /// The file, or the name of the given text.
+        place: String,
+    },
+    /// The passphrase is another one, or the encrypted key is damaged.
+    #[error("the passphrase does not open the private key in {place}, or the key is damaged")]
+    WrongPassphrase {
+        /// The file, or the name of the given text.
+        place: String,
+    },
     /// The key belongs to another certificate: give the pair that was made together.
     #[error(
         "the private key in {key_place} does not belong to the first certificate in \
@@ -196,9 +264,6 @@ fn found(text: &[u8]) -> String {
         // Writing to a String cannot fail.
         let _ = write!(words, "{comma}{count} {label}");
     }
-    if words.contains("ENCRYPTED") {
-        words.push_str(" (decrypt it first, e.g. with `openssl pkey`)");
-    }
     match (words.is_empty(), text) {
         (false, _) => words,
         (true, []) => "nothing".to_owned(),
@@ -208,6 +273,24 @@ fn found(text: &[u8]) -> String {
         }
         (true, _) => "no PEM section at all".to_owned(),
     }
+}
+
+/// The first section with a private key: its label, and its text from the line that begins it to
+/// the one that ends it.
+fn key_section(text: &str) -> Option<(&str, &str)> {
+    let begins = text.match_indices("-----BEGIN ");
+    let (start, label) = begins
+        .filter_map(|(start, begin)| {
+            let (label, _) = text[start + begin.len()..].split_once("-----")?;
+            Some((start, label))
+        })
+        .find(|(_, label)| label.ends_with("PRIVATE KEY"))?;
+    let section = &text[start..];
+    let end = format!("-----END {label}-----");
+    let length = section
+        .find(&end)
+        .map_or(section.len(), |place| place + end.len());
+    Some((label, &section[..length]))
 }
 
 /// The label of a line `-----BEGIN label-----`, if it is one.
@@ -220,6 +303,8 @@ fn label(line: &[u8]) -> Option<String> {
     fits.then(|| String::from_utf8_lossy(label).into_owned())
 }
 
+/// The first header of a section that openssl's traditional form encrypts (RFC 1421).
+const TRADITIONAL_HEADER: &str = "Proc-Type: 4,ENCRYPTED";
 /// Kinds of sections that a message lists at most: it stays one line.
 const FOUND_MAX: usize = 4;
 /// Bytes of a section's label that a message repeats at most.
@@ -237,11 +322,6 @@ mod tests {
             let text = b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n\
                 -----BEGIN CERTIFICATE-----\r\n-----BEGIN EC PRIVATE KEY-----\n";
             assert_eq!(found(text), "2 CERTIFICATE, 1 EC PRIVATE KEY");
-        }
-
-        #[test]
-        fn an_encrypted_key_is_said_to_need_decrypting() {
-            assert!(found(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\n").contains("decrypt it first"));
         }
 
         #[test]
@@ -268,6 +348,49 @@ mod tests {
                     .starts_with("cannot read /nowhere/leaf.pem: "),
                 "{error}"
             );
+        }
+    }
+
+    mod private_key {
+        use super::*;
+
+        fn error(text: &str) -> CredentialError {
+            Pem::text("db7.key", text.as_bytes())
+                .private_key()
+                .unwrap_err()
+        }
+
+        #[test]
+        fn an_encrypted_key_is_said_to_need_its_passphrase() {
+            let text = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n\
+                -----END ENCRYPTED PRIVATE KEY-----\n";
+            let error = error(text);
+            assert!(
+                matches!(error, CredentialError::EncryptedKey { .. }),
+                "{error}"
+            );
+        }
+
+        #[test]
+        fn a_key_of_the_traditional_form_is_said_to_need_conversion() {
+            let text = "-----BEGIN EC PARAMETERS-----\nAAAA\n-----END EC PARAMETERS-----\n\
+                -----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                DEK-Info: AES-256-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n";
+            let text = error(text).to_string();
+            assert!(
+                text.ends_with("convert it: `openssl pkcs8 -topk8 -in db7.key -out FILE`"),
+                "{text}"
+            );
+        }
+
+        #[test]
+        fn the_first_key_counts() {
+            let plain = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+            let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n";
+            let of = |text: &str| Pem::text("", text.as_bytes()).encryption().is_some();
+            assert!(!of(plain) && of(encrypted));
+            assert!(!of(&[plain, encrypted].concat()));
+            assert!(of(&[encrypted, plain].concat()));
         }
     }
 

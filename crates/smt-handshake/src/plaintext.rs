@@ -5,7 +5,7 @@
 //! nothing else: an endpoint of version 1 cannot use them, nor negotiate this.
 
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider};
 use smt_record::Side;
 
 use crate::params_exchange::{ParamsExchange, SecretSource};
@@ -15,7 +15,7 @@ use crate::params_exchange::{ParamsExchange, SecretSource};
 pub struct PlaintextProvider;
 
 impl KeyExchangeProvider for PlaintextProvider {
-    fn client(&self, _: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, _: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         Ok(attempt(ParamsExchange::client(SecretSource::Plaintext)))
     }
 
@@ -38,6 +38,7 @@ fn attempt(exchange: ParamsExchange) -> Attempt {
         kind: smt_wire::KeyExchange::Plaintext,
         suites: Vec::new(),
         key: None,
+        early_max: 0,
         exchange: Box::new(exchange),
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider};
 use smt_record::Side;
 use smt_wire::KeyExchange;
 
@@ -61,15 +61,11 @@ impl Default for SeveralKinds {
 }
 
 impl KeyExchangeProvider for SeveralKinds {
-    fn client(
-        &self,
-        server_name: &str,
-        wall: Option<WallTime>,
-    ) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         let provider = self.calls.as_ref().ok_or_else(|| {
             caller("this endpoint has no key exchange to make calls with".to_owned())
         })?;
-        provider.client(server_name, wall)
+        provider.client(request)
     }
 
     fn server(

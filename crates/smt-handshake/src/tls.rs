@@ -7,14 +7,15 @@
 //! followed by a full handshake.
 
 pub(crate) mod algorithms;
+pub(crate) mod certificate_refusal;
 pub(crate) mod entropy;
 mod exchange;
-mod failure;
+pub(crate) mod failure;
 mod verify;
 mod verify_chain;
 mod verify_pinned;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -27,7 +28,7 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use rustls_pki_types::ServerName;
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider};
 use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
@@ -77,26 +78,9 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
-        let algorithms = provider.signature_verification_algorithms;
-        let verifier: Arc<dyn ServerCertVerifier> = match self.trust.anchors {
-            Anchors::Roots(roots) => {
-                let chains =
-                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
-                        .build()
-                        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-                Arc::new(Verifier::new(ServerChains(chains), algorithms))
-            }
-            Anchors::Pinned(certificates) => {
-                let pinned = Pinned {
-                    certificates,
-                    is_mandatory: true,
-                };
-                Arc::new(Verifier::new(pinned, algorithms))
-            }
-        };
         let builder = builder
             .dangerous()
-            .with_custom_certificate_verifier(verifier);
+            .with_custom_certificate_verifier(server_verifier(self.trust, provider)?);
         let mut config = match self.identity {
             Some(identity) => builder
                 .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified()))),
@@ -131,6 +115,13 @@ impl ServerTls {
         self
     }
 
+    /// Shows another identity.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
+    }
+
     /// A provider for a server with the default algorithms.
     ///
     /// # Errors
@@ -144,14 +135,9 @@ impl ServerTls {
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
-        let builder = match self.client_auth {
-            ClientAuth::None => builder.with_no_client_auth(),
-            ClientAuth::Optional(trust) => {
-                builder.with_client_cert_verifier(client_verifier(trust, provider, false)?)
-            }
-            ClientAuth::Required(trust) => {
-                builder.with_client_cert_verifier(client_verifier(trust, provider, true)?)
-            }
+        let builder = match client_verifier(self.client_auth, provider)? {
+            None => builder.with_no_client_auth(),
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
         };
         let mut config =
             builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(self.identity.certified())));
@@ -178,9 +164,9 @@ pub enum ClientAuth {
 /// The TLS key exchange of an endpoint: client, server or both.
 pub struct TlsProvider {
     client: Option<Arc<ClientConfig>>,
-    server: Option<Arc<ServerConfig>>,
+    server: Option<RwLock<Arc<ServerConfig>>>,
     suites: Vec<Suite>,
-    clock: Arc<ToldTime>,
+    library: Library,
 }
 
 impl TlsProvider {
@@ -200,7 +186,7 @@ impl TlsProvider {
             provider: Arc::new(algorithms.provider()),
             time: Arc::new(ToldTime::new(Arc::new(DefaultTimeProvider))),
         };
-        Self::with_library(client, server, &algorithms.suites, &library)
+        Self::with_library(client, server, &algorithms.suites, library)
     }
 
     /// As [`Self::new`], with key shares, randomness and date from elsewhere: for simulators.
@@ -228,41 +214,54 @@ impl TlsProvider {
             }),
             time: Arc::new(ToldTime::new(sources.time)),
         };
-        Self::with_library(client, server, suites, &library)
+        Self::with_library(client, server, suites, library)
     }
 
     fn with_library(
         client: Option<ClientTls>,
         server: Option<ServerTls>,
         suites: &[Suite],
-        library: &Library,
+        library: Library,
     ) -> Result<Self, TlsConfigError> {
-        let client = client.map(|client| client.config(library)).transpose()?;
-        let server = server.map(|server| server.config(library)).transpose()?;
+        let client = client.map(|client| client.config(&library)).transpose()?;
+        let server = server.map(|server| server.config(&library)).transpose()?;
         Ok(Self {
             client: client.map(Arc::new),
-            server: server.map(Arc::new),
+            server: server.map(|config| RwLock::new(Arc::new(config))),
             suites: suites.to_vec(),
-            clock: Arc::clone(&library.time),
+            library,
         })
+    }
+
+    /// Answers clients that begin from now on as this server: with a renewed certificate, for
+    /// example. Handshakes in progress go on with what they have begun with, and sessions are not
+    /// touched.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if the provider answers no clients, or the trust in clients cannot be
+    /// used. Then nothing has changed.
+    pub fn set_server(&self, server: ServerTls) -> Result<(), TlsConfigError> {
+        let present = self.server.as_ref().ok_or(TlsConfigError::NoServer)?;
+        let config = Arc::new(server.config(&self.library)?);
+        *present.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
     }
 }
 
 impl KeyExchangeProvider for TlsProvider {
-    fn client(
-        &self,
-        server_name: &str,
-        wall: Option<WallTime>,
-    ) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         let config = self.client.as_ref().ok_or_else(|| {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
+        let ClientRequest {
+            server_name, wall, ..
+        } = request;
         let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
             caller(format!(
                 "{server_name:?} is no server name: give a DNS name or an IP address"
             ))
         })?;
-        self.clock.set(wall);
+        self.library.time.set(wall);
         let connection = ClientConnection::new(Arc::clone(config), name).map_err(not_begun)?;
         Ok(self.attempt(TlsExchange::client(connection)))
     }
@@ -282,8 +281,9 @@ impl KeyExchangeProvider for TlsProvider {
         let config = self.server.as_ref().ok_or_else(|| {
             caller("this endpoint is only a client: give it a ServerTls to answer".to_owned())
         })?;
-        self.clock.set(wall);
-        let connection = ServerConnection::new(Arc::clone(config)).map_err(not_begun)?;
+        self.library.time.set(wall);
+        let config = Arc::clone(&config.read().unwrap_or_else(PoisonError::into_inner));
+        let connection = ServerConnection::new(config).map_err(not_begun)?;
         Ok(self.attempt(TlsExchange::server(connection, client_params)))
     }
 }
@@ -294,6 +294,7 @@ impl TlsProvider {
             kind: smt_wire::KeyExchange::Tls13,
             suites: self.suites.clone(),
             key: None,
+            early_max: 0,
             exchange: Box::new(exchange),
         }
     }
@@ -326,24 +327,59 @@ impl Library {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsConfigError {
     /// A list of suites or groups is empty: name at least one of each.
-    #[error("no cipher suite or no key exchange group is allowed; name at least one of each")]
+    #[error(
+        "caller: no cipher suite or no key exchange group is allowed; name at least one of each"
+    )]
     NoAlgorithm,
+    /// The endpoint answers no clients by TLS, so it shows them no identity.
+    #[error(
+        "caller: this endpoint answers no clients by TLS, so it has neither an identity nor a trust to replace"
+    )]
+    NoServer,
     /// The roots cannot be used.
-    #[error("the trusted roots cannot be used: {0}")]
+    #[error("caller: the trusted roots cannot be used: {0}")]
     Trust(String),
     /// The library refuses the combination.
-    #[error("this TLS configuration cannot be used: {0}")]
+    #[error("caller: this TLS configuration cannot be used: {0}")]
     Unusable(rustls::Error),
 }
 
 /// The protocol that both sides must name in TLS (SPEC §6.1).
 pub const ALPN: &[u8] = b"smt/1";
 
-fn client_verifier(
+/// Judges the servers of a client.
+pub(crate) fn server_verifier(
     trust: Trust,
     provider: &Arc<CryptoProvider>,
-    is_mandatory: bool,
-) -> Result<Arc<dyn ClientCertVerifier>, TlsConfigError> {
+) -> Result<Arc<dyn ServerCertVerifier>, TlsConfigError> {
+    let algorithms = provider.signature_verification_algorithms;
+    Ok(match trust.anchors {
+        Anchors::Roots(roots) => {
+            let chains = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+                .build()
+                .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
+            Arc::new(Verifier::new(ServerChains(chains), algorithms))
+        }
+        Anchors::Pinned(certificates) => {
+            let pinned = Pinned {
+                certificates,
+                is_mandatory: true,
+            };
+            Arc::new(Verifier::new(pinned, algorithms))
+        }
+    })
+}
+
+/// Judges the clients of a server, if it asks who they are.
+pub(crate) fn client_verifier(
+    client_auth: ClientAuth,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsConfigError> {
+    let (trust, is_mandatory) = match client_auth {
+        ClientAuth::None => return Ok(None),
+        ClientAuth::Optional(trust) => (trust, false),
+        ClientAuth::Required(trust) => (trust, true),
+    };
     let algorithms = provider.signature_verification_algorithms;
     let roots = match trust.anchors {
         Anchors::Roots(roots) => roots,
@@ -352,7 +388,7 @@ fn client_verifier(
                 certificates,
                 is_mandatory,
             };
-            return Ok(Arc::new(Verifier::new(pinned, algorithms)));
+            return Ok(Some(Arc::new(Verifier::new(pinned, algorithms))));
         }
     };
     let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
@@ -364,7 +400,10 @@ fn client_verifier(
     let chains = builder
         .build()
         .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-    Ok(Arc::new(Verifier::new(ClientChains(chains), algorithms)))
+    Ok(Some(Arc::new(Verifier::new(
+        ClientChains(chains),
+        algorithms,
+    ))))
 }
 
 /// The configuration was checked when it was built, so what is left is the system's randomness.

@@ -13,6 +13,7 @@ use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
 use crate::pem::{CredentialError, Pem};
+use crate::tls::certificate_refusal;
 
 /// The certificates by which a peer's certificate is judged. Cheap to clone.
 #[derive(Clone)]
@@ -72,7 +73,7 @@ impl Trust {
                     .add(certificate)
                     .map_err(|error| CredentialError::BadCertificate {
                         place: pem.place().to_owned(),
-                        reason: error.to_string(),
+                        reason: certificate_refusal::own(&error),
                     })?;
             }
         }

@@ -8,7 +8,7 @@ mod harness;
 use harness::{Side, run};
 use smt_handshake::{KeyEnds, RegisteredKey, RegisteredProvider, TlsTrafficKey};
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Attempt, HandshakeFailure, KeyExchangeProvider};
+use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider};
 use smt_record::{SessionSecrets, Suite};
 
 const CLIENT: KeyEnds<'static> = KeyEnds {
@@ -49,8 +49,8 @@ fn process(register: Register) -> (RegisteredProvider, RegisteredProvider) {
 struct SameRandom<'a>(&'a RegisteredProvider);
 
 impl KeyExchangeProvider for SameRandom<'_> {
-    fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        self.0.client(name, wall).map(same_random)
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
+        self.0.client(request).map(same_random)
     }
 
     fn server(&self, params: &[u8], wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {

@@ -6,7 +6,7 @@ mod harness;
 
 use harness::{Flight, NAME, Side, providers, run_with};
 use smt_handshake::{Algorithms, KeyEnds, RegisteredKey, RegisteredProvider};
-use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider};
+use smt_proto::key_exchange::{ClientRequest, FailureKind, Fault, KeyExchangeProvider};
 use smt_record::Suite;
 
 /// Where the window's lowest byte stands: a change there leaves the parameters valid.
@@ -242,7 +242,7 @@ mod never_given {
     fn parameters_of_a_client_over_tls_are_the_callers_fault() {
         let algorithms = Algorithms::default();
         let (client, server) = providers(&algorithms, &algorithms);
-        let mut client = Side::of(client.client(NAME, None).unwrap(), 1);
+        let mut client = Side::of(client.client(ClientRequest::new(NAME)).unwrap(), 1);
         // A client that has not begun has said nothing yet: an empty flight makes it speak.
         client.receive(&Flight::of(2, &[], &[])).unwrap();
         let mut server = Side::server(&server, &client.params).unwrap();
@@ -255,7 +255,7 @@ mod never_given {
     #[test]
     fn parameters_of_either_side_with_a_registered_key_are_the_callers_fault() {
         let (client, server) = (registered_client(), registered_server());
-        let mut client = Side::of(client.client(NAME, None).unwrap(), 1);
+        let mut client = Side::of(client.client(ClientRequest::new(NAME)).unwrap(), 1);
         let mut server = Side::of(server.server(&client.params, None).unwrap(), 2);
         server.receive(&Flight::of(1, &client.params, &[])).unwrap();
         let at_client = client.receive(&server.flight(2).unwrap()).unwrap_err();

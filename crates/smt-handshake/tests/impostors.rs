@@ -17,8 +17,8 @@ use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, Trust};
 use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    Attempt, Failed, FailureKind, Fault, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider,
-    Step,
+    Attempt, ClientRequest, Failed, FailureKind, Fault, HandshakeFailure, Input, KeyExchange,
+    KeyExchangeProvider, Step,
 };
 use smt_record::Suite;
 
@@ -86,7 +86,7 @@ impl Impostor {
 }
 
 impl KeyExchangeProvider for Impostor {
-    fn client(&self, server_name: &str, _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -94,7 +94,7 @@ impl KeyExchangeProvider for Impostor {
             .with_root_certificates(self.trust.clone())
             .with_client_cert_resolver(Arc::clone(&self.certified) as _);
         config.alpn_protocols = vec![b"smt/1".to_vec()];
-        let name = ServerName::try_from(server_name.to_owned()).unwrap();
+        let name = ServerName::try_from(request.server_name.to_owned()).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         Ok(attempt(connection.into()))
     }
@@ -118,6 +118,7 @@ fn attempt(connection: Connection) -> Attempt {
         kind: smt_wire::KeyExchange::Tls13,
         suites: Suite::ALL.to_vec(),
         key: None,
+        early_max: 0,
         exchange: Box::new(Plain(connection)),
     }
 }
@@ -154,6 +155,7 @@ impl KeyExchange for Plain {
             Ok(()) => Ok(Step {
                 send,
                 finished: None,
+                early: None,
             }),
             Err(error) => Err(Failed {
                 failure: HandshakeFailure {

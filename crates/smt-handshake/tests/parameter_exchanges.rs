@@ -10,7 +10,7 @@ use harness::{Flight, Side, run, run_with};
 use smt_handshake::{
     Algorithms, KeyEnds, PlaintextProvider, RegisteredKey, RegisteredProvider, TlsTrafficKey,
 };
-use smt_proto::key_exchange::{FailureKind, Fault, KeyExchangeProvider, NamedKey};
+use smt_proto::key_exchange::{ClientRequest, FailureKind, Fault, KeyExchangeProvider, NamedKey};
 use smt_record::Suite;
 
 const CLIENT: KeyEnds<'static> = KeyEnds {
@@ -185,7 +185,7 @@ mod registered {
     fn the_random_of_either_side_is_fresh() {
         let (client, server) = providers();
         let offered = Side::client(&client).params;
-        let of_client = || client.client("", None).unwrap().key.unwrap();
+        let of_client = || client.client(ClientRequest::new("")).unwrap().key.unwrap();
         let of_server = || server.server(&offered, None).unwrap().key.unwrap();
         let keys = [of_client(), of_client(), of_server(), of_server()];
         let randoms: HashSet<[u8; 32]> = keys.iter().map(|key| key.random).collect();
@@ -198,7 +198,7 @@ mod registered {
 
     #[test]
     fn a_server_alone_makes_no_calls() {
-        let failure = providers().1.client("", None).err().unwrap();
+        let failure = providers().1.client(ClientRequest::new("")).err().unwrap();
         assert_eq!(failure.fault, Fault::Caller);
     }
 

@@ -221,7 +221,7 @@ mod client_certificates {
 
 mod provider {
     use super::*;
-    use smt_proto::key_exchange::Fault;
+    use smt_proto::key_exchange::{ClientRequest, Fault};
 
     #[test]
     fn a_side_that_was_not_set_up_is_the_callers_fault() {
@@ -229,7 +229,7 @@ mod provider {
         let (client, server) = providers(&algorithms, &algorithms);
         let params = Side::client(&client).params;
         assert_eq!(
-            server.client(NAME, None).err().unwrap().fault,
+            server.client(ClientRequest::new(NAME)).err().unwrap().fault,
             Fault::Caller
         );
         assert_eq!(
@@ -242,7 +242,7 @@ mod provider {
     fn what_is_no_name_is_the_callers_fault_and_named() {
         let algorithms = Algorithms::default();
         let (client, _) = providers(&algorithms, &algorithms);
-        let failure = client.client("a b", None).err().unwrap();
+        let failure = client.client(ClientRequest::new("a b")).err().unwrap();
         assert_eq!(failure.fault, Fault::Caller);
         assert!(
             failure.text.starts_with("\"a b\" is no server name"),

@@ -60,6 +60,19 @@ impl CertificateAuthority {
     /// [`MakeCertificateError`] if a part cannot be used, the two do not belong together, or the
     /// certificate is not that of an authority.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, MakeCertificateError> {
+        let key = Pem::text("the authority's key", key.as_bytes());
+        Self::from_pem_and_key(certificate, &key)
+    }
+
+    /// The same with a key that was read before, and decrypted if need be
+    /// ([`decrypt_key`](crate::decrypt_key)).
+    ///
+    /// # Errors
+    /// As [`Self::from_pem`].
+    pub fn from_pem_and_key(
+        certificate: &str,
+        key_pem: &Pem,
+    ) -> Result<Self, MakeCertificateError> {
         let pem = Pem::text("the authority's certificate", certificate.as_bytes());
         let der = pem.certificates()?.swap_remove(0);
         let (_, parsed) =
@@ -70,8 +83,7 @@ impl CertificateAuthority {
         if !parsed.is_ca() {
             return Err(MakeCertificateError::NotAnAuthority);
         }
-        let key_pem = Pem::text("the authority's key", key.as_bytes());
-        let key = key_pair(&key_pem)?;
+        let key = key_pair(key_pem)?;
         if key.public_key_raw() != parsed.public_key().subject_public_key.data.as_ref() {
             return Err(CredentialError::KeyMismatch {
                 certificate_place: pem.place().to_owned(),

@@ -3,6 +3,7 @@
 //!
 //! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
 //! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
+//! - [`decrypt_key`] opens a private key that a passphrase encrypts.
 //! - [`CertificateText`] is the content of a certificate, in words.
 //!
 //! ```
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod encrypted_key;
 mod ephemeral_ca;
 mod error;
 pub mod limits;
@@ -27,6 +29,7 @@ mod plan;
 mod text;
 
 pub use authority::{CertificateAuthority, IssuedCertificate};
+pub use encrypted_key::decrypt_key;
 pub use ephemeral_ca::EphemeralCa;
 pub use error::MakeCertificateError;
 pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};

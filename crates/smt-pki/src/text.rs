@@ -19,6 +19,8 @@ use x509_parser::oid_registry::{
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
+use crate::plan::DAY_S;
+
 /// A certificate's content in words.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CertificateText {
@@ -31,9 +33,11 @@ pub struct CertificateText {
     pub names: Vec<String>,
     /// First moment of validity, UTC.
     pub not_before: String,
+    /// The same in Unix seconds, to compare with a clock.
+    pub not_before_s: i64,
     /// Last moment of validity, UTC.
     pub not_after: String,
-    /// The same in Unix seconds, to compare with a clock.
+    /// The last moment in Unix seconds.
     pub not_after_s: i64,
     /// Whether it may sign others.
     pub is_authority: bool,
@@ -75,6 +79,7 @@ impl CertificateText {
             issuer: certificate.issuer().to_string().escape_debug().to_string(),
             names: names(&certificate),
             not_before: validity.not_before.to_string(),
+            not_before_s: validity.not_before.timestamp(),
             not_after: validity.not_after.to_string(),
             not_after_s: validity.not_after.timestamp(),
             is_authority: certificate.is_ca(),
@@ -82,6 +87,13 @@ impl CertificateText {
             key_kind: key_kind(certificate.public_key()),
             fingerprint: hex(digest(&SHA256, der).as_ref()),
         })
+    }
+
+    /// Whole days for which it is still valid at a time in Unix seconds; negative after its end.
+    pub fn days_left(&self, now_s: i64) -> i64 {
+        self.not_after_s
+            .saturating_sub(now_s)
+            .div_euclid(DAY_S as i64)
     }
 }
 
@@ -212,8 +224,24 @@ mod tests {
             assert_eq!((root.is_authority, root.purposes.as_str()), (true, "any"));
             assert_eq!(root.key_kind, "Ed25519");
             assert!(root.not_after_s > leaf.not_after_s);
+            assert!(leaf.not_before_s < leaf.not_after_s);
             assert_ne!(root.fingerprint, leaf.fingerprint);
             assert_eq!(root.fingerprint.len(), 64);
+        }
+    }
+
+    mod days_left {
+        use super::*;
+
+        #[test]
+        fn are_whole_ones() {
+            let authority =
+                CertificateAuthority::new("root", Validity::days(9).unwrap(), KeyKind::default());
+            let pem = authority.unwrap().certificate_pem().to_owned();
+            let text = CertificateText::from_pem(pem.as_bytes()).unwrap().remove(0);
+            let at = |before_s: i64| text.days_left(text.not_after_s - before_s);
+            assert_eq!([at(86_400), at(86_399), at(0), at(-1)], [1, 0, 0, -1]);
+            assert!(text.not_before_s < text.not_after_s);
         }
     }
 

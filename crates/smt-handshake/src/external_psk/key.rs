@@ -185,14 +185,16 @@ impl fmt::Debug for RegisteredKey {
 #[derive(Debug, thiserror::Error)]
 pub enum RegisteredKeyError {
     /// An identity is empty, or does not fit where it goes.
-    #[error("an identity of a registered key has {len} bytes; give 1 to {KEY_IDENTITY_LEN_MAX}")]
+    #[error(
+        "caller: an identity of a registered key has {len} bytes; give 1 to {KEY_IDENTITY_LEN_MAX}"
+    )]
     IdentityLength {
         /// Bytes given.
         len: usize,
     },
     /// A TLS key has not the length that the suite has.
     #[error(
-        "a key of {len} bytes was registered for {suite}, whose keys have {}",
+        "caller: a key of {len} bytes was registered for {suite}, whose keys have {}",
         .suite.key_len()
     )]
     KeyLength {
@@ -202,31 +204,33 @@ pub enum RegisteredKeyError {
         len: usize,
     },
     /// The name does not fit the parameters.
-    #[error("the name of a registered key has {len} bytes; give at most {KEY_NAME_LEN_MAX}")]
+    #[error(
+        "caller: the name of a registered key has {len} bytes; give at most {KEY_NAME_LEN_MAX}"
+    )]
     LongName {
         /// Bytes given.
         len: usize,
     },
     /// A server without keys would refuse everybody.
-    #[error("no key was registered; give at least one")]
+    #[error("caller: no key was registered; give at least one")]
     NoKey,
     /// The endpoint would take itself for its peer if its packets came back to it.
     #[error(
-        "a registered key joins {identity:?} with itself; give its two ends different identities"
+        "caller: a registered key joins {identity:?} with itself; give its two ends different identities"
     )]
     OneEnd {
         /// The identity.
         identity: String,
     },
     /// Two keys have one name, so that a client's choice would be ambiguous.
-    #[error("two registered keys have the name {name}; give each its own")]
+    #[error("caller: two registered keys have the name {name}; give each its own")]
     SameName {
         /// The name.
         name: String,
     },
     /// The secret can be guessed.
     #[error(
-        "a registered secret has {len} bytes; give at least {REGISTERED_SECRET_LEN_MIN} random ones"
+        "caller: a registered secret has {len} bytes; give at least {REGISTERED_SECRET_LEN_MIN} random ones"
     )]
     ShortSecret {
         /// Bytes given.
@@ -234,7 +238,7 @@ pub enum RegisteredKeyError {
     },
     /// With two identities an endpoint could be made to call itself.
     #[error(
-        "an endpoint's registered keys call it {one:?} and {other:?}; give it one identity of its own in all"
+        "caller: an endpoint's registered keys call it {one:?} and {other:?}; give it one identity of its own in all"
     )]
     TwoIdentities {
         /// Own identity in one key.
@@ -244,7 +248,7 @@ pub enum RegisteredKeyError {
     },
     /// An endpoint's registered keys must have one suite.
     #[error(
-        "registered keys of {one} and {other} are mixed; give each suite an endpoint of its own"
+        "caller: registered keys of {one} and {other} are mixed; give each suite an endpoint of its own"
     )]
     TwoSuites {
         /// The suite of one key.

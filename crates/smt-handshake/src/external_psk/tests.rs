@@ -25,7 +25,7 @@ mod server {
         let twice = RegisteredProvider::server(twice).unwrap_err();
         assert_eq!(
             twice.to_string(),
-            "two registered keys have the name \"a\"; give each its own"
+            "caller: two registered keys have the name \"a\"; give each its own"
         );
     }
 
@@ -38,7 +38,7 @@ mod server {
         let error = RegisteredProvider::server(keys).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "an endpoint's registered keys call it \"here\" and \"elsewhere\"; give it one identity of its own in all"
+            "caller: an endpoint's registered keys call it \"here\" and \"elsewhere\"; give it one identity of its own in all"
         );
     }
 }

@@ -57,7 +57,7 @@ pub enum Group {
 }
 
 impl Group {
-    fn kx_group(self) -> &'static dyn SupportedKxGroup {
+    pub(crate) fn kx_group(self) -> &'static dyn SupportedKxGroup {
         match self {
             Self::X25519MlKem768 => kx_group::X25519MLKEM768,
             Self::X25519 => kx_group::X25519,

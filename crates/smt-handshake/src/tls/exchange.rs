@@ -258,6 +258,7 @@ impl TlsExchange {
             key_exchange: group
                 .and_then(|group| group.name().as_str())
                 .unwrap_or("unknown group"),
+            early_taken: false,
         })
     }
 }
@@ -297,7 +298,7 @@ impl TlsExchange {
 impl KeyExchange for TlsExchange {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
         let taken = match input {
-            Input::Begin { own_params } => {
+            Input::Begin { own_params, .. } => {
                 self.own_params = Some(own_params.to_vec());
                 Ok(())
             }

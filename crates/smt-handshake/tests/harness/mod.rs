@@ -12,7 +12,8 @@ use smt_handshake::{Algorithms, ClientTls, ServerTls, TlsProvider};
 use smt_pki::{EphemeralCa, Validity};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    Attempt, Failed, Finished, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, Step,
+    Attempt, ClientRequest, Failed, Finished, HandshakeFailure, Input, KeyExchange,
+    KeyExchangeProvider, Step,
 };
 use smt_wire::{Params, SessionIndex};
 
@@ -89,12 +90,14 @@ pub struct Side {
     pub params: Vec<u8>,
     send: Option<Vec<u8>>,
     finished: Option<Finished>,
+    /// Early data that the last step has yielded.
+    pub early: Option<Vec<u8>>,
 }
 
 impl Side {
     /// A client of [`NAME`] that has begun, with honest parameters.
     pub fn client(provider: &dyn KeyExchangeProvider) -> Self {
-        Self::begun(provider.client(NAME, None).unwrap(), 1)
+        Self::begun(provider.client(ClientRequest::new(NAME)).unwrap(), 1)
     }
 
     /// A server that has begun, with honest parameters, to answer these.
@@ -113,12 +116,18 @@ impl Side {
             exchange: attempt.exchange,
             send: None,
             finished: None,
+            early: None,
         }
     }
 
     /// Begins with these parameters, whatever it should send.
     pub fn start(&mut self, own_params: &[u8]) {
-        self.step(Input::Begin { own_params }).unwrap();
+        self.start_with_early(own_params, &[]);
+    }
+
+    /// The same with early data.
+    pub fn start_with_early(&mut self, own_params: &[u8], early: &[u8]) {
+        self.step(Input::Begin { own_params, early }).unwrap();
     }
 
     /// Takes a flight of the peer.
@@ -157,8 +166,12 @@ impl Side {
 
     fn step(&mut self, input: Input<'_>) -> Result<(), HandshakeFailure> {
         match self.exchange.step(input) {
-            Ok(Step { send, finished }) => {
-                (self.send, self.finished) = (send, finished);
+            Ok(Step {
+                send,
+                finished,
+                early,
+            }) => {
+                (self.send, self.finished, self.early) = (send, finished, early);
                 Ok(())
             }
             Err(Failed { failure, alert }) => {
@@ -190,7 +203,15 @@ pub fn run_at(
     server: &dyn KeyExchangeProvider,
     mut network: impl FnMut(&mut Flight),
 ) -> Outcome {
-    let mut client = Side::begun(client.client(NAME, wall).unwrap(), 1);
+    let mut client = Side::begun(
+        client
+            .client(ClientRequest {
+                wall,
+                ..ClientRequest::new(NAME)
+            })
+            .unwrap(),
+        1,
+    );
     let mut flight = client.flight(1).expect("flight 1");
     network(&mut flight);
     let mut outcome = Outcome {
@@ -256,6 +277,7 @@ pub fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
         key_name: attempt.key.as_ref().map(|key| key.name.as_slice()),
         random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
+        part_window: None,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let len = params.emit(&mut out);

@@ -73,7 +73,7 @@ mod from_secret {
         };
         assert_eq!(
             of(ends).unwrap_err().to_string(),
-            "a registered key joins \"here\" with itself; give its two ends different identities"
+            "caller: a registered key joins \"here\" with itself; give its two ends different identities"
         );
     }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The first thing in the sealed part of flight 1: the client's certificate and its signature over
+//! the hello.
+
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::CertificateDer;
+
+use crate::ticket::codec::{BadLength, Reader, put_long};
+use crate::ticket::schedule::TranscriptHash;
+use crate::ticket::signature::{Context, Signature, is_valid, sign};
+
+/// A client's certificate and proof; no certificates if it shows none.
+#[derive(Debug, Default)]
+pub(super) struct ClientProof {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    signature: Option<Signature>,
+}
+
+impl ClientProof {
+    /// # Errors
+    /// In words: the key cannot sign.
+    pub(super) fn new(identity: &CertifiedKey, hello: &TranscriptHash) -> Result<Self, String> {
+        Ok(Self {
+            chain: identity.cert.clone(),
+            signature: Some(sign(identity, Context::Client, hello)?),
+        })
+    }
+
+    /// The bytes; `None` if the chain is too long.
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        let (mut chain, mut out) = (Vec::new(), Vec::new());
+        for certificate in &self.chain {
+            put_long(&mut chain, certificate)?;
+        }
+        put_long(&mut out, &chain)?;
+        if let Some(signature) = &self.signature {
+            out.extend_from_slice(&signature.scheme.to_be_bytes());
+            put_long(&mut out, &signature.bytes)?;
+        }
+        Some(out)
+    }
+
+    /// Reads a proof from the front of the sealed part; the rest is early data.
+    pub(super) fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), BadLength> {
+        let mut reader = Reader::new(bytes);
+        let mut rest = Reader::new(reader.long()?);
+        let mut chain = Vec::new();
+        while !rest.is_empty() {
+            chain.push(CertificateDer::from(rest.long()?.to_vec()));
+        }
+        let signature = match chain.is_empty() {
+            true => None,
+            false => Some(Signature {
+                scheme: reader.u16()?,
+                bytes: reader.long()?.to_vec(),
+            }),
+        };
+        Ok((Self { chain, signature }, reader.rest()))
+    }
+
+    /// Whether the holder of the leaf's key has signed this hello.
+    pub(super) fn is_signed(
+        &self,
+        algorithms: &WebPkiSupportedAlgorithms,
+        hello: &TranscriptHash,
+    ) -> bool {
+        let Some((leaf, signature)) = self.chain.first().zip(self.signature.as_ref()) else {
+            return false;
+        };
+        is_valid(algorithms, leaf, Context::Client, hello, signature)
+    }
+}
