@@ -17,6 +17,7 @@ mod offload_state;
 mod options;
 mod receive_timeout;
 mod receiving;
+mod report_queue;
 #[cfg(target_os = "linux")]
 mod reuseport_bpf;
 mod sending;
@@ -44,8 +45,8 @@ pub(crate) use datagram::{
 };
 pub use error::OpenError;
 pub(crate) use imp::{
-    attach_selector, dropped, may_force_buffers, path_mtu, prepare, receive, report_traffic_class,
-    send, size_buffers, wait_readable,
+    ask_for_reports, attach_selector, dropped, may_force_buffers, next_report, path_mtu, prepare,
+    receive, report_traffic_class, send, size_buffers, wait_readable,
 };
 pub use options::UdpOptions;
 
@@ -54,13 +55,14 @@ use crate::receive_buffer::ReceiveBuffer;
 use crate::statistics::{Counters, Statistics};
 use offload_state::OffloadState;
 use receive_timeout::ReceiveTimeout;
+use report_queue::ReportQueue;
 use shard_socket::ShardSocket;
 use smt_carrier::{
     Arrival, Batch, Capabilities, Carrier, Path, Readiness, ReceiveError, SendError, Wait,
 };
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -82,6 +84,8 @@ pub struct UdpCarrier {
     buffers: BufferBytes,
     receive_offload: bool,
     offload_state: OffloadState,
+    /// The reports about any peer, if the socket gets them.
+    report_queue: Option<ReportQueue>,
     /// A send call consumed an ICMP report, which the next receive call is to pass on.
     hint_pending: AtomicBool,
     timeout: ReceiveTimeout,
@@ -179,8 +183,16 @@ impl UdpCarrier {
     }
 
     pub(crate) fn bind_with(address: SocketAddr, options: &UdpOptions) -> Result<Self, OpenError> {
-        let (carrier, address) = Self::open_for(address, options)?;
+        let (mut carrier, address) = Self::open_for(address, options)?;
+        if options.unreachable_reports && ask_for_reports(&carrier.socket, carrier.family).is_ok() {
+            carrier.report_queue = Some(ReportQueue::default());
+        }
         carrier.bound(address)
+    }
+
+    /// Whether the socket is told of what has become of earlier datagrams.
+    fn has_reports(&self) -> bool {
+        self.connected.is_some() || self.report_queue.is_some()
     }
 
     /// Binds an address beside another socket that permits it.
@@ -197,13 +209,7 @@ impl UdpCarrier {
         options: &UdpOptions,
     ) -> Result<(Self, SocketAddr), OpenError> {
         let address = Path::to(address).remote;
-        let wildcard = address.ip().is_unspecified();
-        let family = match address {
-            SocketAddr::V4(_) => Family::V4,
-            SocketAddr::V6(_) if wildcard => Family::Dual,
-            SocketAddr::V6(_) => Family::V6,
-        };
-        Ok((Self::open(family, wildcard, options)?, address))
+        Ok((Self::open(Reach::of(address), options)?, address))
     }
 
     fn bound(self, address: SocketAddr) -> Result<Self, OpenError> {
@@ -217,19 +223,36 @@ impl UdpCarrier {
         options: &UdpOptions,
     ) -> Result<Self, OpenError> {
         let remote = Path::to(remote).remote;
-        let family = match remote {
-            SocketAddr::V4(_) => Family::V4,
-            SocketAddr::V6(_) => Family::V6,
+        let reach = Reach {
+            wildcard: false,
+            ..Reach::of(remote)
         };
-        let mut carrier = Self::open(family, false, options)?;
+        let mut carrier = Self::open(reach, options)?;
         let connected = carrier.socket.connect(&SockAddr::from(remote));
         connected.map_err(|reason| OpenError::Connect { remote, reason })?;
         carrier.connected = Some(remote);
         carrier.named()
     }
 
+    /// Takes over a socket that is bound.
+    pub(crate) fn adopt_with(socket: UdpSocket, options: &UdpOptions) -> Result<Self, OpenError> {
+        let socket = Socket::from(socket);
+        let name = socket.local_addr();
+        let name = name.map_err(OpenError::preparing("ask for its address"))?;
+        let local = name.as_socket().unwrap_or(UNNAMED);
+        let mut reach = Reach::of(local);
+        if reach.family == Family::Dual && socket.only_v6().unwrap_or(true) {
+            reach.family = Family::V6;
+        }
+        // Calls that must not wait say so themselves.
+        let blocking = socket.set_nonblocking(false);
+        blocking.map_err(OpenError::preparing("let calls wait"))?;
+        Self::prepared(socket, reach, options)?.named()
+    }
+
     /// Opens and prepares a socket that has no address yet, so that nothing arrives unprepared.
-    fn open(family: Family, wildcard: bool, options: &UdpOptions) -> Result<Self, OpenError> {
+    fn open(reach: Reach, options: &UdpOptions) -> Result<Self, OpenError> {
+        let family = reach.family;
         let domain = match family {
             Family::V4 => Domain::IPV4,
             Family::Dual | Family::V6 => Domain::IPV6,
@@ -241,6 +264,11 @@ impl UdpCarrier {
                 .set_only_v6(family == Family::V6)
                 .map_err(OpenError::preparing("choose IP versions"))?;
         }
+        Self::prepared(socket, reach, options)
+    }
+
+    fn prepared(socket: Socket, reach: Reach, options: &UdpOptions) -> Result<Self, OpenError> {
+        let Reach { family, wildcard } = reach;
         let preparation = Preparation {
             family,
             report_local: wildcard,
@@ -267,6 +295,7 @@ impl UdpCarrier {
             buffers,
             receive_offload: offloads.receive,
             offload_state: OffloadState::new(offloads.segmentation),
+            report_queue: None,
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),
@@ -281,6 +310,27 @@ impl UdpCarrier {
         let name = name.map_err(OpenError::preparing("ask for its address"))?;
         self.local = name.as_socket().unwrap_or(UNNAMED);
         Ok(self)
+    }
+}
+
+/// The addresses of this host at which a socket is reached.
+#[derive(Clone, Copy)]
+struct Reach {
+    family: Family,
+    /// Whether there are several, so that each path must name one.
+    wildcard: bool,
+}
+
+impl Reach {
+    /// The reach of a socket bound to this address.
+    fn of(address: SocketAddr) -> Self {
+        let wildcard = address.ip().is_unspecified();
+        let family = match address {
+            SocketAddr::V4(_) => Family::V4,
+            SocketAddr::V6(_) if wildcard => Family::Dual,
+            SocketAddr::V6(_) => Family::V6,
+        };
+        Self { family, wildcard }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use smt::blocking::{Client, Server};
 use smt::pki::EphemeralCa;
-use smt::{Builder, Bytes, CallFailure, ErrorKind, Execution};
+use smt::{Bytes, CallFailure, ErrorKind, Execution};
 
 /// A file in memory that is mapped and can be written to.
 struct Mapped {
@@ -145,11 +145,10 @@ fn forward(front: &UdpSocket, back: &UdpSocket, loses: &AtomicBool, lost: &Atomi
 /// A server, and a client of it over a way.
 fn pair() -> (Arc<Server>, Client, Way) {
     let authority = EphemeralCa::new().unwrap();
-    let server = Builder::new().identity(authority.server(&["localhost"]).unwrap());
+    let server = smt::server(authority.server(&["localhost"]).unwrap());
     let server = Arc::new(server.bind_blocking("127.0.0.1:0").unwrap());
     let way = Way::to(server.local_address());
-    let client = Builder::new()
-        .trust(authority.trust().unwrap())
+    let client = smt::client(authority.trust().unwrap())
         .server_name("localhost")
         .connect_blocking(way.address)
         .unwrap();
@@ -160,7 +159,7 @@ fn pair() -> (Arc<Server>, Client, Way) {
 
 #[track_caller]
 fn assert_call_failed(error: &smt::Error, reason: &CallFailure) {
-    let ErrorKind::Call(call) = &error.kind else {
+    let ErrorKind::Call(call) = error.kind() else {
         panic!("{error}")
     };
     assert_eq!(&call.reason, reason);
@@ -171,7 +170,7 @@ fn assert_call_failed(error: &smt::Error, reason: &CallFailure) {
 fn a_request_whose_body_changes_ends_with_an_error_and_does_not_leave_again() {
     let (server, client, way) = pair();
     let accepting = Arc::clone(&server);
-    std::thread::spawn(move || accepting.accept());
+    std::thread::spawn(move || accepting.accept_request());
     let mapped = Mapped::new("request");
     let (body, calling) = (mapped.bytes.clone(), client.clone());
     let call = way.lose(
@@ -191,12 +190,12 @@ fn a_reply_whose_body_changes_is_aborted_and_does_not_leave_again() {
     let mapped = Mapped::new("reply");
     let calling = client.clone();
     let call = std::thread::spawn(move || calling.call("file").wait());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     let accepting = Arc::clone(&server);
     way.lose(
         || {
             request.reply(mapped.bytes.clone()).unwrap();
-            std::thread::spawn(move || accepting.accept());
+            std::thread::spawn(move || accepting.accept_request());
         },
         || mapped.change(),
     );

@@ -7,10 +7,10 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use smt::Builder;
 use smt::blocking::Server;
 use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
+use smt::{Builder, TlsClient};
 
 /// An echo, for as long as it is not shut down.
 struct Echo {
@@ -23,11 +23,11 @@ impl Echo {
     fn new() -> Self {
         let authority = EphemeralCa::new().unwrap();
         let identity = authority.server(&["localhost"]).unwrap();
-        let server = Builder::new().identity(identity);
+        let server = smt::server(identity);
         let server = std::sync::Arc::new(server.bind_blocking("127.0.0.1:0").unwrap());
         let echo = std::sync::Arc::clone(&server);
         let thread = std::thread::spawn(move || {
-            while let Some(request) = echo.accept() {
+            while let Some(request) = echo.accept_request() {
                 let body = request.body().clone();
                 request.reply(body).unwrap();
             }
@@ -39,15 +39,15 @@ impl Echo {
         }
     }
 
-    fn client(&self) -> Builder {
+    fn client(&self) -> Builder<TlsClient> {
         let trust = self.authority.trust().unwrap();
-        Builder::new().trust(trust).server_name("localhost")
+        smt::client(trust).server_name("localhost")
     }
 }
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        self.server.shutdown(Duration::ZERO);
+        self.server.close(Duration::ZERO);
         self.thread.take().unwrap().join().unwrap();
     }
 }
@@ -128,7 +128,7 @@ fn a_copied_client_sends_nothing_and_says_why() {
 fn a_polled_client_in_a_copy_fails_and_sends_nothing() {
     let echo = Echo::new();
     let address = echo.server.local_address();
-    let mut client = echo.client().connect_polled(address).unwrap();
+    let mut client = echo.client().open_polled("127.0.0.1:0").unwrap();
     let patience = Duration::from_secs(10);
     client.connect(address, "localhost", patience).unwrap();
     let session = loop {
@@ -168,18 +168,18 @@ fn a_copy_that_shuts_down_waits_for_no_thread_of_the_original() {
         .connect_blocking(echo.server.local_address())
         .unwrap();
     let accepting = client.clone();
-    let acceptor = std::thread::spawn(move || accepting.accept().is_none());
+    let acceptor = std::thread::spawn(move || accepting.accept_request().is_none());
     assert_eq!(client.call("before").wait().unwrap(), "before");
     assert!(in_a_copy(|| {
-        echo.server.shutdown(Duration::ZERO);
-        echo.server.accept().is_none()
+        echo.server.close(Duration::ZERO);
+        echo.server.accept_request().is_none()
     }));
     assert!(in_a_copy(|| {
-        client.close();
+        client.close(Duration::ZERO);
         let error = client.call("copied").wait().unwrap_err();
         error.to_string().contains("copy (fork)")
     }));
     assert_eq!(client.call("after").wait().unwrap(), "after");
-    client.close();
+    client.close(Duration::ZERO);
     assert!(acceptor.join().unwrap());
 }

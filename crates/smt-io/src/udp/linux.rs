@@ -19,6 +19,7 @@ use super::socket_option::SocketOption;
 use libc::c_int;
 use socket2::{SockAddr, SockAddrStorage, Socket};
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -47,6 +48,28 @@ pub(crate) fn prepare(socket: &Socket, preparation: Preparation) -> io::Result<O
         segmentation: preparation.segmentation_offload && UDP_SEGMENT.read(descriptor).is_ok(),
         receive: preparation.receive_offload && UDP_GRO.set(descriptor, 1).is_ok(),
     })
+}
+
+/// Asks the system to keep reports about datagrams to any peer.
+pub(crate) fn ask_for_reports(socket: &Socket, family: Family) -> io::Result<()> {
+    let descriptor = socket.as_fd();
+    if family != Family::V6 {
+        IP_RECVERR.set(descriptor, 1)?;
+    }
+    if family != Family::V4 {
+        IPV6_RECVERR.set(descriptor, 1)?;
+    }
+    Ok(())
+}
+
+/// Takes the next report out of the socket's queue: the destination of the datagram that it is
+/// about, if it names one.
+pub(crate) fn next_report(socket: &Socket) -> io::Result<Option<SocketAddr>> {
+    // The datagram itself is of no use.
+    let mut byte = [MaybeUninit::uninit()];
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    let (_, remote) = socket.recv_from_with_flags(&mut byte, flags)?;
+    Ok(remote.as_socket())
 }
 
 /// Asks for buffers of `wanted` bytes, past the host's limit where we may, and tells the real ones.
@@ -281,6 +304,8 @@ const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0)
 const MEMINFO_FIELDS: usize = libc::SK_MEMINFO_DROPS as usize + 1;
 
 const IP_MTU: SocketOption = SocketOption::new(libc::IPPROTO_IP, libc::IP_MTU);
+const IP_RECVERR: SocketOption = SocketOption::new(libc::IPPROTO_IP, libc::IP_RECVERR);
+const IPV6_RECVERR: SocketOption = SocketOption::new(libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
 const IP_MTU_DISCOVER: SocketOption = SocketOption::new(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
 const IP_PKTINFO: SocketOption = SocketOption::new(libc::IPPROTO_IP, libc::IP_PKTINFO);
 const IP_RECVTOS: SocketOption = SocketOption::new(libc::IPPROTO_IP, libc::IP_RECVTOS);

@@ -4,7 +4,7 @@
 use super::{OpenError, UdpCarrier};
 use crate::limits::{RECEIVE_BUFFER_BYTES_DEFAULT, SEND_BUFFER_BYTES_DEFAULT};
 use smt_carrier::limits::PRIORITY_LEVELS;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 
 /// Options of a [`UdpCarrier`]; the defaults suit nearly everyone.
 #[derive(Clone, Debug)]
@@ -15,6 +15,7 @@ pub struct UdpOptions {
     pub(super) receive_offload: bool,
     pub(super) plain_priority: u8,
     pub(super) shard_selector: bool,
+    pub(super) unreachable_reports: bool,
 }
 
 impl Default for UdpOptions {
@@ -34,6 +35,7 @@ impl UdpOptions {
             receive_offload: true,
             plain_priority: 0,
             shard_selector: true,
+            unreachable_reports: false,
         }
     }
 
@@ -87,12 +89,30 @@ impl UdpOptions {
         self
     }
 
+    /// Whether a socket that is bound learns from ICMP reports that a peer is unreachable.
+    /// Endpoints that connect to servers learn so at once that no server is there. Off by default:
+    /// reports can be forged, and servers have no use for them. Linux alone has it.
+    #[must_use]
+    pub const fn unreachable_reports(mut self, on: bool) -> Self {
+        self.unreachable_reports = on;
+        self
+    }
+
     /// Opens a carrier that listens on `address` and talks to anyone. `[::]` takes IPv4 as well.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn bind(&self, address: SocketAddr) -> Result<UdpCarrier, OpenError> {
         UdpCarrier::bind_with(address, self)
+    }
+
+    /// Opens a carrier over a socket that is bound already, as a service manager hands it over
+    /// (`LISTEN_FDS`), or a privileged parent.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn adopt(&self, socket: UdpSocket) -> Result<UdpCarrier, OpenError> {
+        UdpCarrier::adopt_with(socket, self)
     }
 
     /// Opens the carriers of `count` shards that share `address`, in the order of their numbers:

@@ -24,6 +24,16 @@ pub(crate) fn prepare(socket: &Socket, preparation: Preparation) -> io::Result<O
     })
 }
 
+/// There is no portable way to learn of reports about any peer.
+pub(crate) fn ask_for_reports(_socket: &Socket, _family: Family) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A socket without reports has none.
+pub(crate) fn next_report(_socket: &Socket) -> io::Result<Option<SocketAddr>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// There is no portable way to choose among sockets of one address.
 pub(crate) fn attach_selector(_socket: &Socket, _count: u16) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -24,8 +24,9 @@ impl UdpCarrier {
     ) -> Result<Option<Received>, ReceiveError> {
         if self.hint_pending.load(Ordering::Relaxed)
             && self.hint_pending.swap(false, Ordering::Relaxed)
+            && let Some(unreachable) = self.unreachable()
         {
-            return Err(self.unreachable());
+            return Err(unreachable);
         }
         let receiving = &self.counters.receiving;
         let mut outcome = match wait {
@@ -39,10 +40,16 @@ impl UdpCarrier {
                 Err(ErrnoClass::Full) => return Ok(None),
                 Err(ErrnoClass::Interrupted) => {}
                 // An ICMP report of a smaller path: forgeable, so the size stays as it is.
-                Err(ErrnoClass::TooLarge) => receiving.hints.add(1),
+                Err(ErrnoClass::TooLarge) => {
+                    receiving.hints.add(1);
+                    self.take_reports();
+                }
                 Err(ErrnoClass::Unreachable) => {
                     receiving.hints.add(1);
-                    return Err(self.unreachable());
+                    self.take_reports();
+                    if let Some(unreachable) = self.unreachable() {
+                        return Err(unreachable);
+                    }
                 }
                 Err(ErrnoClass::Other(code) | ErrnoClass::Refused(code)) => {
                     return Err(ReceiveError::Other { code });
@@ -74,7 +81,7 @@ impl UdpCarrier {
 
     /// The meaning of a failed call.
     fn class(&self, error: io::Error) -> ErrnoClass {
-        let mut has_reports = self.connected.is_some();
+        let mut has_reports = self.has_reports();
         // Once told, a report is gone; a rule of this host against receiving is not. Taken for a
         // report it would be told without end, and callers pause for a carrier that fails, but not
         // for reports.
@@ -121,9 +128,27 @@ impl UdpCarrier {
         Some(self.local.ip())
     }
 
-    fn unreachable(&self) -> ReceiveError {
-        ReceiveError::Unreachable {
-            remote: self.connected,
+    /// Takes the reports about any peer out of the socket, if it gets them.
+    fn take_reports(&self) {
+        if let Some(queue) = &self.report_queue {
+            queue.fill(&self.socket);
         }
+    }
+
+    /// The report to pass on; further ones follow with the next calls. Nothing if a report was of
+    /// no use.
+    fn unreachable(&self) -> Option<ReceiveError> {
+        let Some(queue) = &self.report_queue else {
+            return Some(ReceiveError::Unreachable {
+                remote: self.connected,
+            });
+        };
+        let (remote, has_more) = queue.next()?;
+        if has_more {
+            self.hint_pending.store(true, Ordering::Relaxed);
+        }
+        Some(ReceiveError::Unreachable {
+            remote: Some(remote),
+        })
     }
 }

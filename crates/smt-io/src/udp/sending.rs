@@ -57,10 +57,15 @@ impl UdpCarrier {
 
     /// Sends `batch` by one call, or a second one if the first may have told of the past only.
     fn attempt(&self, path: Path, batch: Batch<'_>) -> Result<(), ErrnoClass> {
-        if self.connected.is_none() {
+        if !self.has_reports() {
             return self.call(path, batch);
         }
         let (outcome, report) = told_apart(|| self.call(path, batch));
+        if let Some(queue) = &self.report_queue
+            && (report.is_some() || outcome.is_err())
+        {
+            queue.fill(&self.socket);
+        }
         if let Some(class @ (ErrnoClass::TooLarge | ErrnoClass::Unreachable)) = report {
             self.counters.sending.hints.add(1);
             if class == ErrnoClass::Unreachable {
@@ -89,7 +94,7 @@ impl UdpCarrier {
         loop {
             self.counters.sending.calls.add(1);
             let sent = send(&self.socket, &outgoing);
-            match sent.map_err(|error| ErrnoClass::of(error, self.connected.is_some())) {
+            match sent.map_err(|error| ErrnoClass::of(error, self.has_reports())) {
                 Ok(()) => break,
                 Err(ErrnoClass::Interrupted) => {}
                 Err(class) => return Err(class),

@@ -66,6 +66,7 @@ impl UdpCarrier {
             buffers: self.buffers,
             receive_offload: self.receive_offload,
             offload_state: OffloadState::new(self.has_segmentation_offload()),
+            report_queue: None,
             hint_pending: AtomicBool::new(false),
             timeout: ReceiveTimeout::default(),
             counters: Counters::default(),

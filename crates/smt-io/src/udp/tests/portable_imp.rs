@@ -90,3 +90,11 @@ fn offloads_that_the_system_lacks_are_reported() {
     assert!(!portable::may_force_buffers(&source));
     assert_eq!(portable::dropped(&source), 0);
 }
+
+#[test]
+fn reports_about_any_peer_are_not_to_be_had() {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    let error = portable::ask_for_reports(&socket, Family::V4).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    assert!(portable::next_report(&socket).is_err());
+}
