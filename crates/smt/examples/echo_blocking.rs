@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use smt::Builder;
 use smt::pki::EphemeralCa;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -12,12 +11,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
 
-    let server = Builder::new()
-        .identity(identity)
-        .bind_blocking("127.0.0.1:0")?;
+    let server = smt::server(identity).bind_blocking("127.0.0.1:0")?;
     let address = server.local_address();
     std::thread::spawn(move || {
-        while let Some(request) = server.accept() {
+        while let Some(request) = server.accept_request() {
             let body = request.body().clone();
             if let Err(error) = request.reply(body) {
                 eprintln!("{error}");
@@ -25,8 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let client = Builder::new()
-        .trust(authority.trust()?)
+    let client = smt::client(authority.trust()?)
         .server_name("localhost")
         .connect_blocking(address)?;
     for text in ["hello", "every message", "is encrypted on its own"] {

@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use smt::Builder;
 use smt::pki::EphemeralCa;
 
 #[tokio::main]
@@ -13,13 +12,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
 
-    let server = Builder::new()
-        .identity(identity)
-        .bind("127.0.0.1:0")
-        .await?;
+    let server = smt::server(identity).bind("127.0.0.1:0").await?;
     let address = server.local_address();
     tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
+        while let Some(request) = server.accept_request().await {
             let body = request.body().clone();
             if let Err(error) = request.reply(body) {
                 eprintln!("{error}");
@@ -28,8 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = Builder::new()
-        .trust(trust)
+    let client = smt::client(trust)
         .server_name("localhost")
         .connect(address)
         .await?;

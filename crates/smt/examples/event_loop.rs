@@ -5,19 +5,19 @@ use std::error::Error;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use smt::Bytes;
 use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, Bytes};
 use smt_io::{Epoll, Token};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let builder = Builder::new().identity(identity);
+    let builder = smt::server(identity);
     let mut server = builder.bind_polled("127.0.0.1:0")?;
     let address = server.local_address();
-    let builder = Builder::new().trust(authority.trust()?);
-    let mut client = builder.connect_polled(address)?;
+    let builder = smt::client(authority.trust()?);
+    let mut client = builder.open_polled("127.0.0.1:0")?;
     let epoll = Epoll::new()?;
     epoll.add(server.as_fd(), Token(0))?;
     epoll.add(client.as_fd(), Token(1))?;

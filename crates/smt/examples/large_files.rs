@@ -5,9 +5,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
+use smt::Bytes;
 use smt::blocking::Server;
 use smt::pki::EphemeralCa;
-use smt::{Builder, Bytes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file: Vec<u8> = (0..FILE_BYTES).map(|at| (at * at / 251) as u8).collect();
@@ -16,14 +16,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let builder = Builder::new().identity(identity);
+    let builder = smt::server(identity);
     let server = builder.bind_blocking("127.0.0.1:0")?;
     let address = server.local_address();
     let served = Bytes::from(std::fs::read(&path)?);
     std::thread::spawn(move || serve(&server, &served));
 
     let trust = authority.trust()?;
-    let client = Builder::new().trust(trust).server_name("localhost");
+    let client = smt::client(trust).server_name("localhost");
     let client = Arc::new(client.connect_blocking(address)?);
     let began = Instant::now();
     let mut parts = Vec::new();
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A request is a place in the file; the reply is what stands there, without a copy.
 fn serve(server: &Server, file: &Bytes) {
-    while let Some(request) = server.accept() {
+    while let Some(request) = server.accept_request() {
         match request.body().as_ref().try_into().map(usize::from_be_bytes) {
             Ok(place) if place < file.len() => {
                 let part = file.slice(place..file.len().min(place + PART_BYTES));
@@ -54,10 +54,12 @@ fn serve(server: &Server, file: &Bytes) {
                     eprintln!("{error}");
                 }
             }
-            _ => request.refuse(),
+            _ => request.refuse(NO_SUCH_PART, "the file has no such part"),
         }
     }
 }
 
+/// The application's number for a refusal.
+const NO_SUCH_PART: u32 = 1;
 const FILE_BYTES: usize = 20_000_000;
 const PART_BYTES: usize = 4_000_000;

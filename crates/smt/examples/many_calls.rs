@@ -4,24 +4,19 @@
 use std::error::Error;
 use std::time::Instant;
 
+use smt::Server;
 use smt::pki::EphemeralCa;
-use smt::{Builder, Server};
 use tokio::task::JoinSet;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let server = Builder::new()
-        .identity(identity)
-        .bind("127.0.0.1:0")
-        .await?;
+    let server = smt::server(identity).bind("127.0.0.1:0").await?;
     let address = server.local_address();
     tokio::spawn(echo(server));
 
-    let client = Builder::new()
-        .trust(authority.trust()?)
-        .server_name("localhost");
+    let client = smt::client(authority.trust()?).server_name("localhost");
     let client = client.connect(address).await?;
     let mut calls = JoinSet::new();
     for number in 0..1_000 {
@@ -48,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn echo(server: Server) {
-    while let Some(request) = server.accept().await {
+    while let Some(request) = server.accept_request().await {
         let body = request.body().clone();
         let _ = request.reply(body);
     }

@@ -4,17 +4,16 @@
 use std::error::Error;
 
 use smt::pki::{CertificateText, EphemeralCa};
-use smt::{Builder, ClientAuth};
+use smt::{Builder, ClientAuth, TlsClient};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
-    let server = Builder::new()
-        .identity(authority.server(&["localhost"])?)
+    let server = smt::server(authority.server(&["localhost"])?)
         .client_auth(ClientAuth::Required(authority.trust()?))
         .bind_blocking("127.0.0.1:0")?;
     let address = server.local_address();
     std::thread::spawn(move || {
-        while let Some(request) = server.accept() {
+        while let Some(request) = server.accept_request() {
             let caller = request
                 .peer()
                 .certificates
@@ -30,10 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let client = || -> Result<Builder, Box<dyn Error>> {
-        Ok(Builder::new()
-            .trust(authority.trust()?)
-            .server_name("localhost"))
+    let client = || -> Result<Builder<TlsClient>, Box<dyn Error>> {
+        Ok(smt::client(authority.trust()?).server_name("localhost"))
     };
     let known = client()?
         .identity(authority.client("billing")?)

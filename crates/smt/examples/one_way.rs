@@ -4,15 +4,12 @@
 use std::error::Error;
 use std::sync::mpsc;
 
-use smt::Builder;
 use smt::pki::EphemeralCa;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let server = Builder::new()
-        .identity(identity)
-        .bind_blocking("127.0.0.1:0")?;
+    let server = smt::server(identity).bind_blocking("127.0.0.1:0")?;
     let address = server.local_address();
     let (sender, arrived) = mpsc::channel();
     std::thread::spawn(move || {
@@ -24,8 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = Builder::new()
-        .trust(trust)
+    let client = smt::client(trust)
         .server_name("localhost")
         .connect_blocking(address)?;
     for text in ["it rains", "it pours"] {

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use aws_lc_rs::rand;
-use smt::{Builder, KeyEnds, RegisteredKey, Suite};
+use smt::{KeyEnds, RegisteredKey, Suite};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // In place of what the application has negotiated: 32 bytes that nobody else can know.
@@ -18,12 +18,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         RegisteredKey::from_secret(b"tenant-7", ends, Suite::Aes128Gcm, &secret)
     };
 
-    let server = Builder::new()
-        .registered_key(key("store", "web-1")?)
-        .bind_blocking("127.0.0.1:0")?;
+    let server = smt::server_by_keys([key("store", "web-1")?]).bind_blocking("127.0.0.1:0")?;
     let address = server.local_address();
     std::thread::spawn(move || {
-        while let Some(request) = server.accept() {
+        while let Some(request) = server.accept_request() {
             let client = request.peer().key_identity.clone().unwrap_or_default();
             if let Err(error) = request.reply(format!("hello, {client}")) {
                 eprintln!("{error}");
@@ -31,9 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let client = Builder::new()
-        .registered_key(key("web-1", "store")?)
-        .connect_blocking(address)?;
+    let client = smt::client_by_key(key("web-1", "store")?).connect_blocking(address)?;
     println!("{}", String::from_utf8_lossy(&client.call("hello").wait()?));
     Ok(())
 }

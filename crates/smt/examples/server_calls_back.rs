@@ -4,19 +4,16 @@
 use std::error::Error;
 
 use smt::pki::EphemeralCa;
-use smt::{Builder, Client, Request};
+use smt::{Client, Request};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let server = Builder::new()
-        .identity(identity)
-        .bind("127.0.0.1:0")
-        .await?;
+    let server = smt::server(identity).bind("127.0.0.1:0").await?;
     let address = server.local_address();
     tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
+        while let Some(request) = server.accept_request().await {
             tokio::spawn(async move {
                 if let Err(error) = greet(request).await {
                     eprintln!("{error}");
@@ -26,8 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = Builder::new()
-        .trust(trust)
+    let client = smt::client(trust)
         .server_name("localhost")
         .connect(address)
         .await?;
@@ -47,7 +43,7 @@ async fn greet(request: Request) -> Result<(), smt::Error> {
 
 /// The client's side of the server's questions.
 async fn answer(client: Client) {
-    while let Some(question) = client.accept().await {
+    while let Some(question) = client.accept_request().await {
         println!(
             "the server asks: {}",
             String::from_utf8_lossy(question.body())

@@ -6,14 +6,14 @@ use std::error::Error;
 use std::thread;
 use std::time::Instant;
 
+use smt::Shards;
 use smt::blocking::{Client, Server};
 use smt::pki::EphemeralCa;
-use smt::{Builder, Shards};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let authority = EphemeralCa::new()?;
     let identity = authority.server(&["localhost"])?;
-    let server = Builder::new().identity(identity);
+    let server = smt::server(identity);
     let server = server.bind_shards_blocking("127.0.0.1:0", SHARDS)?;
     let address = server[0].local_address();
 
@@ -21,9 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         thread::spawn(move || echo(&shard));
     }
 
-    let client = Builder::new()
-        .trust(authority.trust()?)
-        .server_name("localhost");
+    let client = smt::client(authority.trust()?).server_name("localhost");
     let client = client.connect_shards_blocking(address, SHARDS)?;
     let began = Instant::now();
     call_from_threads(&client);
@@ -49,7 +47,7 @@ fn call_from_threads(client: &Shards<Client>) {
 }
 
 fn echo(server: &Server) {
-    while let Some(request) = server.accept() {
+    while let Some(request) = server.accept_request() {
         let body = request.body().clone();
         request.reply(body).expect("its caller waits for it");
     }

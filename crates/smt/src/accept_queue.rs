@@ -7,15 +7,15 @@
 
 use std::collections::VecDeque;
 
-use smt_proto::RpcId;
+use smt_proto::{RpcId, Time};
 
-use crate::message::Incoming;
+use crate::message::Delivered;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// Messages in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct AcceptQueue {
-    waiting: Mutex<VecDeque<Incoming>>,
+    waiting: Mutex<VecDeque<Delivered>>,
     bytes: AtomicUsize,
 }
 
@@ -28,19 +28,30 @@ impl AcceptQueue {
     }
 
     /// Adds a message.
-    pub(crate) fn push(&self, incoming: Incoming) {
-        self.bytes.fetch_add(incoming.cost(), Ordering::Relaxed);
-        self.lock().push_back(incoming);
+    pub(crate) fn push(&self, delivered: Delivered) {
+        self.bytes.fetch_add(delivered.cost(), Ordering::Relaxed);
+        self.lock().push_back(delivered);
+    }
+
+    /// The first message that is still worth delivering: a one-way message may be late by now (SPEC
+    /// §9.5). The clock is read only if there is a message.
+    pub(crate) fn pop_wanted(&self, now: impl Fn() -> Time) -> Option<Delivered> {
+        loop {
+            let delivered = self.pop()?;
+            if !delivered.message.is_late(now()) {
+                return Some(delivered);
+            }
+        }
     }
 
     /// The first message.
-    pub(crate) fn pop(&self) -> Option<Incoming> {
+    fn pop(&self) -> Option<Delivered> {
         if self.is_empty() {
             return None;
         }
-        let incoming = self.lock().pop_front()?;
-        self.bytes.fetch_sub(incoming.cost(), Ordering::Relaxed);
-        Some(incoming)
+        let delivered = self.lock().pop_front()?;
+        self.bytes.fetch_sub(delivered.cost(), Ordering::Relaxed);
+        Some(delivered)
     }
 
     /// Takes out a request whose caller has given up. Returns whether it was there.
@@ -51,22 +62,22 @@ impl AcceptQueue {
         let mut waiting = self.lock();
         let place = waiting
             .iter()
-            .position(|incoming| incoming.message.rpc == rpc);
+            .position(|delivered| delivered.message.rpc == rpc);
         let removed = place.and_then(|place| waiting.remove(place));
-        if let Some(incoming) = &removed {
-            self.bytes.fetch_sub(incoming.cost(), Ordering::Relaxed);
+        if let Some(delivered) = &removed {
+            self.bytes.fetch_sub(delivered.cost(), Ordering::Relaxed);
         }
         removed.is_some()
     }
 
     /// Takes out the requests that are to wait for something else.
-    pub(crate) fn take_if(&self, mut waits: impl FnMut(&Incoming) -> bool) -> Vec<Incoming> {
+    pub(crate) fn take_if(&self, mut waits: impl FnMut(&Delivered) -> bool) -> Vec<Delivered> {
         let mut waiting = self.lock();
         let (taken, left) = waiting
             .drain(..)
             .partition::<VecDeque<_>, _>(|one| waits(one));
         *waiting = left;
-        let bytes = taken.iter().map(Incoming::cost).sum();
+        let bytes = taken.iter().map(Delivered::cost).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         taken.into()
     }
@@ -81,7 +92,7 @@ impl AcceptQueue {
         self.bytes() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Incoming>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Delivered>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,9 +105,9 @@ pub(crate) const MORE_BYTES_MAX: usize = 64 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Peer;
+    use crate::peer::Peer;
     use bytes::Bytes;
-    use smt_proto::PeerMessage;
+    use smt_proto::{Metadata, PeerMessage};
     use smt_wire::{MessageId, SessionIndex};
     use std::sync::Arc;
 
@@ -107,32 +118,32 @@ mod tests {
         }
     }
 
+    fn delivered(id: u64, is_one_way: bool, deadline: Option<Time>) -> Delivered {
+        let peer = Arc::new(Peer::unknown());
+        Delivered {
+            message: PeerMessage {
+                rpc: rpc(id),
+                body: Bytes::new(),
+                deadline,
+                is_one_way,
+                parts: Default::default(),
+                metadata: Metadata::new(),
+            },
+            peer,
+        }
+    }
+
     fn queue(ids: impl IntoIterator<Item = u64>) -> AcceptQueue {
-        let peer = Arc::new(Peer {
-            address: "127.0.0.1:1".parse().unwrap(),
-            certificates: Vec::new(),
-            key_name: None,
-            key_identity: None,
-            message_max: 1,
-        });
         let queue = AcceptQueue::new();
         for id in ids {
-            queue.push(Incoming {
-                message: PeerMessage {
-                    rpc: rpc(id),
-                    body: Bytes::new(),
-                    deadline: None,
-                    is_one_way: false,
-                },
-                peer: Arc::clone(&peer),
-            });
+            queue.push(delivered(id, false, None));
         }
         queue
     }
 
     fn ids(queue: &AcceptQueue) -> Vec<u64> {
         std::iter::from_fn(|| queue.pop())
-            .map(|incoming| incoming.message.rpc.id.0)
+            .map(|delivered| delivered.message.rpc.id.0)
             .collect()
     }
 
@@ -145,12 +156,30 @@ mod tests {
     }
 
     #[test]
+    fn one_way_messages_that_are_late_are_left_out_and_requests_are_not() {
+        let queue = queue([]);
+        let at = Time::from_nanos;
+        for (id, is_one_way, deadline) in [
+            (1, true, Some(at(5))),
+            (2, true, Some(at(6))),
+            (3, false, Some(at(5))),
+            (4, true, None),
+        ] {
+            queue.push(delivered(id, is_one_way, deadline));
+        }
+        let left: Vec<u64> = std::iter::from_fn(|| queue.pop_wanted(|| at(6)))
+            .map(|delivered| delivered.message.rpc.id.0)
+            .collect();
+        assert_eq!(left, [2, 3, 4]);
+    }
+
+    #[test]
     fn requests_that_are_to_wait_are_taken_out_in_their_order() {
         let queue = queue([1, 2, 3, 4]);
-        let taken = queue.take_if(|incoming| incoming.message.rpc.id.0 % 2 == 0);
+        let taken = queue.take_if(|delivered| delivered.message.rpc.id.0 % 2 == 0);
         let taken: Vec<u64> = taken
             .iter()
-            .map(|incoming| incoming.message.rpc.id.0)
+            .map(|delivered| delivered.message.rpc.id.0)
             .collect();
         assert_eq!(taken, [2, 4]);
         assert_eq!(ids(&queue), [1, 3]);

@@ -10,8 +10,7 @@
 //! lock was free when the handler tried again, or its holder gives it back later than that, and
 //! looks.
 
-use bytes::Bytes;
-use smt_proto::RpcId;
+use smt_proto::{Failure, OutgoingMessage, RpcId};
 use smt_wire::AbortCode;
 
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError, fence};
@@ -19,7 +18,9 @@ use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError, fence};
 /// How the application has answered a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Reply(RpcId, Bytes),
+    Reply(RpcId, OutgoingMessage),
+    /// The request has failed, as the application says.
+    Fail(RpcId, Failure),
     /// Without a reply, for this reason.
     Abort(RpcId, AbortCode),
 }
@@ -97,7 +98,7 @@ mod tests {
             session: SessionIndex(1),
             id: MessageId(id),
         };
-        Answer::Reply(rpc, Bytes::new())
+        Answer::Reply(rpc, OutgoingMessage::default())
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             .take()
             .iter()
             .map(|answer| match answer {
-                Answer::Reply(rpc, _) | Answer::Abort(rpc, _) => rpc.id.0,
+                Answer::Reply(rpc, _) | Answer::Fail(rpc, _) | Answer::Abort(rpc, _) => rpc.id.0,
             })
             .collect();
         assert_eq!(ids, [1, 2]);

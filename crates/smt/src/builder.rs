@@ -1,113 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How an endpoint is opened: who it is, whom it trusts, and what else may be chosen.
+//! How an endpoint is opened: its role, its credentials, and what else may be chosen.
+//!
+//! [`client`], [`server`] and their like for registered keys make a [`Builder`]. They demand what
+//! the role cannot be without, and the builder of a role has only the options that the role acts
+//! on.
 
 pub(crate) mod address;
 pub(crate) mod bound_socket;
-mod credentials;
 pub(crate) mod endpoint_parts;
-mod key_exchanges;
 mod open;
+mod ranges;
+mod role;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_handshake::{Algorithms, ClientAuth, Group, Identity, RegisteredKey, Trust};
+use smt_handshake::{ClientAuth, Group, Identity, RegisteredKey, TicketKeys, TicketStore, Trust};
 use smt_io::UdpOptions;
-use smt_proto::Config;
+use smt_proto::{Failure, TransportConfig};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
+
+use crate::authorization::Authorization;
+use crate::operation::CallDefaults;
+use crate::peer::Peer;
+use crate::retry::Retry;
+#[cfg(feature = "async")]
+use crate::runtime::Runtime;
+
+pub use address::Address;
+#[cfg(feature = "unstable-plaintext")]
+pub(crate) use role::Unprotected;
+pub use role::{
+    Both, ClientRole, KeyClient, KeyServer, Role, ServerRole, TlsClient, TlsRole, TlsServer,
+};
 
 /// The port that is used if an address names none (SPEC §15.1).
 pub const DEFAULT_PORT: u16 = 17_379;
 
-/// Opens clients and servers. Everything but identity (server) and trust (client) has a default.
-#[derive(Clone, Default)]
-#[must_use]
-pub struct Builder {
-    identity: Option<Identity>,
-    trust: Option<Trust>,
-    client_auth: Option<ClientAuth>,
-    server_name: Option<String>,
-    registered: Vec<RegisteredKey>,
-    algorithms: Algorithms,
-    /// Whether `algorithms` was chosen.
-    has_algorithms: bool,
-    config: Config,
+/// Begins a client that accepts the servers that `trust` says.
+///
+/// ```no_run
+/// # async fn client(trust: smt::Trust) -> Result<(), Box<dyn std::error::Error>> {
+/// let client = smt::client(trust).connect("db7").await?;
+/// let reply = client.call("hello").await?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn client(trust: Trust) -> Builder<TlsClient> {
+    Builder::of(TlsClient::new(trust))
+}
+
+/// Begins a client whose sessions use a key that the application negotiated itself, and not TLS
+/// (SPEC §7.2). One key is for one server, or for several that share an identity.
+pub fn client_by_key(key: RegisteredKey) -> Builder<KeyClient> {
+    Builder::of(KeyClient::new(key))
+}
+
+/// Begins a server that shows this identity.
+///
+/// ```no_run
+/// # async fn server(identity: smt::Identity) -> Result<(), Box<dyn std::error::Error>> {
+/// let server = smt::server(identity).bind("0.0.0.0").await?;
+/// while let Some(request) = server.accept_request().await {
+///     let body = request.body().clone();
+///     request.reply(body)?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn server(identity: Identity) -> Builder<TlsServer> {
+    Builder::of(TlsServer::new(identity))
+}
+
+/// Begins a server that takes clients with registered keys alone (SPEC §7.2). There is one key for
+/// each client identity, told apart by name, and all keys give the server the same own identity.
+pub fn server_by_keys(keys: impl IntoIterator<Item = RegisteredKey>) -> Builder<KeyServer> {
+    Builder::of(KeyServer::new(keys))
+}
+
+/// Opens endpoints of one role. Everything has a default but what the function that makes the
+/// builder demands.
+#[derive(Clone)]
+#[must_use = "a builder opens nothing by itself"]
+pub struct Builder<R> {
+    role: R,
+    config: TransportConfig,
     udp: UdpOptions,
-    spin: Option<Duration>,
-    #[cfg(feature = "tokio")]
+    spin: Duration,
+    #[cfg(feature = "async")]
     has_io_thread: bool,
-    connect_deadline: Option<Duration>,
+    #[cfg(feature = "async")]
+    runtime: Option<Arc<dyn Runtime>>,
+    connect_deadline: Duration,
+    call_defaults: CallDefaults,
     key_log: Option<Arc<dyn KeyLog>>,
     has_dscp: bool,
     state_file: Option<PathBuf>,
-    /// Only the endpoint types of `plaintext` set it.
-    #[cfg(feature = "unstable-plaintext")]
-    is_plaintext: bool,
+    authorization: Option<Authorization>,
 }
 
-impl Builder {
-    /// All defaults.
-    pub fn new() -> Self {
-        Self::default()
+impl<R> Builder<R> {
+    pub(crate) fn of(role: R) -> Self {
+        Self {
+            role,
+            config: TransportConfig::default(),
+            udp: UdpOptions::default(),
+            spin: SPIN,
+            #[cfg(feature = "async")]
+            has_io_thread: false,
+            #[cfg(feature = "async")]
+            runtime: None,
+            connect_deadline: CONNECT_DEADLINE,
+            call_defaults: CallDefaults::default(),
+            key_log: None,
+            has_dscp: false,
+            state_file: None,
+            authorization: None,
+        }
     }
 
-    /// Sets the certificate chain and key that this side shows.
-    pub fn identity(mut self, identity: Identity) -> Self {
-        self.identity = Some(identity);
-        self
+    /// The same choices in another role.
+    fn in_role<S>(self, role: impl FnOnce(R) -> S) -> Builder<S> {
+        Builder {
+            role: role(self.role),
+            config: self.config,
+            udp: self.udp,
+            spin: self.spin,
+            #[cfg(feature = "async")]
+            has_io_thread: self.has_io_thread,
+            #[cfg(feature = "async")]
+            runtime: self.runtime,
+            connect_deadline: self.connect_deadline,
+            call_defaults: self.call_defaults,
+            key_log: self.key_log,
+            has_dscp: self.has_dscp,
+            state_file: self.state_file,
+            authorization: self.authorization,
+        }
     }
 
-    /// Sets the servers that a client accepts. A server with this option is not opened; its option
-    /// is [`Self::client_auth`].
-    pub fn trust(mut self, trust: Trust) -> Self {
-        self.trust = Some(trust);
-        self
-    }
-
-    /// The TLS clients that a server accepts; by default any, without a certificate. Clients with a
-    /// registered key show none, even where one is required: their key proves their identity
-    /// ([`Self::registered_key`]). A client with this option is not opened.
-    pub fn client_auth(mut self, client_auth: ClientAuth) -> Self {
-        self.client_auth = Some(client_auth);
-        self
-    }
-
-    /// The name that the server's certificate must have; by default the host part of the address.
-    pub fn server_name(mut self, name: impl Into<String>) -> Self {
-        self.server_name = Some(name.into());
-        self
-    }
-
-    /// Uses a key that the application negotiated itself instead of TLS (SPEC §7.2). A client has
-    /// one key, for one server or for several that share an identity. A server has one key for each
-    /// client identity, told apart by name, and all keys give the server the same own identity. A
-    /// client with a key and options of TLS is not opened.
-    ///
-    /// A server that has an [`Self::identity`] too takes each client by its own kind: TLS clients
-    /// as [`Self::client_auth`] says, the others by their key. A required client certificate is
-    /// required of TLS clients alone: the registered key of any other client admits it.
-    pub fn registered_key(mut self, key: RegisteredKey) -> Self {
-        self.registered.push(key);
-        self
-    }
-
-    /// Cipher suites, preferred first. By default AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305.
-    pub fn suites(mut self, suites: impl IntoIterator<Item = Suite>) -> Self {
-        self.algorithms.suites = suites.into_iter().collect();
-        self.has_algorithms = true;
-        self
-    }
-
-    /// Key exchange groups, preferred first. By default the post-quantum hybrid X25519MLKEM768
-    /// first.
-    pub fn groups(mut self, groups: impl IntoIterator<Item = Group>) -> Self {
-        self.algorithms.groups = groups.into_iter().collect();
-        self.has_algorithms = true;
-        self
-    }
-
-    /// Sets the largest message that is accepted, in bytes; 64 MiB by default.
+    /// Sets the largest message that is accepted, 1 B to 1 GiB; 64 MiB by default.
     pub fn message_limit(mut self, bytes: u32) -> Self {
         self.config.message_limit = bytes;
         self
@@ -126,16 +159,16 @@ impl Builder {
         self
     }
 
-    /// Changes anything of the protocol's configuration.
-    pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
+    /// Changes anything of the protocol's configuration. Values out of range are refused when the
+    /// endpoint is opened. Facts of the run, such as its boot number, are no part of it:
+    ///
+    /// ```compile_fail,E0609
+    /// # fn configured(builder: smt::Builder<smt::TlsServer>) -> smt::Builder<smt::TlsServer> {
+    /// builder.configure(|config| config.boot = 7)
+    /// # }
+    /// ```
+    pub fn configure(mut self, change: impl FnOnce(&mut TransportConfig)) -> Self {
         change(&mut self.config);
-        self
-    }
-
-    /// Sets how long a client tries to connect, to all addresses of its server together; 5 s by
-    /// default.
-    pub fn connect_deadline(mut self, deadline: Duration) -> Self {
-        self.connect_deadline = Some(deadline);
         self
     }
 
@@ -148,7 +181,7 @@ impl Builder {
     /// whole core; CPU per call is in docs/PERFORMANCE.md. At most half of a runtime's workers
     /// spin. The only worker of a runtime does not: all tasks run between two looks instead.
     pub fn spin(mut self, bound: Duration) -> Self {
-        self.spin = Some(bound);
+        self.spin = bound;
         self
     }
 
@@ -156,9 +189,18 @@ impl Builder {
     /// for runtimes whose workers are kept busy or blocked by handlers: messages are received,
     /// acknowledged and sent meanwhile. On other runtimes it costs a hand-over between threads for
     /// each call. Only endpoints for tasks have it, and only on Linux.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub fn io_thread(mut self, on: bool) -> Self {
         self.has_io_thread = on;
+        self
+    }
+
+    /// Sets the runtime that drives endpoints for tasks. By default it is the tokio runtime in
+    /// which the endpoint is opened ([`TokioRuntime`](crate::runtime::TokioRuntime)); without the
+    /// feature `tokio` one is to be named. Futures of the endpoint may be polled anywhere.
+    #[cfg(feature = "async")]
+    pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+        self.runtime = Some(runtime);
         self
     }
 
@@ -176,47 +218,172 @@ impl Builder {
         self
     }
 
-    /// Buffers and offloads of the socket.
+    /// Sets buffers and offloads of the socket.
     pub fn udp(mut self, options: UdpOptions) -> Self {
         self.udp = options;
         self
     }
+}
 
+impl<R: ServerRole> Builder<R> {
     /// Keeps a boot number and the reset key in this file. After a restart, clients of the run
     /// before learn at once that their sessions are gone, and not only by silence. Each server
-    /// needs a file of its own: the file is locked, by a file beside it that ends in `.lock`, and a
-    /// second endpoint with it is not opened. The shards of one server share the file.
+    /// needs a file of its own: the file is locked, by a file beside it that ends in `.lock` and
+    /// goes with the server, and a second endpoint with it is not opened. The shards of one server
+    /// share the file.
     pub fn state_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_file = Some(path.into());
         self
     }
 
-    #[cfg(feature = "unstable-plaintext")]
-    pub(crate) fn without_protection(mut self) -> Self {
-        self.is_plaintext = true;
+    /// Decides which clients are served, by what the handshake has proved of them: `rule` sees each
+    /// new client before its first request is delivered. By default all that the credentials let in
+    /// are served.
+    ///
+    /// The requests of a client that is refused do not run: its calls fail with the code and the
+    /// text of the [`Failure`] ([`CallFailure::Refused`](crate::CallFailure::Refused)), and its
+    /// one-way messages are dropped. Its session is closed after a second
+    /// ([`CloseCode::Refused`](crate::CloseCode::Refused)).
+    ///
+    /// The rule runs with the endpoint's lock held: it must neither block nor use the endpoint. It
+    /// may keep what it has found for later requests ([`Peer::data`]). If it panics, the client is
+    /// refused. Polled endpoints have no rule: their owners see
+    /// [`Event::Accepted`](smt_proto::Event::Accepted).
+    ///
+    /// ```no_run
+    /// # fn server(identity: smt::Identity, trust: smt::Trust) -> Result<(), smt::OpenError> {
+    /// let server = smt::server(identity)
+    ///     .client_auth(smt::ClientAuth::Required(trust))
+    ///     .authorize(|peer| {
+    ///         let id = peer.certificate().and_then(|certificate| certificate.spiffe_id());
+    ///         match id {
+    ///             Some("spiffe://example/billing") => Ok(()),
+    ///             _ => Err(smt::Failure::refusal(403, "only billing is served here")),
+    ///         }
+    ///     })
+    ///     .bind_blocking("0.0.0.0")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn authorize(
+        mut self,
+        rule: impl Fn(&Peer) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.authorization = Some(Authorization::new(rule));
         self
     }
 
-    #[cfg(feature = "unstable-plaintext")]
-    fn is_plaintext(&self) -> bool {
-        self.is_plaintext
-    }
-
-    #[cfg(not(feature = "unstable-plaintext"))]
-    fn is_plaintext(&self) -> bool {
-        false
-    }
-
-    pub(crate) fn udp_options(&self) -> &UdpOptions {
-        &self.udp
+    /// Lets the endpoint call servers too, by the same socket: see [`crate::Endpoint`].
+    pub fn with_client<C: ClientRole>(self, client: C) -> Builder<Both<R, C>> {
+        self.in_role(|server| Both { server, client })
     }
 }
 
-impl std::fmt::Debug for Builder {
+impl<R: ClientRole> Builder<R> {
+    /// Sets how long an attempt to reach a server may take, over all addresses of the server
+    /// together: 1 ms to an hour, 5 s by default.
+    pub fn connect_deadline(mut self, deadline: Duration) -> Self {
+        self.connect_deadline = deadline;
+        self
+    }
+
+    /// Sets the deadline of calls and one-way messages that name none; by default they wait until
+    /// the session ends.
+    pub fn call_deadline(mut self, deadline: Duration) -> Self {
+        self.call_defaults.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets how often calls and one-way messages that say nothing of it are sent again after a
+    /// failure; by default they are not. See [`Retry`].
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.call_defaults.retry = Some(retry);
+        self
+    }
+}
+
+impl<R: TlsRole> Builder<R> {
+    /// Sets the cipher suites, preferred first. By default AES-128-GCM, AES-256-GCM,
+    /// ChaCha20-Poly1305.
+    pub fn suites(mut self, suites: impl IntoIterator<Item = Suite>) -> Self {
+        self.role.algorithms().suites = suites.into_iter().collect();
+        self
+    }
+
+    /// Sets the key exchange groups, preferred first. By default the post-quantum hybrid
+    /// X25519MLKEM768 first.
+    pub fn groups(mut self, groups: impl IntoIterator<Item = Group>) -> Self {
+        self.role.algorithms().groups = groups.into_iter().collect();
+        self
+    }
+}
+
+impl Builder<TlsClient> {
+    /// Sets the certificate chain and key that this side shows to servers that ask for one.
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.role = self.role.identity(identity);
+        self
+    }
+
+    /// Sets the name that the server's certificate must have; by default the host part of the
+    /// address.
+    pub fn server_name(mut self, name: impl Into<String>) -> Self {
+        self.role = self.role.server_name(name);
+        self
+    }
+
+    /// Begins sessions by the tickets of this store, where it has one of the server (SPEC §6.7).
+    /// A server without a ticket, or one that does not take its ticket, is reached by TLS.
+    pub fn tickets(mut self, store: TicketStore) -> Self {
+        self.role = self.role.tickets(store);
+        self
+    }
+
+    /// Sets whether sessions by ticket have forward secrecy; by default they have. Without it a
+    /// session begins with one key agreement less on each side, and all of it can be read by those
+    /// who get the ticket's private key, which the server keeps for an hour at most.
+    pub fn forward_secrecy(mut self, has_forward_secrecy: bool) -> Self {
+        self.role = self.role.forward_secrecy(has_forward_secrecy);
+        self
+    }
+}
+
+impl Builder<TlsServer> {
+    /// Sets the TLS clients that are let in; by default any, without a certificate. Clients with a
+    /// registered key show none, even where one is required: their key proves their identity
+    /// ([`Self::registered_key`]).
+    pub fn client_auth(mut self, client_auth: ClientAuth) -> Self {
+        self.role = self.role.client_auth(client_auth);
+        self
+    }
+
+    /// Lets clients in by this key too, which the application negotiated itself (SPEC §7.2). There
+    /// is one key for each client identity, told apart by name, and all keys give the server the
+    /// same own identity.
+    pub fn registered_key(mut self, key: RegisteredKey) -> Self {
+        self.role = self.role.registered_key(key);
+        self
+    }
+
+    /// Lets clients in by tickets of these keys too (SPEC §6.7). Keys may be added while the server
+    /// runs.
+    pub fn tickets(mut self, keys: TicketKeys) -> Self {
+        self.role = self.role.tickets(keys);
+        self
+    }
+}
+
+impl<R: std::fmt::Debug> std::fmt::Debug for Builder<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
-            .field("server_name", &self.server_name)
+            .field("role", &self.role)
             .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }
+
+/// Default of [`Builder::connect_deadline`] (SPEC §10).
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// Default of [`Builder::spin`]: the time that the peer takes for a call of 64 KB. A longer bound
+/// gains nothing (docs/lab/2026-11-23.md).
+const SPIN: Duration = Duration::from_micros(100);

@@ -122,7 +122,7 @@ impl<T> Completions<T> {
     }
 }
 
-/// Slots kept for further messages: more than mostly are in progress, and 64 KB at most.
+/// Slots kept for further messages: more than mostly are in progress, and 100 KB at most.
 const USED_MAX: usize = 1_024;
 
 #[cfg(test)]

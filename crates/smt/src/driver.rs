@@ -16,22 +16,23 @@
 //! ([`Driver::change`]).
 
 mod answers;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 pub(crate) mod background;
 mod background_thread;
 mod changes;
 mod ending;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 pub(crate) mod leader;
 mod receiving;
 mod threads;
 mod waking;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 pub(crate) mod watch;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ use crate::clock::Clock;
 use crate::driver_signal::DriverSignal;
 use crate::endpoint_state::EndpointState;
 use crate::error::OpenError;
+#[cfg(feature = "async")]
+use crate::runtime::Runtime;
+use crate::server_credentials::{ServerCredentials, credentials_of};
 use crate::spin::Spin;
 use crate::statistics::Statistics;
 use crate::sync::{Mutex, thread};
@@ -64,6 +68,7 @@ pub(crate) struct Driver {
     local_address: SocketAddr,
     clock: Clock,
     span: tracing::Span,
+    credentials: Option<Arc<ServerCredentials>>,
     receiver: Mutex<Receiver>,
     background_thread: OnceLock<thread::Thread>,
     /// Where it was opened.
@@ -73,6 +78,11 @@ pub(crate) struct Driver {
     /// Tasks that are woken together run on several workers.
     has_workers: bool,
     deferred: DeferredWakes,
+    /// The runtime of an endpoint for tasks.
+    #[cfg(feature = "async")]
+    runtime: Option<Arc<dyn Runtime>>,
+    /// One-way messages that an acceptor of requests has dropped.
+    messages_dropped: AtomicU64,
 }
 
 /// The parts that receiving needs; only the leader has them.
@@ -80,7 +90,7 @@ pub(crate) struct Receiver {
     /// Until the endpoint is shut down.
     carrier: Option<Arc<dyn Carrier>>,
     spin: Spin,
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     looks: leader::Looks,
 }
 
@@ -103,7 +113,7 @@ impl Driver {
         let receiver = Receiver {
             carrier: Some(carrier),
             spin: Spin::new(drive.spin),
-            #[cfg(feature = "tokio")]
+            #[cfg(feature = "async")]
             looks: leader::Looks::new(),
         };
         let is_for_threads = drive.by == DriveBy::Threads;
@@ -116,13 +126,18 @@ impl Driver {
             local_address,
             clock: drive.clock,
             span: drive.span,
+            credentials: drive.credentials,
             receiver: Mutex::new(receiver),
             background_thread: OnceLock::new(),
             process: Process::this(),
             background: (!is_for_threads).then(DriverSignal::default),
             has_workers: drive.by == DriveBy::Workers,
             deferred: DeferredWakes::new(),
+            #[cfg(feature = "async")]
+            runtime: drive.runtime,
+            messages_dropped: AtomicU64::new(0),
         });
+        driver.look(|state| state.set_driver(Arc::downgrade(&driver)));
         if is_for_threads {
             let weak = Arc::downgrade(&driver);
             let background_thread = thread::Builder::new().spawn(move || look_after(&weak));
@@ -151,7 +166,25 @@ impl Driver {
             socket: state.socket_statistics(),
             sessions: state.endpoint.sessions_len(),
             memory: state.endpoint.memory(),
+            messages_dropped: self.messages_dropped.load(Ordering::Relaxed),
+            sessions_refused: state.sessions_refused,
         })
+    }
+
+    /// The credentials of a server, to be replaced.
+    ///
+    /// # Errors
+    /// The endpoint takes no clients by TLS.
+    pub(crate) fn credentials(&self) -> Result<&ServerCredentials, OpenError> {
+        credentials_of(self.credentials.as_ref())
+    }
+
+    /// A one-way message has come to an acceptor that takes requests alone.
+    pub(crate) fn drop_message(&self, peer: SocketAddr) {
+        if self.messages_dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+            let _entered = self.span.enter();
+            tracing::warn!(%peer, "a one-way message was dropped: this endpoint accepts requests alone (further ones are counted)");
+        }
     }
 
     pub(crate) fn wake_driver(&self) {
@@ -160,8 +193,14 @@ impl Driver {
         }
     }
 
+    /// The runtime of an endpoint for tasks.
+    #[cfg(feature = "async")]
+    pub(crate) fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
+        self.runtime.as_ref()
+    }
+
     /// Ready when the driver was woken.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         let signal = self.background.as_ref();
         signal.map_or(Poll::Pending, |signal| signal.poll_raised(context))
@@ -218,12 +257,17 @@ pub(crate) struct Drive {
     pub(crate) spin: Duration,
     /// Named by the role: everything that is logged on the way stands in it.
     pub(crate) span: tracing::Span,
+    /// Those of a server that takes clients by TLS.
+    pub(crate) credentials: Option<Arc<ServerCredentials>>,
+    /// The runtime of an endpoint for tasks.
+    #[cfg(feature = "async")]
+    pub(crate) runtime: Option<Arc<dyn Runtime>>,
 }
 
 /// The driver of an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(
-    not(feature = "tokio"),
+    not(feature = "async"),
     expect(dead_code, reason = "without a runtime there are threads alone")
 )]
 pub(crate) enum DriveBy {

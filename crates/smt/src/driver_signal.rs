@@ -2,7 +2,7 @@
 //! Wakes the task that drives an endpoint, from any thread and without naming a runtime.
 
 use std::task::Waker;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 use std::task::{Context, Poll};
 
 use crate::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl DriverSignal {
         }
     }
 
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn poll_raised(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut state.is_raised) {

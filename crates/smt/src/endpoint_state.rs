@@ -7,43 +7,53 @@
 //! the lock (`driver`).
 
 mod accepting;
+mod cancellation;
+mod connecting;
 mod ending;
+mod parts;
 mod peers;
+mod refusing;
 mod timing;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use bytes::Bytes;
 use smt_carrier::{Carrier, SendError};
 use smt_io::UdpCarrier;
 use smt_proto::key_exchange::PeerIdentity;
 use smt_proto::{
-    CallError, ConnectError, ConnectId, Endpoint, Event, OneWayOutcome, Refused, RpcId, SessionEnd,
-    Time,
+    CallError, CallOptions, ConnectError, Endpoint, Event, OneWayOutcome, OutgoingMessage, Refused,
+    RpcId, SessionEnd, Time,
 };
 use smt_wire::SessionIndex;
 
 use crate::accept_queue::AcceptQueue;
 use crate::acceptors::Acceptors;
 use crate::answer_queue::Answer;
+use crate::authorization::Authorization;
 use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::WallTimeTold;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
+use crate::driver::Driver;
 use crate::error::ErrorKind;
-use crate::message::Peer;
+use crate::peer::Peer;
+use crate::peer_log::PeerLog;
 use crate::pump::{Outbox, OutgoingBatch};
-use crate::reconnect::Reconnect;
+use crate::reply::Reply;
+use crate::servers::Servers;
 use crate::state_lock::StateLock;
 use crate::turn::Turn;
 
-#[cfg(feature = "tokio")]
+use cancellation::CancelWaiters;
+#[cfg(feature = "async")]
 use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
+pub(crate) use parts::OutgoingPart;
+use parts::PartWaiters;
 use peers::Peers;
 
 /// The state of an endpoint that its lock protects.
@@ -56,15 +66,23 @@ pub(crate) struct EndpointState {
     turn: Arc<Turn>,
     /// Wakers of those who are to be woken once the lock is given back.
     woken: Vec<Waker>,
-    calls: Completions<Result<Bytes, CallError>>,
+    calls: Completions<Result<Reply, CallError>>,
     one_ways: Completions<OneWayOutcome>,
     /// Requests that were taken and are not answered yet.
     unanswered: usize,
-    /// A client's server.
-    pub(crate) reconnect: Option<Reconnect>,
+    /// The servers that it connects to.
+    pub(crate) servers: Servers,
+    /// Told of names that were resolved.
+    driver: Weak<Driver>,
     /// Keeps others from the state file.
     pub(crate) state_lock: Option<Arc<StateLock>>,
     peers: Peers,
+    /// Decides which clients are served.
+    pub(crate) authorization: Option<Authorization>,
+    /// Sessions of clients that are not served, and when they are closed.
+    refused: VecDeque<(Time, SessionIndex)>,
+    pub(crate) sessions_refused: u64,
+    peer_log: PeerLog,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
     acceptors: Acceptors,
@@ -76,8 +94,14 @@ pub(crate) struct EndpointState {
     /// The wakers to be woken at a time although nothing has happened, by time and ticket.
     alarms: BTreeMap<(Time, u64), Waker>,
     next_ticket: u64,
-    /// Wakers that wait for all requests in progress to be finished.
+    cancel_waiters: CancelWaiters,
+    part_waiters: PartWaiters,
+    /// Wakers that wait for all that is in progress to be finished.
     finishers: Vec<Waker>,
+    /// Wakers that wait for what is in progress with a server.
+    finishers_of_servers: Vec<Waker>,
+    /// Nothing new is begun.
+    is_draining: bool,
     pub(crate) is_closed: bool,
     /// The last of what was told of was just taken, and the driver waits for that.
     pub(crate) ends_turn: bool,
@@ -88,7 +112,7 @@ pub(crate) struct EndpointState {
     /// Why nobody could receive an answer any more.
     is_left: Option<ConnectError>,
     /// Wakers that wait until the task that drives has let go of the socket.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     releases: Releases,
     /// When it was last changed.
     changed: Time,
@@ -113,9 +137,14 @@ impl EndpointState {
             calls: Completions::new(),
             one_ways: Completions::new(),
             unanswered: 0,
-            reconnect: None,
+            servers: Servers::default(),
+            driver: Weak::new(),
             state_lock: None,
             peers: Peers::new(),
+            authorization: None,
+            refused: VecDeque::new(),
+            sessions_refused: 0,
+            peer_log: PeerLog::default(),
             admission: Vec::new(),
             acceptors: Acceptors::default(),
             arrivals_told: 0,
@@ -123,13 +152,17 @@ impl EndpointState {
             accepted: Arc::new(AcceptQueue::new()),
             alarms: BTreeMap::new(),
             next_ticket: 0,
+            cancel_waiters: CancelWaiters::default(),
+            part_waiters: PartWaiters::default(),
             finishers: Vec::new(),
+            finishers_of_servers: Vec::new(),
+            is_draining: false,
             is_closed: false,
             ends_turn: false,
             sleeps_until: None,
             closing: None,
             is_left: None,
-            #[cfg(feature = "tokio")]
+            #[cfg(feature = "async")]
             releases: Releases::default(),
             changed: Time::default(),
             wall_time_told: opened.wall_time_told,
@@ -160,9 +193,11 @@ impl EndpointState {
             self.tell(event);
         }
         self.tell_arrivals();
-        if !self.finishers.is_empty() && self.endpoint.served_len() == 0 {
+        if !self.finishers.is_empty() && self.is_finished() {
             self.woken.append(&mut self.finishers);
         }
+        // Each looks again: there are few, and each event may be theirs.
+        self.woken.append(&mut self.finishers_of_servers);
     }
 
     /// Whether requests were taken that are not answered yet.
@@ -220,40 +255,21 @@ impl EndpointState {
         batch: OutgoingBatch,
         outcome: Result<(), SendError>,
     ) -> bool {
-        self.outbox.put_back(batch, outcome)
-    }
-
-    /// The live session with the client's server; connects if there is none. `attempt` is what this
-    /// caller waits for.
-    pub(crate) fn poll_session(
-        &mut self,
-        now: Time,
-        attempt: &mut Option<ConnectId>,
-        waker: &Waker,
-    ) -> Poll<Result<SessionIndex, ConnectError>> {
-        if let Some(why) = self.why_left() {
-            return Poll::Ready(Err(why));
-        }
-        let reconnect = self
-            .reconnect
-            .as_mut()
-            .expect("only clients ask, and they have a target from the beginning");
-        match reconnect.poll_session(now, &mut self.endpoint, attempt, waker) {
-            Some(result) => Poll::Ready(result),
-            None => Poll::Pending,
-        }
+        self.outbox.put_back(&mut self.endpoint, batch, outcome)
     }
 
     /// Begins a call; waits while the peer's window is full.
     pub(crate) fn poll_begin_call(
         &mut self,
         now: Time,
-        (session, body): (SessionIndex, &Bytes),
-        deadline: Option<Duration>,
+        (session, message): (SessionIndex, &OutgoingMessage),
+        options: CallOptions,
         waker: &Waker,
     ) -> Poll<Result<(RpcId, CallSlot), Refused>> {
-        let begun = self.endpoint.call(now, session, body.clone(), deadline);
-        self.cork.add(body.len());
+        let begun = self
+            .endpoint
+            .call_in_parts(now, session, message.clone(), options);
+        self.cork.add(message.body.len());
         let begun = begun.map(|rpc| (rpc, self.calls.expect(rpc)));
         self.admit(begun, waker)
     }
@@ -270,14 +286,14 @@ impl EndpointState {
     pub(crate) fn poll_begin_one_way(
         &mut self,
         now: Time,
-        (session, body): (SessionIndex, &Bytes),
+        (session, message): (SessionIndex, &OutgoingMessage),
         deadline: Option<Duration>,
         waker: &Waker,
     ) -> Poll<Result<(RpcId, OneWaySlot), Refused>> {
         let begun = self
             .endpoint
-            .send_one_way(now, session, body.clone(), deadline);
-        self.cork.add(body.len());
+            .send_one_way(now, session, message.clone(), deadline);
+        self.cork.add(message.body.len());
         let begun = begun.map(|rpc| (rpc, self.one_ways.expect(rpc)));
         self.admit(begun, waker)
     }
@@ -302,23 +318,34 @@ impl EndpointState {
     pub(crate) fn answer(&mut self, now: Time, answer: Answer) -> Result<(), ErrorKind> {
         self.unanswered = self.unanswered.saturating_sub(1);
         let outcome = match answer {
-            Answer::Reply(rpc, body) => {
-                self.cork.add(body.len());
-                let outcome = self.endpoint.reply(now, rpc, body);
+            Answer::Reply(rpc, message) => {
+                self.cork.add(message.body.len());
+                let outcome = self.endpoint.reply(now, rpc, message);
                 self.hold_back_accepted(rpc.session);
                 outcome
             }
+            Answer::Fail(rpc, failure) => self.endpoint.fail(now, rpc, failure),
             Answer::Abort(rpc, code) => self.endpoint.abort(now, rpc, code),
         };
-        outcome.map_err(|refused| match self.why_shut_down() {
-            Some(why) => why.into(),
-            None => refused.into(),
-        })
+        outcome.map_err(|refused| self.why_refused(refused))
     }
 
-    /// Ready when no request is in progress and all replies are acknowledged.
+    /// The error of a command that was refused: an endpoint that is shut down says so.
+    pub(crate) fn why_refused(&self, refused: Refused) -> ErrorKind {
+        match self.why_shut_down() {
+            Some(why) => why.into(),
+            None => refused.into(),
+        }
+    }
+
+    /// Whether no request is in progress, of either side, and all replies are acknowledged.
+    fn is_finished(&self) -> bool {
+        self.endpoint.served_len() == 0 && self.calls.len() == 0 && self.one_ways.len() == 0
+    }
+
+    /// Ready when nothing is in progress.
     pub(crate) fn poll_finished(&mut self, waker: &Waker) -> Poll<()> {
-        if self.endpoint.served_len() == 0 {
+        if self.is_finished() {
             return Poll::Ready(());
         }
         // A leading thread comes by with every batch that it receives.
@@ -328,31 +355,37 @@ impl EndpointState {
         Poll::Pending
     }
 
-    /// A client's session has no more ids: the next one is used from now on.
-    pub(crate) fn retire_session(&mut self, session: SessionIndex) {
-        if let Some(reconnect) = &mut self.reconnect {
-            reconnect.retire(session);
-        }
-    }
-
     pub(crate) fn peer(&self, session: SessionIndex) -> Option<Arc<Peer>> {
         self.peers.get(session).cloned()
     }
 
-    fn admit<T>(&mut self, begun: Result<T, Refused>, waker: &Waker) -> Poll<Result<T, Refused>> {
+    pub(super) fn admit<T>(
+        &mut self,
+        begun: Result<T, Refused>,
+        waker: &Waker,
+    ) -> Poll<Result<T, Refused>> {
         if matches!(begun, Err(Refused::Blocked)) {
-            let is_known = self.admission.last();
-            if is_known.is_none_or(|last| !last.will_wake(waker)) {
-                self.admission.push(waker.clone());
-            }
+            self.wait_for_ids(waker);
             return Poll::Pending;
         }
         Poll::Ready(begun)
     }
 
+    /// Wakes when the peer has room for more messages.
+    fn wait_for_ids(&mut self, waker: &Waker) {
+        let is_known = self.admission.last();
+        if is_known.is_none_or(|last| !last.will_wake(waker)) {
+            self.admission.push(waker.clone());
+        }
+    }
+
     fn tell(&mut self, event: Event) {
         match event {
-            Event::Reply { rpc, body } => self.end_call(rpc, Ok(body)),
+            Event::Reply {
+                rpc,
+                body,
+                metadata,
+            } => self.end_call(rpc, Ok(Reply { body, metadata })),
             Event::CallFailed { rpc, error } => self.end_call(rpc, Err(error)),
             Event::OneWayDone { rpc, outcome } => {
                 self.turn.tell();
@@ -367,23 +400,34 @@ impl EndpointState {
                 self.keep_peer(session, peer);
                 self.finish_connect(connect, Ok(session));
             }
+            Event::EarlyCalls { connect, calls, .. } => self.begin_early_calls(connect, calls),
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
-            Event::Accepted { session, peer, .. } => self.keep_peer(session, peer),
+            Event::Accepted { session, peer, .. } => self.accept_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),
             Event::Cancelled(rpc) => {
                 let is_given_up = self.accepted.remove(rpc);
                 self.unanswered = self.unanswered.saturating_sub(usize::from(is_given_up));
+                self.tell_cancelled(rpc);
+                self.woken.extend(self.part_waiters.call_is_over(rpc));
+            }
+            Event::PartReady(rpc) => self.woken.extend(self.part_waiters.part_is_ready(rpc)),
+            Event::PartWindowRaised(rpc) => {
+                self.woken.extend(self.part_waiters.window_is_raised(rpc));
+            }
+            Event::ClientRefused { path, reason } => {
+                self.peer_log.refused(self.changed, path.remote, reason);
             }
             Event::Unblocked(_) => self.woken.append(&mut self.admission),
             _ => {}
         }
     }
 
-    fn end_call(&mut self, rpc: RpcId, outcome: Result<Bytes, CallError>) {
+    fn end_call(&mut self, rpc: RpcId, outcome: Result<Reply, CallError>) {
         // Before it is in its slot: a waiter that looks there just now takes it at once, without
         // the endpoint's lock.
         self.turn.tell();
         let told = self.calls.finish(rpc, outcome);
+        self.woken.extend(self.part_waiters.call_is_over(rpc));
         self.note_told(told);
     }
 
@@ -395,44 +439,30 @@ impl EndpointState {
         }
     }
 
-    fn finish_connect(&mut self, connect: ConnectId, result: Result<SessionIndex, ConnectError>) {
-        if let Some(reconnect) = &mut self.reconnect {
-            let waiting = reconnect.finish(connect, result);
-            self.woken.extend(waiting);
+    fn keep_peer(&mut self, session: SessionIndex, identity: PeerIdentity) {
+        if let Some(peer) = self.peer_of(session, identity) {
+            PeerLog::began(session, &peer);
+            self.peers.insert(session, peer);
         }
     }
 
-    fn keep_peer(&mut self, session: SessionIndex, identity: PeerIdentity) {
-        let Some(facts) = self.endpoint.session(session) else {
-            return;
-        };
-        let PeerIdentity {
-            certificates,
-            key_name,
-            key_identity,
-        } = identity;
-        let peer = Peer {
-            address: facts.path.remote,
-            certificates,
-            key_name,
-            key_identity,
-            message_max: facts.message_max,
-        };
-        self.peers.insert(session, peer);
+    fn peer_of(&self, session: SessionIndex, identity: PeerIdentity) -> Option<Peer> {
+        let facts = self.endpoint.session(session)?;
+        Some(Peer::new(facts.path.remote, identity, facts.message_max))
     }
 
     fn end_session(&mut self, session: SessionIndex, end: &SessionEnd) {
-        let peer = self.peers.get(session);
-        tracing::debug!(%session, peer = peer.map(|peer| tracing::field::display(peer.address)), %end, "session ended");
+        PeerLog::ended(session, self.peers.get(session).map(|peer| &**peer), end);
         self.peers.end(session, self.endpoint.arrived());
         self.peers.forget(self.departures_counted);
+        self.tell_session_cancelled(session);
         // Callers that waited for ids of this session find out by asking again.
         self.woken.append(&mut self.admission);
     }
 }
 
 /// The slot that a call's outcome comes to.
-pub(crate) type CallSlot = Arc<Completion<Result<Bytes, CallError>>>;
+pub(crate) type CallSlot = Arc<Completion<Result<Reply, CallError>>>;
 /// The slot that a one-way message's outcome comes to.
 pub(crate) type OneWaySlot = Arc<Completion<OneWayOutcome>>;
 

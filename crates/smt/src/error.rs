@@ -7,20 +7,49 @@
 mod classification;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use smt_handshake::TlsConfigError;
 use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 
 /// An operation with a peer failed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{phase} {peer}: {kind}")]
+#[error("{phase} {peer}: {kind}{}", before_text(*.attempt_before_may_have_run))]
 pub struct Error {
-    /// The operation that failed.
-    pub phase: Phase,
-    /// The address of the peer.
-    pub peer: SocketAddr,
-    /// The cause of the failure.
-    pub kind: ErrorKind,
+    phase: Phase,
+    peer: PeerPlace,
+    kind: ErrorKind,
+    /// The message was repeated, and this is the error of its last attempt.
+    pub(crate) attempt_before_may_have_run: bool,
+}
+
+fn before_text(may_have_run: bool) -> &'static str {
+    match may_have_run {
+        true => "; an attempt before may have run",
+        false => "",
+    }
+}
+
+/// The peer of an operation: at an address, or by its name as long as none is known.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum PeerPlace {
+    At(SocketAddr),
+    Named(Arc<str>),
+}
+
+impl From<SocketAddr> for PeerPlace {
+    fn from(address: SocketAddr) -> Self {
+        Self::At(address)
+    }
+}
+
+impl std::fmt::Display for PeerPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
 }
 
 /// The operation that failed.
@@ -70,9 +99,22 @@ pub enum ErrorKind {
     /// It is not known whether a one-way message was delivered.
     #[error("{0}; the message may have been delivered")]
     MayHaveBeenDelivered(smt_proto::CallFailure),
-    /// A one-way message takes no reply.
-    #[error("caller: a one-way message takes no reply")]
-    OneWay,
+    /// The name of the server was not resolved, for this reason.
+    #[error(
+        "environment: the server's name was not resolved: {0}; check the name and the resolver"
+    )]
+    Unresolved(String),
+}
+
+impl ErrorKind {
+    /// Success only if the message was delivered.
+    pub(crate) fn of_outcome(outcome: OneWayOutcome) -> Result<(), Self> {
+        Err(match outcome {
+            OneWayOutcome::Delivered => return Ok(()),
+            OneWayOutcome::NotDelivered(failure) => Self::NotDelivered(failure),
+            OneWayOutcome::MayHaveBeenDelivered(failure) => Self::MayHaveBeenDelivered(failure),
+        })
+    }
 }
 
 impl Error {
@@ -82,31 +124,25 @@ impl Error {
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {
-            ErrorKind::Call(error) => error.execution,
+            ErrorKind::Call(error) if !self.attempt_before_may_have_run => error.execution,
             ErrorKind::MayHaveBeenDelivered(_) => Execution::MayHaveRun,
+            _ if self.attempt_before_may_have_run => Execution::MayHaveRun,
             _ if self.phase == Phase::Reply => Execution::MayHaveRun,
             _ => Execution::DidNotRun,
         }
     }
 
-    pub(crate) fn new(phase: Phase, peer: SocketAddr, kind: impl Into<ErrorKind>) -> Self {
+    pub(crate) fn new(
+        phase: Phase,
+        peer: impl Into<PeerPlace>,
+        kind: impl Into<ErrorKind>,
+    ) -> Self {
         Self {
             phase,
-            peer,
+            peer: peer.into(),
             kind: kind.into(),
+            attempt_before_may_have_run: false,
         }
-    }
-
-    /// Success only if the message was delivered.
-    pub(crate) fn of_outcome(peer: SocketAddr, outcome: OneWayOutcome) -> Result<(), Self> {
-        let kind = match outcome {
-            OneWayOutcome::Delivered => return Ok(()),
-            OneWayOutcome::NotDelivered(failure) => ErrorKind::NotDelivered(failure),
-            OneWayOutcome::MayHaveBeenDelivered(failure) => {
-                ErrorKind::MayHaveBeenDelivered(failure)
-            }
-        };
-        Err(Self::new(Phase::Send, peer, kind))
     }
 }
 
@@ -114,8 +150,8 @@ impl Error {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The text is no address, or does not resolve.
-    #[error("caller: invalid address {address:?}: {reason}")]
+    /// The text is no address (the caller's fault), or does not resolve (the environment's).
+    #[error("{}", address_text(.address, .reason))]
     Address {
         /// The address as it was given.
         address: String,
@@ -155,4 +191,13 @@ pub enum OpenError {
         /// The operating system's error.
         reason: std::io::Error,
     },
+}
+
+fn address_text(address: &str, reason: &std::io::Error) -> String {
+    match reason.kind() {
+        std::io::ErrorKind::InvalidInput => {
+            format!("caller: invalid address {address:?}: {reason}")
+        }
+        _ => format!("environment: the address {address:?} does not resolve: {reason}"),
+    }
 }

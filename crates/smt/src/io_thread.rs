@@ -18,7 +18,7 @@ use smt_carrier::Carrier;
 use smt_io::{CarrierWatch, Epoll, TimerFd, Token};
 
 use crate::driver::Guard;
-use crate::driver::background::{BackgroundDriver, Runtime, Spinning};
+use crate::driver::background::{BackgroundDriver, DriverServices, Spinning};
 use crate::sync::{AtomicBool, Ordering, thread};
 
 /// Starts the thread. It ends when the endpoint's last handle is gone.
@@ -114,7 +114,7 @@ impl Wake for Events {
 /// The thread, for its driver.
 struct IoThread(Arc<Events>);
 
-impl Runtime for IoThread {
+impl DriverServices for IoThread {
     fn spinning(&self) -> Spinning<impl Sized> {
         Spinning::InPlace(())
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! SMT, a secure message transport for datacenters: encrypted RPCs over UDP.
 //!
-//! A [`Server`] accepts requests, a [`Client`] makes calls; messages are whole, independent and
-//! encrypted by TLS 1.3 records numbered per message (docs/draft-smt-00.md). With tokio:
+//! A [`Server`] accepts requests, a [`Client`] makes calls, and an [`Endpoint`] does both, with any
+//! number of peers by one socket. Messages are whole, independent and encrypted by TLS 1.3 records
+//! numbered per message. The specification, of which items cite sections as SPEC §5.2, is
+//! docs/draft-smt-00.md. With tokio:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use smt::Builder;
 //! use smt::pki::EphemeralCa;
 //!
 //! let authority = EphemeralCa::new()?;
-//! let server = Builder::new()
-//!     .identity(authority.server(&["localhost"])?)
-//!     .bind("127.0.0.1:0").await?;
+//! let identity = authority.server(&["localhost"])?;
+//! let server = smt::server(identity).bind("127.0.0.1:0").await?;
 //! let address = server.local_address();
 //! tokio::spawn(async move {
-//!     while let Some(request) = server.accept().await {
+//!     while let Some(request) = server.accept_request().await {
 //!         let body = request.body().clone();
 //!         // A caller that has given up is no reason to stop.
 //!         if let Err(error) = request.reply(body) {
@@ -26,8 +26,7 @@
 //!     }
 //! });
 //!
-//! let client = Builder::new()
-//!     .trust(authority.trust()?)
+//! let client = smt::client(authority.trust()?)
 //!     .server_name("localhost")
 //!     .connect(address).await?;
 //! let reply = client.call("hello").deadline(Duration::from_secs(1)).await?;
@@ -38,21 +37,22 @@
 //!
 //! The certificates come from `smt::pki`, which the feature `pki` adds: an authority that lives as
 //! long as the process. [`blocking`] has the same without a runtime, and [`polled`] is for a
-//! foreign event loop.
+//! foreign event loop. Other runtimes than tokio drive endpoints too ([`runtime`]): the feature
+//! `async` alone brings them without it.
 //!
 //! # What happens when
 //! | you | here | at the peer |
 //! |---|---|---|
-//! | drop the future of a call | the call is cancelled | [`Request::is_cancelled`] turns true; a request that was not delivered yet never is |
+//! | drop the future of a call | the call is cancelled | [`Request::cancelled`] is ready; a request that was not delivered yet never is |
 //! | let a deadline pass | the call fails, and says whether it may have run | as for a dropped future |
 //! | drop a [`Request`] without replying | nothing more | the call fails: "ended without a reply; may have run" |
 //! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
 //! | drop the last handle | messages that may leave at once leave, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
-//! | do not `accept` | messages wait here, up to `Config::memory_max` | further messages wait there |
+//! | do not `accept` | messages wait here, up to [`TransportConfig::memory_max`] | further messages wait there |
 //! | end the tokio runtime of an endpoint | as above, although handles live; calls fail, and `accept` ends | the same |
-//! | `shutdown` | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: the handles say that the endpoint was shut down | refused calls: "did not run"; a client that connects meanwhile learns why it is not taken, and afterwards that no server is there |
-//! | `close` a client | its session and socket close, although handles live; calls fail | [`Request::is_cancelled`] turns true |
+//! | `close` a server or endpoint | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: the handles say that the endpoint was shut down | refused calls: "did not run"; a client that connects meanwhile learns why it is not taken, and afterwards that no server is there |
+//! | `close` a client | calls in progress end within the limit; then its session closes, although handles live, and further calls fail | [`Request::cancelled`] is ready |
 //! | fork the process | the copy sends and receives nothing: its calls fail, and say why; the original goes on | nothing |
 //! | lose the peer (no answer for 2 s) | calls fail; the next one connects anew | the same |
 //!
@@ -73,6 +73,28 @@
 //! counterparts for tokio and [`polled`]) open several endpoints at once that share nothing but an
 //! address and credentials: see [`Shards`].
 //!
+//! # Several servers
+//! [`Endpoint::pool`] is a client of several servers that serve alike: it calls those that are up,
+//! and tries the others again beside the calls.
+//!
+//! # Identity of peers
+//! [`Peer::certificate`] has the names and the key that a peer has proved, and
+//! [`Builder::authorize`] decides by them which clients a server serves. [`Peer::data`] keeps what
+//! the application knows of a peer as long as the session lives.
+//!
+//! # Logs
+//! Endpoints log by `tracing`. At level info, with the target `smt`, they tell each session's begin
+//! and end, with the peer's address, its name and why the session ended, and each client that is
+//! refused, once and with the reason; of many refusals in a second they tell some and count the
+//! others. The name is that of the registered key's identity, or of the certificate. Owners of
+//! [`polled`] endpoints have events of all that, and log themselves.
+//!
+//! # Renewed certificates
+//! [`Server::set_identity`] and [`Server::set_client_auth`], which endpoints of all kinds have,
+//! replace what a server shows to its clients and asks of them while it runs: clients that connect
+//! from then on meet it, and sessions go on. A session never ends because a certificate of its
+//! handshake expires, nor because a client is no longer trusted: close it, or the server.
+//!
 //! # Secrets of a session
 //! [`Session::export`] gives both ends of a session equal secrets for uses of their own: to bind a
 //! token or an attestation to the session, or to let other processes go on. A live session itself
@@ -83,7 +105,7 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
-    not(feature = "tokio"),
+    not(feature = "async"),
     allow(
         dead_code,
         reason = "some of what threads and tasks share is for tasks alone"
@@ -93,32 +115,47 @@
 mod accept_queue;
 mod acceptors;
 mod answer_queue;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 mod asynchronous;
+mod authorization;
 pub mod blocking;
 mod builder;
+mod client_choice;
 mod clock;
 mod completion;
 mod cork;
 mod driver;
 mod driver_signal;
+mod early_call;
 mod endpoint_state;
 mod error;
-#[cfg(all(feature = "tokio", target_os = "linux"))]
+#[cfg(all(feature = "async", target_os = "linux"))]
 mod io_thread;
 mod key_log;
 mod message;
 #[cfg(test)]
-#[cfg(all(smt_model, feature = "tokio", feature = "unstable-plaintext"))]
+#[cfg(all(smt_model, feature = "async", feature = "unstable-plaintext"))]
 mod model;
 mod operation;
+mod operation_options;
+pub mod parts;
+mod peer;
+mod peer_log;
 #[cfg(feature = "unstable-plaintext")]
 pub mod plaintext;
 #[cfg(target_os = "linux")]
 pub mod polled;
 pub mod pump;
-mod reconnect;
+mod reply;
+mod resolver;
+mod retry;
+#[cfg(feature = "async")]
+pub mod runtime;
+mod server_credentials;
+mod server_handle;
+mod servers;
 mod session;
+mod session_data;
 mod shards;
 mod spin;
 mod state_file;
@@ -127,28 +164,41 @@ mod statistics;
 mod sync;
 mod turn;
 
-#[cfg(feature = "tokio")]
-pub use asynchronous::{Call, Calling, Client, Send, Sending, Server};
-pub use builder::{Builder, DEFAULT_PORT};
+#[cfg(feature = "async")]
+pub use asynchronous::{
+    CallBuilder, CallFuture, Client, Endpoint, ReplyFuture, SendBuilder, SendFuture, Server,
+};
+pub use builder::{
+    Address, Both, Builder, ClientRole, DEFAULT_PORT, KeyClient, KeyServer, Role, ServerRole,
+    TlsClient, TlsRole, TlsServer, client, client_by_key, server, server_by_keys,
+};
 pub use error::{Error, ErrorKind, OpenError, Phase};
 pub use key_log::KeyLogFile;
-pub use message::{Peer, Request};
+pub use message::{Incoming, Message, Request};
+pub use parts::{PartSender, ReplyParts, RequestParts};
+pub use peer::Peer;
+pub use reply::Reply;
+pub use retry::Retry;
 pub use session::Session;
+pub use session_data::SessionData;
 pub use shards::Shards;
 pub use statistics::Statistics;
 
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, ClientAuth, CredentialError, Group, Identity, KeyEnds, RegisteredKey,
-    RegisteredKeyError, TlsTrafficKey, Trust,
+    Algorithms, ClientAuth, CredentialError, Group, Identity, IssuedTicket, KeyEncryption, KeyEnds,
+    PeerCertificate, Pem, RegisteredKey, RegisteredKeyError, Ticket, TicketError, TicketIssuer,
+    TicketKey, TicketKeys, TicketPlan, TicketStore, TicketVerifier, TlsTrafficKey, Trust,
+    VerifiedTicket,
 };
 pub use smt_io::UdpOptions;
 #[cfg(feature = "pki")]
 pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
-    CallError, CallFailure, CloseCode, Config, ConnectError, Execution, OneWayOutcome, Refused,
-    SessionEnd, SessionFacts, Unavailability,
+    Body, CallError, CallFailure, CloseCode, ConnectError, Execution, Failure, Metadata,
+    MetadataError, OneWayOutcome, OutgoingMessage, Refused, SessionEnd, SessionFacts,
+    TransportConfig, Unavailability, WallTime,
 };
 pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};

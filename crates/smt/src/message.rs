@@ -1,116 +1,245 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A message that a peer has sent: a request, which wants a reply, or a one-way message.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_proto::{PeerMessage, RpcId, Time};
+use smt_proto::{Failure, Metadata, OutgoingMessage, PartMarks, PeerMessage, RpcId, Time};
 use smt_wire::AbortCode;
 
 use crate::driver::Guard;
-use crate::error::{Error, ErrorKind, Phase};
+use crate::error::{Error, Phase};
+use crate::parts::{PartReader, PartSender, RequestParts};
+use crate::peer::Peer;
 use crate::session::Session;
 
-/// A request or one-way message of a peer. Dropping a request without a reply tells the caller that
-/// there is none.
-#[must_use = "dropping a request without replying fails the peer's call"]
-#[derive(Debug)]
-pub struct Request {
-    guard: Arc<Guard>,
-    rpc: RpcId,
-    body: Bytes,
-    deadline: Option<Time>,
-    peer: Arc<Peer>,
-    is_one_way: bool,
-    is_answered: bool,
-}
-
-/// The sender of a message: its address, and how it has proved its identity.
-#[derive(Clone, Debug)]
+/// A message of a peer.
 #[non_exhaustive]
-pub struct Peer {
-    /// Address and port.
-    pub address: SocketAddr,
-    /// Certificates in DER, leaf first; empty if the peer showed none.
-    pub certificates: Vec<Vec<u8>>,
-    /// Name of the registered key, if the session has one.
-    pub key_name: Option<Vec<u8>>,
-    /// Identity that the registered key gives the sender, if the session has one.
-    pub key_identity: Option<String>,
-    /// Application bytes of the largest message that it accepts.
-    pub(crate) message_max: u32,
-}
-
-/// A message that has come, before a handle is made of it.
 #[derive(Debug)]
-pub(crate) struct Incoming {
-    pub(crate) message: PeerMessage,
-    pub(crate) peer: Arc<Peer>,
+pub enum Incoming {
+    /// The peer waits for a reply.
+    Request(Request),
+    /// The peer wants no reply.
+    Message(Message),
 }
 
 impl Incoming {
-    /// Bytes of memory that the message takes while it waits.
-    pub(crate) fn cost(&self) -> usize {
-        size_of::<Self>() + self.message.body.len()
+    pub(crate) fn new(guard: Arc<Guard>, delivered: Delivered) -> Self {
+        if !delivered.message.is_one_way {
+            return Self::Request(Request::new(guard, delivered));
+        }
+        let Delivered { message, peer } = delivered;
+        Self::Message(Message {
+            session: Session::new(guard, message.rpc.session, peer),
+            body: message.body,
+            metadata: message.metadata,
+        })
     }
-}
 
-impl Request {
-    pub(crate) fn new(guard: Arc<Guard>, incoming: Incoming) -> Self {
-        let Incoming { message, peer } = incoming;
-        let PeerMessage {
-            rpc,
-            body,
-            deadline,
-            is_one_way,
-        } = message;
-        Self {
-            guard,
-            rpc,
-            body,
-            deadline,
-            peer,
-            is_one_way,
-            is_answered: is_one_way,
+    /// Returns the request, if it is one. A one-way message is dropped.
+    #[must_use]
+    pub fn into_request(self) -> Option<Request> {
+        match self {
+            Self::Request(request) => Some(request),
+            Self::Message(_) => None,
         }
     }
 
-    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
-    /// The endpoint may not know yet of a caller that has just given up. The body's memory must not
-    /// change until the message has ended.
-    ///
-    /// # Errors
-    /// The reply is too large for the caller (the caller then learns that), the caller has given
-    /// up, the session has ended, or this is a one-way message.
-    pub fn reply(mut self, body: impl Into<Bytes>) -> Result<(), Error> {
-        if self.is_one_way {
-            return Err(Error::new(
-                Phase::Reply,
-                self.peer.address,
-                ErrorKind::OneWay,
-            ));
-        }
-        self.is_answered = true;
-        let limit = self.peer.message_max;
-        let outcome = self.guard.driver().reply(self.rpc, body.into(), limit);
-        outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
-    }
-
-    /// Refuses the request: its caller learns that it did not run. Does nothing to a one-way
-    /// message.
-    pub fn refuse(mut self) {
-        if !self.is_answered {
-            self.is_answered = true;
-            self.guard.driver().abort(self.rpc, AbortCode::Refused);
+    /// Returns the one-way message, if it is one. A request is dropped without a reply, which tells
+    /// its caller that there is none.
+    #[must_use]
+    pub fn into_message(self) -> Option<Message> {
+        match self {
+            Self::Request(_) => None,
+            Self::Message(message) => Some(message),
         }
     }
 
     /// Returns the message's body.
     #[must_use]
     pub fn body(&self) -> &Bytes {
+        match self {
+            Self::Request(request) => request.body(),
+            Self::Message(message) => message.body(),
+        }
+    }
+
+    /// Returns the sender of the message.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        match self {
+            Self::Request(request) => request.peer(),
+            Self::Message(message) => message.peer(),
+        }
+    }
+}
+
+/// A one-way message of a peer: there is nobody to reply to. The sender knows it to be accepted for
+/// delivery.
+#[derive(Clone, Debug)]
+pub struct Message {
+    session: Session,
+    body: Bytes,
+    metadata: Metadata,
+}
+
+impl Message {
+    /// Returns the named values beside the body.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Returns the message's body.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// Takes the message's body out.
+    #[must_use]
+    pub fn into_body(self) -> Bytes {
+        self.body
+    }
+
+    /// Returns the sender of the message.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        self.session.peer()
+    }
+
+    /// Returns the session by which the message came: the way to call the peer back.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+/// A request of a peer. Dropping it without a reply tells the caller that there is none.
+#[must_use = "dropping a request without replying fails the peer's call"]
+#[derive(Debug)]
+pub struct Request {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) rpc: RpcId,
+    body: Bytes,
+    metadata: Metadata,
+    deadline: Option<Time>,
+    parts: PartMarks,
+    peer: Arc<Peer>,
+    is_answered: bool,
+}
+
+/// A message that was accepted, before a handle is made of it.
+#[derive(Debug)]
+pub(crate) struct Delivered {
+    pub(crate) message: PeerMessage,
+    pub(crate) peer: Arc<Peer>,
+}
+
+impl Delivered {
+    /// Bytes of memory that the message takes while it waits.
+    pub(crate) fn cost(&self) -> usize {
+        size_of::<Self>() + self.message.body.len() + self.message.metadata.encoded_len()
+    }
+}
+
+impl Request {
+    fn new(guard: Arc<Guard>, delivered: Delivered) -> Self {
+        let Delivered { message, peer } = delivered;
+        Self {
+            guard,
+            rpc: message.rpc,
+            body: message.body,
+            metadata: message.metadata,
+            deadline: message.deadline,
+            parts: message.parts,
+            peer,
+            is_answered: false,
+        }
+    }
+
+    /// Replies. Returns when the reply is queued: it is kept and repeated until the caller has it.
+    /// The endpoint may not know yet of a caller that has just given up. The memory of the body
+    /// must not change until the message has ended.
+    ///
+    /// # Errors
+    /// The reply is too large for the caller (the caller then learns that), the caller has given
+    /// up, or the session has ended.
+    pub fn reply(mut self, message: impl Into<OutgoingMessage>) -> Result<(), Error> {
+        self.is_answered = true;
+        let limit = self.peer.message_max;
+        let outcome = self.guard.driver().reply(self.rpc, message.into(), limit);
+        outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
+    }
+
+    /// Refuses the request, which did not run: its caller learns the code, whose meaning is the
+    /// application's, and the text, of at most 1,024 bytes
+    /// ([`CallFailure::Refused`](crate::CallFailure::Refused)). A text that is longer is cut.
+    pub fn refuse(self, code: u32, text: impl Into<String>) {
+        self.answer_failure(Failure::refusal(code, text));
+    }
+
+    /// Answers that the request has failed, wholly or in part: it may have had an effect. Its
+    /// caller learns code and text, as after [`Self::refuse`]
+    /// ([`CallFailure::Failed`](crate::CallFailure::Failed)).
+    pub fn fail(self, code: u32, text: impl Into<String>) {
+        self.answer_failure(Failure::failed(code, text));
+    }
+
+    fn answer_failure(mut self, failure: Failure) {
+        self.is_answered = true;
+        self.guard.driver().fail(self.rpc, failure);
+    }
+
+    /// Returns the parts of the request that follow its body: none, unless the caller has said so.
+    /// Parts that come while nobody reads them wait, up to
+    /// [`TransportConfig::part_window`](crate::TransportConfig).
+    pub fn parts(&self) -> RequestParts {
+        let guard = Arc::clone(&self.guard);
+        RequestParts::new(guard, self.rpc, self.peer.address, self.parts.more)
+    }
+
+    /// Whether the caller takes a reply in parts.
+    #[must_use]
+    pub fn takes_parts(&self) -> bool {
+        self.parts.reply_in_parts
+    }
+
+    /// Returns the sender of the reply's parts, which [`Self::reply`] ends:
+    ///
+    /// ```no_run
+    /// # async fn list(request: smt::Request, rows: Vec<smt::Bytes>) -> Result<(), smt::Error> {
+    /// let mut parts = request.part_sender();
+    /// for row in rows {
+    ///     parts.send(row).await?;
+    /// }
+    /// request.reply("that is all")
+    /// # }
+    /// ```
+    ///
+    /// Sending fails if the caller does not take parts ([`Self::takes_parts`]).
+    #[must_use]
+    pub fn part_sender(&self) -> PartSender {
+        let guard = Arc::clone(&self.guard);
+        let session = self.rpc.session;
+        let peer = PartReader {
+            place: self.peer.address.into(),
+            part_max: guard.driver().look(|state| state.part_max(session)),
+        };
+        PartSender::new(guard, self.rpc, peer, Phase::Reply)
+    }
+
+    /// Returns the message's body.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Returns the named values beside the body.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// The time that the caller will still wait; `None` if it did not say.
@@ -120,17 +249,18 @@ impl Request {
             .map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
+    /// The time until which the caller waits, for calls that this one makes in turn; `None` if it
+    /// did not say.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.time_left().map(|left| Instant::now() + left)
+    }
+
     /// Whether the caller has given up: a reply would not be read any more. This takes the
     /// endpoint's lock: ask between steps of work, not in a tight loop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        !self.is_one_way && !self.guard.driver().is_wanted(self.rpc)
-    }
-
-    /// Whether this is a one-way message, which takes no reply.
-    #[must_use]
-    pub fn is_one_way(&self) -> bool {
-        self.is_one_way
+        !self.guard.driver().is_wanted(self.rpc)
     }
 
     /// Returns the sender of the message.

@@ -6,11 +6,12 @@
 //! answers it like any unknown version; nothing can make one send, accept or negotiate it. Use
 //! another port.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
 
-use crate::blocking::{Call, Client, Server};
-use crate::builder::Builder;
+use smt_proto::OutgoingMessage;
+
+use crate::blocking::{CallBuilder, Client, Server};
+use crate::builder::{Address, Builder, Unprotected};
 use crate::error::OpenError;
 use crate::message::Request;
 use crate::statistics::Statistics;
@@ -28,17 +29,15 @@ impl PlaintextServer {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn bind_blocking(options: Builder, address: impl Display) -> Result<Self, OpenError> {
-        options
-            .without_protection()
-            .bind_blocking(address)
-            .map(Self)
+    pub fn bind_blocking(address: impl Into<Address>) -> Result<Self, OpenError> {
+        let builder = Builder::of(Unprotected::<true>);
+        builder.bind_blocking(address).map(Self)
     }
 
     /// The next request; `None` once the server is shut down.
     #[must_use]
     pub fn accept(&self) -> Option<Request> {
-        self.0.accept()
+        self.0.accept_request()
     }
 
     /// The address that clients call.
@@ -59,16 +58,14 @@ impl PlaintextClient {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn connect_blocking(options: Builder, address: impl Display) -> Result<Self, OpenError> {
-        options
-            .without_protection()
-            .connect_blocking(address)
-            .map(Self)
+    pub fn connect_blocking(server: impl Into<Address>) -> Result<Self, OpenError> {
+        let builder = Builder::of(Unprotected::<false>);
+        builder.connect_blocking(server).map(Self)
     }
 
     /// Calls the server.
-    pub fn call(&self, body: impl Into<crate::Bytes>) -> Call {
-        self.0.call(body)
+    pub fn call(&self, message: impl Into<OutgoingMessage>) -> CallBuilder {
+        self.0.call(message)
     }
 
     /// Returns the counts since the endpoint was opened.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An endpoint in a foreign event loop: a descriptor to poll, and events to drain (paper §5.3).
+//! An endpoint in a foreign event loop: a descriptor to poll, and events to drain.
 //!
 //! 1. Add [`Endpoint::as_fd`] to epoll (or poll, select, a Redis event loop) as readable,
 //!    level-triggered.
@@ -13,34 +13,32 @@
 
 mod batch_window;
 
-use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use smt_carrier::{Carrier, Path, Wait};
+use smt_handshake::{ClientAuth, Identity};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
-use smt_proto::{CloseCode, ConnectError, Refused, Time};
+use smt_proto::{CloseCode, ConnectError, Failure, OutgoingMessage, Refused, Time};
 use smt_wire::AbortCode;
 
-use crate::builder::Builder;
-use crate::builder::address::resolve;
 use crate::builder::bound_socket::BoundSocket;
 use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::{Clock, WallTimeTold};
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
 use crate::pump::Pump;
-use crate::shards::Shards;
+use crate::server_credentials::{ServerCredentials, credentials_of};
 use crate::state_lock::StateLock;
 
 use batch_window::BatchWindow;
 
+use smt_proto::ConnectRequest;
 pub use smt_proto::key_exchange::PeerIdentity;
-pub use smt_proto::{ConnectId, Event, RpcId};
+pub use smt_proto::{ConnectId, EarlyCall, Event, RpcId};
 pub use smt_wire::SessionIndex;
 
 /// An endpoint that its owner drives.
@@ -65,82 +63,17 @@ pub struct Endpoint {
     /// The address at which the endpoint was opened.
     process: Process,
     wall_time_told: WallTimeTold,
+    /// Those of a server that takes clients by TLS.
+    credentials: Option<Arc<ServerCredentials>>,
     /// Keeps other endpoints from the state file.
     _state_lock: Option<Arc<StateLock>>,
 }
 
-impl Builder {
-    /// Opens a server for a foreign event loop.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn bind_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let udp = self.udp_options().bind(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(true)?, BoundSocket::socket(udp))
-    }
-
-    /// Opens a server for foreign event loops as `count` shards, see
-    /// [`Self::bind_shards_blocking`]: one for each loop.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn bind_shards_polled(
-        self,
-        address: impl Display,
-        count: u16,
-    ) -> Result<Shards<Endpoint>, OpenError> {
-        let address = resolve(&address.to_string())?;
-        let sockets = BoundSocket::bound(self.udp_options(), address, count)?;
-        Endpoint::shards(&self.endpoint_parts(true)?, sockets)
-    }
-
-    /// Opens a client for a foreign event loop; [`Endpoint::connect`] begins a session.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn connect_polled(self, address: impl Display) -> Result<Endpoint, OpenError> {
-        let udp = self.udp_options().connect(resolve(&address.to_string())?)?;
-        Endpoint::new(&self.endpoint_parts(false)?, BoundSocket::socket(udp))
-    }
-
-    /// Opens a client for foreign event loops as `count` shards; [`Endpoint::connect`] begins the
-    /// session of each.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn connect_shards_polled(
-        self,
-        address: impl Display,
-        count: u16,
-    ) -> Result<Shards<Endpoint>, OpenError> {
-        let address = resolve(&address.to_string())?;
-        let sockets = BoundSocket::connected(self.udp_options(), address, count)?;
-        Endpoint::shards(&self.endpoint_parts(false)?, sockets)
-    }
-
-    /// Opens a server for a foreign event loop over any carrier. A carrier that has no descriptor
-    /// to poll ([`Carrier::readiness`]) has a thread that waits for it.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn bind_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
-        let bound_socket = BoundSocket::polled_over(carrier)?;
-        Endpoint::new(&self.endpoint_parts(true)?, bound_socket)
-    }
-
-    /// Opens a client for a foreign event loop over any carrier, as [`Self::bind_over_polled`]
-    /// does; [`Endpoint::connect`] begins a session.
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn connect_over_polled(self, carrier: Arc<dyn Carrier>) -> Result<Endpoint, OpenError> {
-        let bound_socket = BoundSocket::polled_over(carrier)?;
-        Endpoint::new(&self.endpoint_parts(false)?, bound_socket)
-    }
-}
-
 impl Endpoint {
-    fn new(endpoint_parts: &EndpointParts, bound_socket: BoundSocket) -> Result<Self, OpenError> {
+    pub(crate) fn new(
+        endpoint_parts: &EndpointParts,
+        bound_socket: BoundSocket,
+    ) -> Result<Self, OpenError> {
         let BoundSocket {
             shard,
             carrier,
@@ -164,17 +97,29 @@ impl Endpoint {
             has_corked: false,
             process: Process::this(),
             wall_time_told: opened.wall_time_told,
+            credentials: endpoint_parts.credentials.clone(),
             _state_lock: endpoint_parts.state_lock.clone(),
         })
     }
 
-    fn shards(
-        endpoint_parts: &EndpointParts,
-        sockets: Vec<BoundSocket>,
-    ) -> Result<Shards<Self>, OpenError> {
-        let endpoints = sockets.into_iter();
-        let endpoints = endpoints.map(|bound_socket| Self::new(endpoint_parts, bound_socket));
-        endpoints.collect::<Result<_, _>>().map(Shards::new)
+    /// Shows this identity to clients that connect from now on by TLS, at all shards of the server:
+    /// a renewed certificate, for example. Handshakes in progress and sessions go on with what they
+    /// began with.
+    ///
+    /// # Errors
+    /// The endpoint takes no clients by TLS.
+    pub fn set_identity(&self, identity: Identity) -> Result<(), OpenError> {
+        Ok(credentials_of(self.credentials.as_ref())?.set_identity(identity)?)
+    }
+
+    /// Asks TLS clients that connect from now on for other certificates, or for none, at all shards
+    /// of the server. Sessions go on, also of clients that would not be let in any more.
+    ///
+    /// # Errors
+    /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
+    /// has changed.
+    pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), OpenError> {
+        Ok(credentials_of(self.credentials.as_ref())?.set_client_auth(client_auth)?)
     }
 
     /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An
@@ -194,6 +139,32 @@ impl Endpoint {
         let connect = self
             .endpoint
             .connect(now, Path::to(remote), server_name, deadline)?;
+        self.settle(now);
+        Ok(connect)
+    }
+
+    /// The same with calls that begin with the session: behind [`Event::Connected`] comes
+    /// [`Event::EarlyCalls`], which has their names. The first of them leave as early data if the
+    /// server's ticket permits it (SPEC §6.8): their requests may run twice.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn connect_with_calls(
+        &mut self,
+        remote: SocketAddr,
+        server_name: &str,
+        deadline: Duration,
+        calls: Vec<EarlyCall>,
+    ) -> Result<ConnectId, ConnectError> {
+        let now = self.clock.now();
+        self.wall_time_told.tell(now, &mut self.endpoint);
+        let wanted = ConnectRequest {
+            path: Path::to(remote),
+            server_name,
+            deadline,
+            calls,
+        };
+        let connect = self.endpoint.connect_with_calls(now, wanted)?;
         self.settle(now);
         Ok(connect)
     }
@@ -252,47 +223,51 @@ impl Endpoint {
     }
 
     /// Sends a request. An event follows.
-    /// The body's memory must not change until the message has ended.
+    /// The memory of the body must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]; nothing was sent.
     pub fn call(
         &mut self,
         session: SessionIndex,
-        body: impl Into<Bytes>,
+        message: impl Into<OutgoingMessage>,
         deadline: Option<Duration>,
     ) -> Result<RpcId, Refused> {
         let now = self.clock.now();
-        let outcome = self.endpoint.call(now, session, body.into(), deadline);
+        let outcome = self.endpoint.call(now, session, message, deadline);
         self.settle(now);
         outcome
     }
 
     /// Sends a one-way message. An event follows.
-    /// The body's memory must not change until the message has ended.
+    /// The memory of the body must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]; nothing was sent.
     pub fn send(
         &mut self,
         session: SessionIndex,
-        body: impl Into<Bytes>,
+        message: impl Into<OutgoingMessage>,
     ) -> Result<RpcId, Refused> {
         let now = self.clock.now();
-        let outcome = self.endpoint.send_one_way(now, session, body.into(), None);
+        let outcome = self.endpoint.send_one_way(now, session, message, None);
         self.settle(now);
         outcome
     }
 
     /// Replies to a request.
-    /// The body's memory must not change until the message has ended.
+    /// The memory of the body must not change until the message has ended.
     ///
     /// # Errors
     /// See [`Refused`]. After [`Refused::TooLarge`] its caller learns that the reply is too large
     /// for it.
-    pub fn reply(&mut self, rpc: RpcId, body: impl Into<Bytes>) -> Result<(), Refused> {
+    pub fn reply(
+        &mut self,
+        rpc: RpcId,
+        message: impl Into<OutgoingMessage>,
+    ) -> Result<(), Refused> {
         let now = self.clock.now();
-        let outcome = self.endpoint.reply(now, rpc, body.into());
+        let outcome = self.endpoint.reply(now, rpc, message);
         self.settle(now);
         outcome
     }
@@ -308,13 +283,13 @@ impl Endpoint {
         outcome
     }
 
-    /// Refuses a request: its caller learns that it did not run.
+    /// Answers that a request has failed or was refused: its caller learns code and text.
     ///
     /// # Errors
     /// It was answered, or its caller has given up.
-    pub fn refuse(&mut self, rpc: RpcId) -> Result<(), Refused> {
+    pub fn fail(&mut self, rpc: RpcId, failure: Failure) -> Result<(), Refused> {
         let now = self.clock.now();
-        let outcome = self.endpoint.abort(now, rpc, AbortCode::Refused);
+        let outcome = self.endpoint.fail(now, rpc, failure);
         self.settle(now);
         outcome
     }
@@ -363,6 +338,8 @@ impl Endpoint {
             socket: self.udp.as_ref().map(|udp| udp.statistics()),
             sessions: self.endpoint.sessions_len(),
             memory: self.endpoint.memory(),
+            messages_dropped: 0,
+            sessions_refused: 0,
         }
     }
 

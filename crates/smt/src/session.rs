@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A handle to one session: how a server calls its client back.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use smt_proto::{CloseCode, SessionFacts};
+use smt_proto::{CloseCode, OutgoingMessage, SessionFacts};
 use smt_wire::SessionIndex;
 
 use crate::driver::Guard;
 use crate::error::{Error, Phase};
-use crate::message::Peer;
-use crate::operation::Operation;
+use crate::operation::{Destination, Operation};
+use crate::peer::Peer;
+use crate::server_handle::ServerHandle;
 
 /// One session with a peer, cheap to clone. A session does not connect anew: once it has ended, its
 /// calls fail.
@@ -19,39 +20,62 @@ pub struct Session {
     guard: Arc<Guard>,
     index: SessionIndex,
     peer: Arc<Peer>,
+    /// The server of this session, which is used as long as the session is.
+    _server: Option<Arc<ServerHandle>>,
 }
 
 impl Session {
     pub(crate) fn new(guard: Arc<Guard>, index: SessionIndex, peer: Arc<Peer>) -> Self {
-        Self { guard, index, peer }
+        Self {
+            guard,
+            index,
+            peer,
+            _server: None,
+        }
+    }
+
+    /// The session with a server.
+    pub(crate) fn with(server: &Arc<ServerHandle>, index: SessionIndex, peer: Arc<Peer>) -> Self {
+        Self {
+            guard: Arc::clone(server.guard()),
+            index,
+            peer,
+            _server: Some(Arc::clone(server)),
+        }
     }
 
     /// Calls the peer. On a blocking endpoint the call proceeds while a thread waits there, in
     /// `accept` or in a blocking call. Without such a thread the call is looked after every 20 to
-    /// 250 ms only: use [`Self::call_blocking`] there. The body's memory must not change until the
-    /// message has ended.
-    #[cfg(feature = "tokio")]
-    pub fn call(&self, body: impl Into<Bytes>) -> crate::Call {
-        crate::Call::new(self.operation(body.into(), false))
+    /// 250 ms only: use [`Self::call_blocking`] there. The memory of the body must not change until
+    /// the message has ended.
+    #[cfg(feature = "async")]
+    pub fn call(&self, message: impl Into<OutgoingMessage>) -> crate::CallBuilder {
+        crate::CallBuilder::new(self.operation(message.into(), false))
     }
 
     /// Sends a one-way message; see [`Self::call`] on blocking endpoints.
-    /// The body's memory must not change until the message has ended.
-    #[cfg(feature = "tokio")]
-    pub fn send(&self, body: impl Into<Bytes>) -> crate::Send {
-        crate::Send::new(self.operation(body.into(), true))
+    /// The memory of the body must not change until the message has ended.
+    #[cfg(feature = "async")]
+    pub fn send(&self, message: impl Into<OutgoingMessage>) -> crate::SendBuilder {
+        crate::SendBuilder::new(self.operation(message.into(), true))
     }
 
     /// Calls the peer; waits in this thread.
-    /// The body's memory must not change until the message has ended.
-    pub fn call_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Call {
-        crate::blocking::Call::new(self.operation(body.into(), false))
+    /// The memory of the body must not change until the message has ended.
+    pub fn call_blocking(
+        &self,
+        message: impl Into<OutgoingMessage>,
+    ) -> crate::blocking::CallBuilder {
+        crate::blocking::CallBuilder::new(self.operation(message.into(), false))
     }
 
     /// Sends a one-way message; waits in this thread.
-    /// The body's memory must not change until the message has ended.
-    pub fn send_blocking(&self, body: impl Into<Bytes>) -> crate::blocking::Send {
-        crate::blocking::Send::new(self.operation(body.into(), true))
+    /// The memory of the body must not change until the message has ended.
+    pub fn send_blocking(
+        &self,
+        message: impl Into<OutgoingMessage>,
+    ) -> crate::blocking::SendBuilder {
+        crate::blocking::SendBuilder::new(self.operation(message.into(), true))
     }
 
     /// Fills `out` with a secret of the session for a use of the application's own, such as
@@ -84,6 +108,13 @@ impl Session {
             .change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
     }
 
+    /// Returns the number of the session: the index by which this side knows it, which no other
+    /// session of this endpoint ever has (SPEC §6.3).
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.index.0
+    }
+
     /// Returns the peer of the session.
     #[must_use]
     pub fn peer(&self) -> &Peer {
@@ -97,13 +128,27 @@ impl Session {
         driver.look(|state| state.endpoint.session(self.index))
     }
 
-    fn operation(&self, body: Bytes, is_one_way: bool) -> Operation {
-        Operation::new(
-            Arc::clone(&self.guard),
-            self.peer.address,
-            Some(self.index),
-            body,
-            is_one_way,
-        )
+    fn operation(&self, message: OutgoingMessage, is_one_way: bool) -> Operation {
+        let to = Destination::Session {
+            guard: Arc::clone(&self.guard),
+            index: self.index,
+            address: self.peer.address,
+        };
+        Operation::new(to, message, is_one_way)
+    }
+}
+
+/// Two handles are equal if they are of the same session of the same endpoint.
+impl PartialEq for Session {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index && Arc::ptr_eq(&self.guard, &other.guard)
+    }
+}
+
+impl Eq for Session {}
+
+impl Hash for Session {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.index.hash(state);
     }
 }

@@ -19,6 +19,12 @@ impl<T> Shards<T> {
         Self(shards.into_boxed_slice())
     }
 
+    /// The first shard, where there is one alone.
+    pub(crate) fn into_only(self) -> T {
+        let first = self.into_iter().next();
+        first.expect("there is at least one shard")
+    }
+
     /// Returns the shard of the calling thread. A thread keeps to one shard, and threads get shards
     /// in turn.
     #[must_use]

@@ -48,7 +48,7 @@ impl Spin {
     }
 
     /// How long one wait is spun for at most.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn bound(&self) -> Duration {
         self.bound
     }

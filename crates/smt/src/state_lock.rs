@@ -2,23 +2,29 @@
 //! The lock of a state file: one endpoint holds it, as long as the endpoint lives.
 //!
 //! The lock is on a file beside the state file (`.lock`), since the state file itself is replaced
-//! each time. The lock file names the holder, and is never removed. The system releases the lock
-//! when the holder ends, however it ends. Forked copies of a process hold its locks too, until all
-//! copies have ended or have closed their files.
+//! each time. The lock file names the holder, who removes it at its end. If the holder has no time
+//! for that, the system releases the lock, and the next holder takes the file that is left. A lock
+//! counts only on the file that is there by its name: one that was removed while somebody waited
+//! for its lock is none. Forked copies of a process remove nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use smt_io::Process;
 
 use crate::error::OpenError;
 
 /// Held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct StateLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    /// The holder, and none of its forked copies.
+    process: Process,
 }
 
 impl StateLock {
@@ -31,25 +37,58 @@ impl StateLock {
             what: "locking the state file",
             reason: io::Error::new(reason.kind(), format!("{}: {reason}", path.display())),
         };
-        let mut file = open(path).map_err(system)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(OpenError::StateFileInUse {
-                    path: path.to_owned(),
-                    holder: holder(&mut file),
-                });
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".lock");
+        let beside = PathBuf::from(beside);
+        loop {
+            let mut file = open(&beside).map_err(system)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(OpenError::StateFileInUse {
+                        path: path.to_owned(),
+                        holder: holder(&mut file),
+                    });
+                }
+                Err(error) => return Err(system(error.into())),
             }
-            Err(error) => return Err(system(error.into())),
+            if !is_at(&file, &beside).map_err(system)? {
+                // The holder before has removed it meanwhile.
+                continue;
+            }
+            name_holder(&mut file).map_err(system)?;
+            return Ok(Self {
+                file,
+                path: beside,
+                process: Process::this(),
+            });
         }
-        name_holder(&mut file).map_err(system)?;
-        Ok(Self { _file: file })
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
+impl Drop for StateLock {
+    /// The lock is released after the file is gone: nobody takes it meanwhile.
+    fn drop(&mut self) {
+        if self.process.is_this() && is_at(&self.file, &self.path).unwrap_or(false) {
+            // A file that stays does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether the file of this name is this one.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(facts) => {
+            let held = file.metadata()?;
+            Ok((facts.dev(), facts.ino()) == (held.dev(), held.ino()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn open(beside: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -76,3 +115,33 @@ fn holder(file: &mut File) -> String {
 
 /// More than a process and a host name have.
 const HOLDER_BYTES_MAX: u64 = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn one_alone_holds_it_however_many_take_and_release_it_and_no_file_is_left() {
+        let path = std::env::temp_dir().join(format!("smt-lock-{}", std::process::id()));
+        let (held, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while taken.load(Ordering::Relaxed) < 2_000 {
+                        let lock = match StateLock::take(&path) {
+                            Ok(lock) => lock,
+                            Err(OpenError::StateFileInUse { .. }) => continue,
+                            Err(error) => panic!("{error}"),
+                        };
+                        assert_eq!(held.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
+                        taken.fetch_add(1, Ordering::Relaxed);
+                        held.fetch_sub(1, Ordering::SeqCst);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert!(!path.with_extension("lock").exists());
+    }
+}

@@ -14,4 +14,8 @@ pub struct Statistics {
     /// Bytes held by incomplete messages, by packets that came before those that they need, and by
     /// whole messages that the application has not taken.
     pub memory: usize,
+    /// One-way messages that were dropped because the application accepts requests alone.
+    pub messages_dropped: u64,
+    /// Sessions of clients whom the application's rule has refused ([`crate::Builder::authorize`]).
+    pub sessions_refused: u64,
 }

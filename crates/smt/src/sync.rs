@@ -5,14 +5,14 @@
 #[cfg(smt_model)]
 mod model;
 
-#[cfg(all(smt_model, feature = "tokio"))]
+#[cfg(all(smt_model, feature = "async"))]
 pub(crate) use model::is_in_block_on;
 #[cfg(smt_model)]
 pub(crate) use model::{
     AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, fence, look_at_clock, thread,
     thread_local,
 };
-#[cfg(all(test, smt_model, feature = "tokio"))]
+#[cfg(all(test, smt_model, feature = "async"))]
 pub(crate) use model::{pass, set_in_block_on};
 #[cfg(not(smt_model))]
 pub(crate) use std::{

@@ -6,8 +6,8 @@
 
 use std::alloc::System;
 
+use smt::Bytes;
 use smt::pki::EphemeralCa;
-use smt::{Builder, Bytes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -17,20 +17,16 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn a_small_rpc_costs_no_allocations_and_one_system_call_per_direction() {
     let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
-    let server = Builder::new()
-        .identity(identity)
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = smt::server(identity).bind_blocking("127.0.0.1:0").unwrap();
     let address = server.local_address();
     let served = server.clone();
     std::thread::spawn(move || {
-        while let Some(request) = served.accept() {
+        while let Some(request) = served.accept_request() {
             let body = request.body().clone();
             let _ = request.reply(body);
         }
     });
-    let client = Builder::new()
-        .trust(authority.trust().unwrap())
+    let client = smt::client(authority.trust().unwrap())
         .server_name("localhost")
         .connect_blocking(address)
         .unwrap();

@@ -7,7 +7,6 @@
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
-use smt::Builder;
 use smt::pki::EphemeralCa;
 use smt::polled::{Endpoint, Event};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -19,13 +18,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn a_session_that_rests_takes_little() {
     let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
-    let mut server = Builder::new()
-        .identity(identity)
-        .bind_polled("127.0.0.1:0")
-        .unwrap();
-    let mut client = Builder::new()
-        .trust(authority.trust().unwrap())
-        .connect_polled(server.local_address())
+    let mut server = smt::server(identity).bind_polled("127.0.0.1:0").unwrap();
+    let mut client = smt::client(authority.trust().unwrap())
+        .open_polled("127.0.0.1:0")
         .unwrap();
     connect(&mut client, &mut server, FEW);
     let region = Region::new(ALLOCATOR);

@@ -21,7 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use smt::{Builder, Bytes, Error, KeyEnds, Padding, RegisteredKey, Request, Statistics, Suite};
+use smt::{
+    Builder, Bytes, Error, KeyClient, KeyEnds, Padding, RegisteredKey, Request, Statistics, Suite,
+};
 use support::forwarder::Forwarder;
 use support::lossy::lossy;
 use support::payload::{is_payload, payload};
@@ -107,7 +109,7 @@ fn soak(kind: Kind, is_lossy: bool) {
         done: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    let builder = options(Builder::new(), "client", "server");
+    let builder = smt::client_by_key(key("client", "server")).padding(Padding::None);
     let statistics = match kind {
         Kind::Threads => call_by_threads(builder, address, &calls),
         Kind::Tasks => call_by_tasks(builder, address, &calls),
@@ -118,7 +120,7 @@ fn soak(kind: Kind, is_lossy: bool) {
     assert_eq!(executed, count, "executions at the server");
 }
 
-fn call_by_threads(builder: Builder, address: SocketAddr, calls: &Calls) -> Statistics {
+fn call_by_threads(builder: Builder<KeyClient>, address: SocketAddr, calls: &Calls) -> Statistics {
     let client = builder.connect_blocking(address).unwrap();
     let session = client.connect().unwrap();
     std::thread::scope(|scope| {
@@ -137,7 +139,11 @@ fn call_by_threads(builder: Builder, address: SocketAddr, calls: &Calls) -> Stat
     client.statistics()
 }
 
-fn call_by_tasks(builder: Builder, address: SocketAddr, calls: &Arc<Calls>) -> Statistics {
+fn call_by_tasks(
+    builder: Builder<KeyClient>,
+    address: SocketAddr,
+    calls: &Arc<Calls>,
+) -> Statistics {
     two_workers().block_on(async {
         let client = builder.connect(address).await.unwrap();
         let session = client.connect().await.unwrap();
@@ -255,10 +261,9 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Both processes know one key: certificates would have to be handed over.
-fn options(builder: Builder, own: &str, peer: &str) -> Builder {
+fn key(own: &str, peer: &str) -> RegisteredKey {
     let ends = KeyEnds { own, peer };
-    let key = RegisteredKey::from_secret(b"soak", ends, Suite::Aes128Gcm, &[42; 32]);
-    builder.registered_key(key.unwrap()).padding(Padding::None)
+    RegisteredKey::from_secret(b"soak", ends, Suite::Aes128Gcm, &[42; 32]).unwrap()
 }
 
 /// The server, in a process of its own: this program, started with a variable set.
@@ -321,7 +326,7 @@ fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else {
         return;
     };
-    let builder = options(Builder::new(), "server", "client");
+    let builder = smt::server_by_keys([key("server", "client")]).padding(Padding::None);
     if role == format!("{:?}", Kind::Threads) {
         let server = builder.bind_blocking("127.0.0.1:0").unwrap();
         serve(&server, 2, answer);
@@ -333,7 +338,7 @@ fn the_other_process() {
     // The accept loop is what `block_on` polls, as in `#[tokio::main]`.
     std::thread::spawn(move || {
         runtime.block_on(async {
-            while let Some(request) = serving.accept().await {
+            while let Some(request) = serving.accept_request().await {
                 tokio::spawn(async move { answer(request) });
             }
         });

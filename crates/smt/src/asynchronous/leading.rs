@@ -9,11 +9,10 @@
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-#[cfg(not(smt_model))]
-use tokio::runtime::{Handle, RuntimeFlavor};
-
 use crate::driver::Driver;
 use crate::driver::leader::LedBy;
+#[cfg(all(feature = "tokio", not(smt_model)))]
+use crate::runtime::is_in_block_on;
 #[cfg(smt_model)]
 use crate::sync::is_in_block_on;
 
@@ -101,11 +100,11 @@ impl Leading {
     }
 }
 
-/// Whether `block_on` polls this future, on a runtime whose workers run meanwhile.
-#[cfg(not(smt_model))]
+/// Whether `block_on` polls this future, on a runtime whose workers run meanwhile: that is known of
+/// tokio alone.
+#[cfg(not(any(feature = "tokio", smt_model)))]
 fn is_in_block_on() -> bool {
-    let has_workers = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
-    tokio::task::try_id().is_none() && Handle::try_current().is_ok_and(has_workers)
+    false
 }
 
 /// A poll takes about this long at most.

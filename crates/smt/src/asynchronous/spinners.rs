@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::runtime::{Handle, Id, RuntimeFlavor};
-
+use crate::runtime::Runtime;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The workers of a runtime that may spin. Shared by all endpoints on it.
 #[derive(Clone, Debug)]
 pub(super) struct Spinners {
+    /// Its address names it, and is no other one's as long as it lives.
+    _runtime: Arc<dyn Runtime>,
     spinning: Arc<AtomicUsize>,
     most: usize,
 }
@@ -20,11 +21,12 @@ pub(super) struct Spinners {
 pub(super) struct Spinner<'a>(&'a AtomicUsize);
 
 impl Spinners {
-    /// Those of the runtime of `handle`: none, if it has one worker alone.
-    pub(super) fn of(handle: &Handle) -> Self {
+    /// Those of this runtime: none, if it has one worker alone.
+    pub(super) fn of(runtime: &Arc<dyn Runtime>) -> Self {
         Self {
-            spinning: counter_of(handle.id()),
-            most: workers(handle) / 2,
+            spinning: counter_of(Arc::as_ptr(runtime).addr()),
+            most: runtime.workers() / 2,
+            _runtime: Arc::clone(runtime),
         }
     }
 
@@ -48,16 +50,8 @@ impl Drop for Spinner<'_> {
     }
 }
 
-/// The workers that run the tasks of a runtime.
-pub(crate) fn workers(handle: &Handle) -> usize {
-    match handle.runtime_flavor() {
-        RuntimeFlavor::MultiThread => handle.metrics().num_workers(),
-        _ => 1,
-    }
-}
-
-/// The counter of a runtime, made when its first endpoint asks.
-fn counter_of(runtime: Id) -> Arc<AtomicUsize> {
+/// The counter of the runtime at this address, made when its first endpoint asks.
+fn counter_of(runtime: usize) -> Arc<AtomicUsize> {
     let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
     let counters = counters.get_or_insert_with(HashMap::new);
     counters.retain(|_, counter| counter.strong_count() > 0);
@@ -69,12 +63,19 @@ fn counter_of(runtime: Id) -> Arc<AtomicUsize> {
     counter
 }
 
-static COUNTERS: Mutex<Option<HashMap<Id, Weak<AtomicUsize>>>> = Mutex::new(None);
+static COUNTERS: Mutex<Option<HashMap<usize, Weak<AtomicUsize>>>> = Mutex::new(None);
 
 #[cfg(test)]
+#[cfg(feature = "tokio")]
 mod tests {
     use super::*;
+    use crate::runtime::TokioRuntime;
     use tokio::runtime::{Builder, Runtime};
+
+    fn spinners(runtime: &Runtime) -> Spinners {
+        let runtime: Arc<dyn super::Runtime> = TokioRuntime::of(runtime.handle());
+        Spinners::of(&runtime)
+    }
 
     fn runtime(workers: usize) -> Runtime {
         Builder::new_multi_thread()
@@ -86,7 +87,7 @@ mod tests {
     #[test]
     fn half_of_the_workers_may_spin_for_all_endpoints_together() {
         let runtime = runtime(4);
-        let endpoints = [(); 2].map(|()| Spinners::of(runtime.handle()));
+        let endpoints = [(); 2].map(|()| spinners(&runtime));
         let (first, second) = (endpoints[0].begin(), endpoints[1].begin());
         assert!(first.is_some() && second.is_some());
         assert!(endpoints.iter().all(|endpoint| endpoint.begin().is_none()));
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn runtimes_do_not_share_their_spinners() {
         let runtimes = [runtime(2), runtime(2)];
-        let spinners = [0, 1].map(|number: usize| Spinners::of(runtimes[number].handle()));
+        let spinners = [0, 1].map(|number: usize| spinners(&runtimes[number]));
         let _first = spinners[0].begin().unwrap();
         assert!(spinners[1].begin().is_some());
     }
@@ -107,7 +108,7 @@ mod tests {
         let one = runtime(1);
         let current = Builder::new_current_thread().build().unwrap();
         for runtime in [one, current] {
-            let spinners = Spinners::of(runtime.handle());
+            let spinners = spinners(&runtime);
             assert!(!spinners.is_possible() && spinners.begin().is_none());
         }
     }

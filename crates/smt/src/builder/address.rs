@@ -1,18 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Addresses as people write them: `host`, `host:port`, `[::1]:port`.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::time::{Duration, Instant};
-
-use smt_proto::ConnectError;
-use smt_proto::key_exchange::Fault;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use super::DEFAULT_PORT;
-use crate::error::{Error, ErrorKind, OpenError};
+use crate::error::OpenError;
+
+/// A host and a port, as an application names a server to connect to, or an address to listen on.
+///
+/// Made from `"db7"` (with the default port, 17379), `"db7:9000"`, `"[::1]:9000"`, `("db7", 9000)`,
+/// or a [`SocketAddr`]. A name is resolved when it is needed, and again whenever a client has to
+/// connect anew.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Address {
+    /// As it was written.
+    text: String,
+    /// The name that the server must prove, if it is not the host.
+    server_name: Option<String>,
+    /// Known without resolving; else empty.
+    known: Vec<SocketAddr>,
+}
+
+impl Address {
+    /// Sets the name that the server's certificate must have; by default the host. It goes before a
+    /// name that was chosen for all servers of a client ([`crate::Builder::server_name`]).
+    #[must_use]
+    pub fn named(mut self, server_name: impl Into<String>) -> Self {
+        self.server_name = Some(server_name.into());
+        self
+    }
+
+    fn of(text: String) -> Self {
+        let known = text_as_socket(&text).into_iter().collect();
+        Self {
+            text,
+            server_name: None,
+            known,
+        }
+    }
+
+    /// The name that the server must prove, where `chosen` is that for all servers.
+    pub(crate) fn name_to_prove(&self, chosen: Option<&str>) -> String {
+        let name = self.server_name.as_deref().or(chosen);
+        name.unwrap_or_else(|| host_of(&self.text)).to_owned()
+    }
+
+    /// The addresses, if nothing has to be resolved.
+    pub(crate) fn known(&self) -> &[SocketAddr] {
+        &self.known
+    }
+
+    /// All addresses of the host, in the system's order; at least one. Blocks while a name is
+    /// resolved.
+    pub(crate) fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        if !self.known.is_empty() {
+            return Ok(self.known.clone());
+        }
+        let found: Vec<_> = with_port(&self.text).to_socket_addrs()?.collect();
+        match found.is_empty() {
+            true => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the name has no address",
+            )),
+            false => Ok(found),
+        }
+    }
+
+    /// The first of the addresses, to listen on. Blocks while a name is resolved.
+    pub(crate) fn to_bind(&self) -> Result<SocketAddr, OpenError> {
+        self.check()?;
+        let found = self.resolve().map_err(|reason| self.unresolved(reason))?;
+        Ok(found[0])
+    }
+
+    /// Refuses what can be the address of no host.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        let host = host_of(&self.text);
+        let port = with_port(&self.text);
+        let port = port.rsplit_once(':').map_or("", |(_, port)| port);
+        // Colons are those of digits and of a port, and brackets those of digits.
+        let is_name = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
+        if !self.known.is_empty() || is_name && port.parse::<u16>().is_ok() {
+            return Ok(());
+        }
+        let reason = io::Error::new(io::ErrorKind::InvalidInput, "invalid socket address");
+        Err(self.unresolved(reason))
+    }
+
+    /// Refuses also what no server can be reached at.
+    pub(crate) fn check_to_connect(&self) -> Result<(), OpenError> {
+        self.check()?;
+        if with_port(&self.text)
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port == "0")
+        {
+            let reason = "port 0 is for listening; give the port that the server tells";
+            let reason = io::Error::new(io::ErrorKind::InvalidInput, reason);
+            return Err(self.unresolved(reason));
+        }
+        Ok(())
+    }
+
+    /// The failure of resolving it.
+    pub(crate) fn unresolved(&self, reason: io::Error) -> OpenError {
+        OpenError::Address {
+            address: self.text.clone(),
+            reason,
+        }
+    }
+
+    /// A host with these addresses.
+    #[cfg(test)]
+    pub(crate) fn resolved(host: &str, known: Vec<SocketAddr>) -> Self {
+        Self {
+            text: host.to_owned(),
+            server_name: None,
+            known,
+        }
+    }
+}
+
+/// As it was written.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<&str> for Address {
+    fn from(text: &str) -> Self {
+        Self::of(text.to_owned())
+    }
+}
+
+impl From<String> for Address {
+    fn from(text: String) -> Self {
+        Self::of(text)
+    }
+}
+
+impl From<&String> for Address {
+    fn from(text: &String) -> Self {
+        Self::of(text.clone())
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::of(address.to_string())
+    }
+}
+
+impl From<(&str, u16)> for Address {
+    fn from((host, port): (&str, u16)) -> Self {
+        match host.parse::<IpAddr>() {
+            Ok(ip) => SocketAddr::new(ip, port).into(),
+            Err(_) => Self::of(format!("{host}:{port}")),
+        }
+    }
+}
+
+impl From<(IpAddr, u16)> for Address {
+    fn from(address: (IpAddr, u16)) -> Self {
+        SocketAddr::from(address).into()
+    }
+}
+
+impl From<&Self> for Address {
+    fn from(address: &Self) -> Self {
+        address.clone()
+    }
+}
 
 /// The host part of `host:port`, without brackets.
-pub(super) fn host_of(text: &str) -> &str {
-    let host = if text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1 {
+fn host_of(text: &str) -> &str {
+    let host = if has_port(text) {
         text.rsplit_once(':').map_or(text, |(host, _)| host)
     } else {
         text
@@ -22,164 +186,27 @@ pub(super) fn host_of(text: &str) -> &str {
 
 /// With the default port if the address names none.
 fn with_port(text: &str) -> String {
-    let has_port = text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1;
-    if has_port {
+    if has_port(text) {
         return text.to_owned();
     }
-    match text
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<std::net::IpAddr>()
-    {
-        Ok(address) => SocketAddr::new(address, DEFAULT_PORT).to_string(),
-        Err(_) => format!("{text}:{DEFAULT_PORT}"),
+    match text_as_socket(text) {
+        Some(address) => address.to_string(),
+        None => format!("{text}:{DEFAULT_PORT}"),
     }
 }
 
-/// The first address of a host.
-pub(crate) fn resolve(text: &str) -> Result<SocketAddr, OpenError> {
-    resolve_all(text).map(|found| found[0])
+fn has_port(text: &str) -> bool {
+    text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1
 }
 
-/// All addresses of a host, in the system's order; at least one.
-pub(super) fn resolve_all(text: &str) -> Result<Vec<SocketAddr>, OpenError> {
-    at_least_one(text, with_port(text).to_socket_addrs())
-}
-
-#[cfg(feature = "tokio")]
-pub(super) async fn resolve_all_async(text: &str) -> Result<Vec<SocketAddr>, OpenError> {
-    // All that opens an endpoint for tasks begins here, and would panic without a runtime.
-    if tokio::runtime::Handle::try_current().is_err() {
-        return Err(OpenError::Options(
-            "no tokio runtime is running here: open the endpoint within one, or use `bind_blocking`, `connect_blocking`",
-        ));
+/// An address of digits, with the default port if it names none.
+fn text_as_socket(text: &str) -> Option<SocketAddr> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some(address);
     }
-    let found = tokio::net::lookup_host(with_port(text)).await;
-    at_least_one(text, found)
-}
-
-fn at_least_one(
-    text: &str,
-    found: std::io::Result<impl Iterator<Item = SocketAddr>>,
-) -> Result<Vec<SocketAddr>, OpenError> {
-    let none = || std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-    found
-        .map(Vec::from_iter)
-        .and_then(|found| (!found.is_empty()).then_some(found).ok_or_else(none))
-        .map_err(|reason| OpenError::Address {
-            address: text.to_owned(),
-            reason,
-        })
-}
-
-/// The addresses of a client's server, tried one after the other within one deadline.
-pub(super) struct Candidates {
-    left: std::vec::IntoIter<SocketAddr>,
-    time: TimeLeft,
-    /// The failure so far that says most.
-    failure: Option<OpenError>,
-}
-
-impl Candidates {
-    pub(super) fn new(addresses: Vec<SocketAddr>, deadline: Duration) -> Self {
-        Self {
-            left: addresses.into_iter(),
-            time: TimeLeft::of(deadline),
-            failure: None,
-        }
-    }
-
-    /// The next address, and how long it may take: of the time that is left the same share for
-    /// each.
-    pub(super) fn take(&mut self) -> (SocketAddr, Duration) {
-        let share = self.time.left() / self.left.len() as u32;
-        let address = self.left.next();
-        let address = address.expect("the last one's failure ends the attempt");
-        (address, share)
-    }
-
-    /// Takes in how the attempt at the last address failed.
-    ///
-    /// # Errors
-    /// The failure that says most, if another address would not help, or there is none, or no time.
-    pub(super) fn failed(&mut self, error: OpenError) -> Result<(), OpenError> {
-        let may_go_on = says(&error) != Says::All && self.left.len() > 0;
-        tracing::debug!(%error, "an address of the server does not do");
-        let before = self.failure.take();
-        let failure = match before {
-            Some(before) if says(&before) > says(&error) => before,
-            _ => error,
-        };
-        if !may_go_on || self.time.left().is_zero() {
-            return Err(failure);
-        }
-        self.failure = Some(failure);
-        Ok(())
-    }
-}
-
-/// The rest of a duration that begins with the first look at it.
-pub(super) struct TimeLeft {
-    whole: Duration,
-    began: Option<Instant>,
-}
-
-impl TimeLeft {
-    pub(super) fn of(whole: Duration) -> Self {
-        Self { whole, began: None }
-    }
-
-    pub(super) fn left(&mut self) -> Duration {
-        match self.began {
-            Some(began) => self.whole.saturating_sub(began.elapsed()),
-            None => {
-                self.began = Some(Instant::now());
-                self.whole
-            }
-        }
-    }
-}
-
-/// How much a failure says of the server, the least first.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Says {
-    /// Nothing: this host does not reach such addresses.
-    Nothing,
-    NoAnswer,
-    NoServer,
-    NotSmt,
-    /// One is there that did not answer in time, or speaks something else, or has another
-    /// certificate.
-    OfServer,
-    /// Nothing of this address alone: it is the caller's, and holds for all.
-    All,
-}
-
-fn says(error: &OpenError) -> Says {
-    let OpenError::Connect(Error {
-        kind: ErrorKind::Connect(error),
-        ..
-    }) = error
-    else {
-        return match error {
-            OpenError::Carrier(_) => Says::Nothing,
-            _ => Says::All,
-        };
-    };
-    match error {
-        ConnectError::NoAnswer(_) => Says::NoAnswer,
-        ConnectError::NoServer => Says::NoServer,
-        ConnectError::NotSmt(_) => Says::NotSmt,
-        ConnectError::Unavailable(_)
-        | ConnectError::Unfinished { .. }
-        | ConnectError::Unproven { .. }
-        | ConnectError::Version { .. }
-        | ConnectError::Handshake {
-            fault: Fault::Peer | Fault::Environment,
-            ..
-        } => Says::OfServer,
-        _ => Says::All,
-    }
+    let ip = text.trim_start_matches('[').trim_end_matches(']').parse();
+    let ip: IpAddr = ip.ok()?;
+    Some(SocketAddr::new(ip, DEFAULT_PORT))
 }
 
 #[cfg(test)]
@@ -209,5 +236,35 @@ mod tests {
         ] {
             assert_eq!(with_port(text), whole, "{text}");
         }
+    }
+
+    #[test]
+    fn digits_need_no_resolving_and_names_do() {
+        let digits = ["127.0.0.1", "127.0.0.1:9", "::1", "[::1]:9"].map(Address::from);
+        assert!(digits.iter().all(|address| address.known().len() == 1));
+        assert_eq!(Address::from(("::1", 9)), Address::from("[::1]:9"));
+        assert!(Address::from("db7:9").known().is_empty());
+        assert_eq!(Address::from(("db7", 9)), Address::from("db7:9"));
+    }
+
+    #[test]
+    fn an_address_of_no_host_is_refused_before_anything_is_opened() {
+        for text in ["db7:99999", "db7:port", ":9", "", "[::1]:x"] {
+            let OpenError::Address { reason, .. } = Address::from(text).check().unwrap_err() else {
+                panic!("another error")
+            };
+            assert_eq!(reason.kind(), io::ErrorKind::InvalidInput, "{text}");
+        }
+        for text in ["db7", "db7:9", "::1", "[::1]:9", "127.0.0.1"] {
+            Address::from(text).check().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_address_goes_before_that_of_all_servers_and_this_before_the_host() {
+        let address = Address::from("db7:9");
+        assert_eq!(address.name_to_prove(None), "db7");
+        assert_eq!(address.name_to_prove(Some("fleet")), "fleet");
+        assert_eq!(address.named("own").name_to_prove(Some("fleet")), "own");
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The carrier of an endpoint, and the number of its shard.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use smt_carrier::Carrier;
 use smt_io::{ThreadedCarrier, UdpCarrier, UdpOptions};
 use smt_wire::Shard;
 
+use super::Address;
 use crate::error::OpenError;
 
 /// A place for one endpoint.
@@ -18,9 +19,29 @@ pub(crate) struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// The only one, over a socket.
-    pub(crate) fn socket(udp: UdpCarrier) -> Self {
-        Self::shard_of(Shard::default(), udp)
+    /// The only one, at this address, of an endpoint that connects to servers.
+    pub(super) fn at(options: &UdpOptions, address: SocketAddr) -> Result<Self, OpenError> {
+        let options = options.clone().unreachable_reports(true);
+        Ok(Self::shard_of(Shard::default(), options.bind(address)?))
+    }
+
+    /// The only one, at an address and port that the system chooses, for this server.
+    pub(super) fn unbound(options: &UdpOptions, server: &Address) -> Result<Self, OpenError> {
+        let [v4, any] = [
+            SocketAddr::from(([0; 4], 0)),
+            SocketAddr::from(([0_u16; 8], 0)),
+        ];
+        let known = server.known();
+        if !known.is_empty() && known.iter().all(SocketAddr::is_ipv4) {
+            return Self::at(options, v4);
+        }
+        // A host without IPv6 has no such socket.
+        Self::at(options, any).or_else(|_| Self::at(options, v4))
+    }
+
+    /// The only one, over a socket that is bound.
+    pub(super) fn adopted(options: &UdpOptions, socket: UdpSocket) -> Result<Self, OpenError> {
+        Ok(Self::shard_of(Shard::default(), options.adopt(socket)?))
     }
 
     /// The only one, over any carrier.
@@ -65,12 +86,20 @@ impl BoundSocket {
     }
 
     /// Those of a client's shards. Each has a socket of its own: the kernel sorts by port.
-    pub(crate) fn connected(
+    pub(super) fn unbound_shards(
         options: &UdpOptions,
-        remote: SocketAddr,
+        server: &Address,
         count: u16,
     ) -> Result<Vec<Self>, OpenError> {
-        Ok(sockets(connected(options, remote, count)?))
+        check(count)?;
+        let sockets = (0..count).map(|number| {
+            let socket = Self::unbound(options, server)?;
+            Ok(Self {
+                shard: Shard::new(number, count),
+                ..socket
+            })
+        });
+        sockets.collect()
     }
 }
 
@@ -86,17 +115,6 @@ fn bound(
         tracing::warn!(%address, "this system does not sort datagrams by shard: the shards do it themselves, which costs more");
     }
     Ok(carriers)
-}
-
-/// The sockets of a client's shards.
-fn connected(
-    options: &UdpOptions,
-    remote: SocketAddr,
-    count: u16,
-) -> Result<Vec<UdpCarrier>, OpenError> {
-    check(count)?;
-    let carriers = (0..count).map(|_| options.connect(remote));
-    Ok(carriers.collect::<Result<_, _>>()?)
 }
 
 fn sockets(carriers: Vec<UdpCarrier>) -> Vec<BoundSocket> {

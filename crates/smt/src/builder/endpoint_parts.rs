@@ -15,9 +15,11 @@ use smt_proto::{Config, Endpoint};
 use smt_record::KeyLog;
 use smt_wire::Shard;
 
-use super::Builder;
+use super::role::Role;
+use super::{Builder, ranges};
 use crate::clock::{Clock, WallTimeTold};
 use crate::error::OpenError;
+use crate::server_credentials::ServerCredentials;
 use crate::state_file::{BOOTS, StateFile};
 use crate::state_lock::StateLock;
 
@@ -25,6 +27,8 @@ use crate::state_lock::StateLock;
 pub(crate) struct EndpointParts {
     config: Config,
     provider: Arc<dyn KeyExchangeProvider>,
+    /// Those of the provider that may be replaced; all shards share them.
+    pub(crate) credentials: Option<Arc<ServerCredentials>>,
     mac: Arc<dyn TokenMac>,
     key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Clock,
@@ -33,30 +37,27 @@ pub(crate) struct EndpointParts {
     pub(crate) state_lock: Option<Arc<StateLock>>,
 }
 
-impl Builder {
+impl<R: Role> Builder<R> {
     /// Takes the next boot number: once for all shards.
-    pub(crate) fn endpoint_parts(&self, accept: bool) -> Result<EndpointParts, OpenError> {
-        let mut config = self.config.clone();
-        config.accept = accept;
-        config.version = if self.is_plaintext() {
-            smt_wire::PLAINTEXT_VERSION
-        } else {
-            smt_wire::VERSION
-        };
-        check(&config)?;
-        self.check_credentials(accept)?;
-        let provider = self.provider(accept)?;
+    pub(crate) fn endpoint_parts(&self) -> Result<EndpointParts, OpenError> {
+        ranges::check(&self.config)?;
+        ranges::check_connect_deadline(self.connect_deadline)?;
+        let exchanges = self.role.key_exchanges()?;
         // Last: what is refused takes no boot number.
         let state_file = match &self.state_file {
             Some(path) => StateFile::next(path)?,
             None => StateFile::ephemeral()?,
         };
+        let mut config = Config::from(self.config.clone());
+        config.accept = R::ACCEPTS;
+        config.version = R::VERSION;
         config.boot = state_file.boot;
         config.boots = BOOTS;
         config.durable_boot = state_file.is_durable;
         Ok(EndpointParts {
             config,
-            provider,
+            provider: exchanges.provider,
+            credentials: exchanges.credentials,
             mac: Arc::new(HmacTokens::new(*state_file.seed)),
             key_log: self.key_log.clone(),
             clock: Clock::new(),
@@ -104,45 +105,6 @@ pub(crate) struct OpenedEndpoint {
     pub(crate) wall_time_told: WallTimeTold,
 }
 
-fn check(config: &Config) -> Result<(), OpenError> {
-    let checks = [
-        (
-            (8..=17).contains(&config.index_bits),
-            "`index_bits` must be 8 to 17",
-        ),
-        (
-            (64..=16_384).contains(&config.record_size),
-            "`record_size` must be 64 to 16,384",
-        ),
-        (
-            (64..=1_142).contains(&config.first_record_size),
-            "`first_record_size` must be 64 to 1,142",
-        ),
-        (
-            config.window.is_power_of_two() && (64..=65_536).contains(&config.window),
-            "`window` must be a power of two, 64 to 65,536",
-        ),
-        (config.stripes_log2 <= 8, "`stripes_log2` must be at most 8"),
-        (
-            (1_200..=65_507).contains(&config.datagram_limit),
-            "`datagram_limit` must be 1,200 to 65,507",
-        ),
-        (
-            config.unscheduled >= 1_164,
-            "`unscheduled` must be at least 1,164, a whole first record",
-        ),
-        (config.sessions_max > 0, "`sessions_max` must not be 0"),
-        (
-            (1..=1 << 30).contains(&config.message_limit),
-            "`message_limit` must be 1 B to 1 GiB",
-        ),
-    ];
-    match checks.iter().find(|(holds, _)| !holds) {
-        Some((_, text)) => Err(OpenError::Options(text)),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -151,7 +113,7 @@ mod tests {
     use smt_carrier::Path;
     use smt_handshake::PlaintextProvider;
     use smt_io::MemoryCarrier;
-    use smt_proto::key_exchange::{Attempt, HandshakeFailure};
+    use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure};
     use smt_proto::{Time, WallTime};
 
     use super::*;
@@ -167,9 +129,9 @@ mod tests {
     }
 
     impl KeyExchangeProvider for Told {
-        fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-            self.0.lock().unwrap().push(wall);
-            PlaintextProvider.client(name, wall)
+        fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
+            self.0.lock().unwrap().push(request.wall);
+            PlaintextProvider.client(request)
         }
 
         fn server(
@@ -186,7 +148,7 @@ mod tests {
     fn an_endpoint_knows_the_wall_time_when_it_is_opened_and_goes_on_with_the_hosts_clock() {
         let told = Arc::new(Told::default());
         let trust = crate::pki::EphemeralCa::new().unwrap().trust().unwrap();
-        let mut parts = Builder::new().trust(trust).endpoint_parts(false).unwrap();
+        let mut parts = crate::client(trust).endpoint_parts().unwrap();
         parts.provider = Arc::<Told>::clone(&told);
         let host = || Clock::wall_time().unwrap();
         let before = host();
@@ -207,32 +169,5 @@ mod tests {
         assert!(wall_at(&mut endpoint, later).as_secs() >= before.as_secs() + 3_600);
         wall_time_told.tell(later, &mut endpoint);
         assert!((before..=host()).contains(&wall_at(&mut endpoint, later)));
-    }
-
-    /// The choice that is refused.
-    fn refused(change: impl FnOnce(&mut Config)) -> String {
-        let Err(error) = Builder::new().configure(change).endpoint_parts(true) else {
-            panic!("it was accepted")
-        };
-        error.to_string()
-    }
-
-    #[test]
-    fn a_choice_out_of_range_is_named() {
-        let refusals = [
-            ("window", refused(|config| config.window = 100)),
-            (
-                "datagram_limit",
-                refused(|config| config.datagram_limit = 65_508),
-            ),
-            ("message_limit", refused(|config| config.message_limit = 0)),
-            (
-                "message_limit",
-                refused(|config| config.message_limit = u32::MAX),
-            ),
-        ];
-        for (name, error) in refusals {
-            assert!(error.contains(&format!("`{name}` must be")), "{error}");
-        }
     }
 }

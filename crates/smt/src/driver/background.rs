@@ -9,8 +9,8 @@
 //! 3. Nothing comes: the watch is on, and it sleeps until that tells, until a timer, or until it is
 //!    woken. While a future leads it sees every millisecond whether that still looks.
 //!
-//! A [`Runtime`] runs it: a task of tokio's (`asynchronous::tokio_runtime`) or a thread of the
-//! endpoint's own (`io_thread`).
+//! It has [`DriverServices`] of what runs it: a task of a runtime (`asynchronous::task_driver`) or
+//! a thread of the endpoint's own (`io_thread`).
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -25,7 +25,7 @@ use super::leader::{LED_MAX, Leader, LedBy};
 use crate::sync::thread;
 
 /// The services that a driver needs of its task or thread.
-pub(crate) trait Runtime: Send {
+pub(crate) trait DriverServices: Send {
     /// How the driver may spin now; what is returned is kept as long as it does.
     fn spinning(&self) -> Spinning<impl Sized>;
 
@@ -57,15 +57,15 @@ pub(crate) enum Spinning<T> {
 
 /// The driver of one endpoint. Fields are dropped in their order: whoever is told that nobody
 /// drives may bind the address.
-pub(crate) struct BackgroundDriver<R> {
-    runtime: R,
+pub(crate) struct BackgroundDriver<S> {
+    services: S,
     /// When it began to spin by yielding.
     spinning_since: Option<Time>,
     driver: Driven,
 }
 
-/// An endpoint that is driven. Its runtime may end before the endpoint, or have no timers: then
-/// nobody would ever wake those who wait.
+/// An endpoint that is driven. Its runtime may end before the endpoint: then nobody would ever wake
+/// those who wait.
 struct Driven(Arc<Driver>);
 
 impl Drop for Driven {
@@ -97,10 +97,10 @@ enum Wakeup {
 /// Nothing is left to be driven.
 struct Over;
 
-impl<R: Runtime> BackgroundDriver<R> {
-    pub(crate) fn new(driver: Arc<Driver>, runtime: R) -> Self {
+impl<S: DriverServices> BackgroundDriver<S> {
+    pub(crate) fn new(driver: Arc<Driver>, services: S) -> Self {
         Self {
-            runtime,
+            services,
             spinning_since: None,
             driver: Driven(driver),
         }
@@ -109,15 +109,13 @@ impl<R: Runtime> BackgroundDriver<R> {
     /// Drives until the endpoint's last handle is gone, or the runtime shuts down.
     pub(crate) async fn drive(mut self) {
         let driver = Arc::clone(&self.driver.0);
-        // A runtime without timers cannot drive, and is to say so before anything depends on it.
-        self.runtime.set_alarm(IDLE_MAX);
         loop {
             let outcome = self.look(&driver);
             let ended = match outcome {
                 Outcome::Came => self.await_turn(&driver).await,
                 Outcome::Again => {
                     thread::yield_now();
-                    self.runtime.yield_now().await;
+                    self.services.yield_now().await;
                     Ok(())
                 }
                 Outcome::Led => self.sleep(&driver, LED_MAX).await,
@@ -136,7 +134,7 @@ impl<R: Runtime> BackgroundDriver<R> {
         if leader.is_led_by_future() {
             return Outcome::Led;
         }
-        let has_come = match self.runtime.spinning() {
+        let has_come = match self.services.spinning() {
             Spinning::InPlace(_spinner) => leader.spin(),
             Spinning::Never => leader.look(),
             Spinning::ByYields => {
@@ -169,7 +167,7 @@ impl<R: Runtime> BackgroundDriver<R> {
             }
         }
         // Those who are ready to run do so first.
-        self.runtime.yield_now().await;
+        self.services.yield_now().await;
         Ok(())
     }
 
@@ -195,18 +193,18 @@ impl<R: Runtime> BackgroundDriver<R> {
 
     /// The next of what is awaited, for this time at most.
     async fn next(&mut self, driver: &Driver, what: Await, time: Duration) -> Result<Wakeup, Over> {
-        let runtime = &mut self.runtime;
-        runtime.set_alarm(time);
+        let services = &mut self.services;
+        services.set_alarm(time);
         poll_fn(|context| {
             if what == Await::Anything
-                && let Poll::Ready(readable) = runtime.poll_readable(context)
+                && let Poll::Ready(readable) = services.poll_readable(context)
             {
                 return Poll::Ready(readable.map(|()| Wakeup::Readable).map_err(|_| Over));
             }
             if driver.poll_raised(context).is_ready() {
                 return Poll::Ready(Ok(Wakeup::Raised));
             }
-            let elapsed = runtime.poll_alarm(context);
+            let elapsed = services.poll_alarm(context);
             elapsed.map(|()| Ok(Wakeup::Elapsed))
         })
         .await
@@ -244,4 +242,4 @@ fn spin_by_yields(since: &mut Option<Time>, mut leader: Leader<'_>, now: Time) -
 }
 
 /// Sleep without any timer.
-const IDLE_MAX: Duration = Duration::from_secs(3600);
+pub(crate) const IDLE_MAX: Duration = Duration::from_secs(3600);

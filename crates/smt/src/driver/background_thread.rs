@@ -30,7 +30,7 @@ pub(super) fn look_after(driver: &Weak<Driver>) {
 
 impl Driver {
     /// Lets the background thread look in as it does after a sleep.
-    #[cfg(all(test, smt_model, feature = "tokio"))]
+    #[cfg(all(test, smt_model, feature = "async"))]
     pub(crate) fn look_after_idle(&self) {
         crate::sync::pass(CARE_AFTER);
         self.look_after();
@@ -38,7 +38,7 @@ impl Driver {
 
     /// Wakes the background thread to look whether the endpoint is closed: in a model it does not
     /// look by itself.
-    #[cfg(all(test, smt_model, feature = "tokio"))]
+    #[cfg(all(test, smt_model, feature = "async"))]
     pub(crate) fn wake_background_thread(&self) {
         self.background_thread
             .get()

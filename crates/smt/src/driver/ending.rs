@@ -41,7 +41,7 @@ impl Driver {
 
     /// Ends an endpoint whose driver is gone: its runtime has ended, and waiting here for a full
     /// socket holds up none of its tasks.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn abandon(&self) {
         self.answers.close();
         self.change(|state, now| state.abandon(now));
@@ -65,7 +65,7 @@ impl Driver {
         // A leader on a carrier that is no socket looks up every 250 ms.
         let mut receiver = self.lock_receiver();
         receiver.carrier = None;
-        #[cfg(feature = "tokio")]
+        #[cfg(feature = "async")]
         receiver.looks.close();
     }
 }

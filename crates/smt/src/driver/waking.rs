@@ -6,12 +6,12 @@
 //! another worker for help, which takes that one task, sleeps, and is called again. Deferred, all
 //! of them call once.
 
-#[cfg(feature = "tokio")]
-use std::future::Future;
 use std::task::Waker;
 
 use super::Driver;
 use crate::endpoint_state::Woken;
+#[cfg(feature = "tokio")]
+use crate::runtime::{defer, is_on_worker};
 use crate::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
 impl Driver {
@@ -69,7 +69,7 @@ impl DeferredWakes {
     }
 
     /// Makes the last wake-ups now, if they were deferred, and the next ones at once.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(super) fn wake_now(&self) {
         let deferred = self.keep(Vec::new());
         if !deferred.is_empty() {
@@ -84,20 +84,10 @@ impl DeferredWakes {
     }
 }
 
-/// Whether this thread runs a task of a runtime.
+/// Whether this thread runs a task of a runtime that can defer wake-ups: that is tokio alone.
+#[cfg(not(feature = "tokio"))]
 fn is_on_worker() -> bool {
-    #[cfg(feature = "tokio")]
-    return tokio::task::try_id().is_some();
-    #[cfg(not(feature = "tokio"))]
     false
-}
-
-/// Defers one wake-up. A task that yields is woken so by tokio, and here another one is in its
-/// stead: tokio wakes every waker that it was given so.
-#[cfg(feature = "tokio")]
-fn defer(waker: &Waker) {
-    let mut context = std::task::Context::from_waker(waker);
-    let _ = std::pin::pin!(tokio::task::yield_now()).poll(&mut context);
 }
 
 #[cfg(not(feature = "tokio"))]
@@ -107,13 +97,14 @@ fn defer(waker: &Waker) {
 
 /// Times that wake-ups are made at once after deferred ones came too late: with one late in so
 /// many, the mean is not felt.
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 const AT_ONCE: usize = 256;
 
 #[cfg(test)]
 #[cfg(all(feature = "tokio", not(smt_model)))]
 mod tests {
     use super::*;
+    use std::future::Future;
     use std::sync::Arc;
     use std::task::Wake;
 

@@ -9,24 +9,28 @@ use smt_wire::{AbortCode, SessionIndex};
 
 use super::EndpointState;
 use crate::accept_queue::{MORE_BYTES_MAX, MORE_MAX};
-use crate::message::Incoming;
+use crate::message::Delivered;
 
 impl EndpointState {
     /// The next message of a peer; `None` once the endpoint is closed. `ticket` is this acceptor's
     /// place.
     pub(crate) fn poll_accept(
         &mut self,
+        now: Time,
         ticket: &mut Option<u64>,
         waker: &Waker,
-    ) -> Poll<Option<Incoming>> {
+    ) -> Poll<Option<Delivered>> {
         // From now on an acceptor takes the messages that come.
         self.endpoint.set_untaken_max(usize::MAX);
-        let incoming = self.accepted.pop().or_else(|| self.take_arrival());
+        let delivered = self
+            .accepted
+            .pop_wanted(|| now)
+            .or_else(|| self.take_arrival(now));
         self.note_untaken();
-        if incoming.is_some() || self.is_closed {
+        if delivered.is_some() || self.is_closed {
             let ticket = ticket.take();
             ticket.inspect(|ticket| self.acceptors.leave(*ticket));
-            return Poll::Ready(incoming);
+            return Poll::Ready(delivered);
         }
         self.acceptors.wait(ticket, waker);
         Poll::Pending
@@ -35,10 +39,11 @@ impl EndpointState {
     /// The same for a task, which takes some more for the next ones.
     pub(crate) fn poll_accept_several(
         &mut self,
+        now: Time,
         ticket: &mut Option<u64>,
         waker: &Waker,
-    ) -> Poll<Option<Incoming>> {
-        let accepted = self.poll_accept(ticket, waker);
+    ) -> Poll<Option<Delivered>> {
+        let accepted = self.poll_accept(now, ticket, waker);
         if !matches!(accepted, Poll::Ready(Some(_))) {
             return accepted;
         }
@@ -46,26 +51,28 @@ impl EndpointState {
             if self.accepted.bytes() >= MORE_BYTES_MAX {
                 break;
             }
-            let Some(incoming) = self.take_arrival() else {
+            let Some(delivered) = self.take_arrival(now) else {
                 break;
             };
-            self.accepted.push(incoming);
+            self.accepted.push(delivered);
         }
         self.note_untaken();
         accepted
     }
 
-    /// From now on requests are refused, those too that no acceptor has handed to the application.
+    /// From now on nothing is begun: requests are refused, those too that no acceptor has handed to
+    /// the application, and servers are not called.
     pub(crate) fn drain(&mut self, now: Time) {
-        for incoming in self
+        self.is_draining = true;
+        for delivered in self
             .accepted
-            .take_if(|incoming| !incoming.message.is_one_way)
+            .take_if(|delivered| !delivered.message.is_one_way)
         {
             self.unanswered = self.unanswered.saturating_sub(1);
             // Without success where its caller has given up.
             let _ = self
                 .endpoint
-                .abort(now, incoming.message.rpc, AbortCode::Refused);
+                .abort(now, delivered.message.rpc, AbortCode::ShuttingDown);
         }
         self.note_untaken();
         self.endpoint.drain(now);
@@ -73,22 +80,27 @@ impl EndpointState {
     }
 
     /// Takes the first message that need not wait.
-    fn take_arrival(&mut self) -> Option<Incoming> {
-        let incoming = loop {
-            let Some(message) = self.endpoint.accept() else {
+    fn take_arrival(&mut self, now: Time) -> Option<Delivered> {
+        let delivered = loop {
+            let Some(message) = self.endpoint.accept(now) else {
                 break None;
             };
-            if let Some(peer) = self.peers.get(message.rpc.session) {
-                break Some(Incoming {
-                    peer: Arc::clone(peer),
-                    message,
-                });
+            let Some(peer) = self.peers.get(message.rpc.session) else {
+                continue;
+            };
+            if let Some(refusal) = peer.refusal.as_deref().cloned() {
+                self.refuse_message(now, &message, refusal);
+                continue;
             }
+            let peer = Arc::clone(peer);
+            break Some(Delivered { message, peer });
         };
-        let is_request = incoming.as_ref().is_some_and(|one| !one.message.is_one_way);
+        let is_request = delivered
+            .as_ref()
+            .is_some_and(|one| !one.message.is_one_way);
         self.unanswered += usize::from(is_request);
         self.count_departures();
-        incoming
+        delivered
     }
 
     /// A reply to a session is kept. If that makes too many, requests that were taken together wait
@@ -98,13 +110,13 @@ impl EndpointState {
             return;
         }
         let endpoint = &self.endpoint;
-        let waits = |incoming: &Incoming| {
-            let message = &incoming.message;
+        let waits = |delivered: &Delivered| {
+            let message = &delivered.message;
             !message.is_one_way && endpoint.keeps_too_much(message.rpc.session)
         };
-        for incoming in self.accepted.take_if(waits) {
+        for delivered in self.accepted.take_if(waits) {
             self.unanswered = self.unanswered.saturating_sub(1);
-            self.endpoint.unaccept(incoming.message);
+            self.endpoint.unaccept(delivered.message);
         }
         self.note_untaken();
     }
@@ -115,7 +127,7 @@ impl EndpointState {
     }
 
     /// An acceptor has gone. It may have been woken for a message: then the next one is.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn stop_accepting(&mut self, ticket: u64) {
         self.acceptors.leave(ticket);
         if !self.accepted.is_empty() || self.endpoint.accept_queue_len() > 0 {

@@ -3,7 +3,7 @@
 //! handles live or not.
 
 use std::sync::Arc;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use smt_io::UdpCarrier;
 use smt_proto::{CloseCode, ConnectError, Time};
 
 use super::EndpointState;
-use crate::reconnect::Reconnect;
 
 /// The uses of the socket besides carrying.
 pub(super) enum Socket {
@@ -29,7 +28,7 @@ impl Socket {
 }
 
 /// Wakers that wait until the task that drives an endpoint has let go of its socket.
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 #[derive(Default)]
 pub(super) struct Releases {
     is_released: bool,
@@ -89,14 +88,14 @@ impl EndpointState {
     }
 
     /// Ends an endpoint whose driver is gone: its waiters would wait for ever.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn abandon(&mut self, now: Time) {
         self.close_sessions(now, CloseCode::Done);
         self.leave(ConnectError::Undriven);
     }
 
     /// The task that drove has let go of the socket.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn tell_released(&mut self) {
         self.releases.is_released = true;
         self.woken.append(&mut self.releases.waiting);
@@ -125,7 +124,7 @@ impl EndpointState {
     }
 
     /// Ready when the task that drives has let go of the socket.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn poll_released(&mut self, waker: &Waker) -> Poll<()> {
         if self.releases.is_released {
             return Poll::Ready(());
@@ -138,7 +137,7 @@ impl EndpointState {
     }
 
     /// Whether it was closed and nothing is left to be done for it.
-    #[cfg(feature = "tokio")]
+    #[cfg(feature = "async")]
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.is_closed && self.has_closed(now)
     }
@@ -166,9 +165,11 @@ impl EndpointState {
 
     fn leave(&mut self, why: ConnectError) {
         self.is_left.get_or_insert(why);
+        self.peer_log.finish();
         self.close();
-        let waiting = self.reconnect.iter_mut().flat_map(Reconnect::take_waiting);
-        self.woken.extend(waiting);
+        self.tell_all_cancelled();
+        self.servers.wake_all();
+        self.woken.append(&mut self.servers.take_woken());
     }
 }
 

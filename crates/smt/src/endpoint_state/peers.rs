@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use smt_wire::SessionIndex;
 
-use crate::message::Peer;
+use crate::peer::Peer;
 
 /// The peers of all live sessions, and of those that ended not long ago.
 pub(super) struct Peers {
@@ -61,22 +61,12 @@ impl Peers {
 mod tests {
     use super::*;
 
-    fn peer() -> Peer {
-        Peer {
-            address: "127.0.0.1:1".parse().unwrap(),
-            certificates: Vec::new(),
-            key_name: None,
-            key_identity: None,
-            message_max: 1,
-        }
-    }
-
     #[test]
     fn a_peer_is_known_until_its_last_message_has_left_the_queue() {
         let mut peers = Peers::new();
         let (first, second) = (SessionIndex(1), SessionIndex(2));
-        peers.insert(first, peer());
-        peers.insert(second, peer());
+        peers.insert(first, Peer::unknown());
+        peers.insert(second, Peer::unknown());
         peers.end(first, 3);
         peers.forget(2);
         assert!(peers.get(first).is_some());

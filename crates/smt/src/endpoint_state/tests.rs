@@ -6,15 +6,14 @@ use smt_wire::Shard;
 
 use super::timing::PUT_OFF;
 use super::*;
-use crate::builder::Builder;
 use crate::pki::EphemeralCa;
 
 /// The state of a client, and the other end of its network.
 fn state() -> (EndpointState, MemoryCarrier) {
     let authority = EphemeralCa::new().unwrap();
-    let builder = Builder::new().trust(authority.trust().unwrap());
+    let builder = crate::client(authority.trust().unwrap());
     let (carrier, other) = MemoryCarrier::pair();
-    let parts = builder.endpoint_parts(false).unwrap();
+    let parts = builder.endpoint_parts().unwrap();
     let opened = parts.endpoint(Shard::default(), &carrier, None);
     (EndpointState::new(opened, Arc::new(carrier), None), other)
 }

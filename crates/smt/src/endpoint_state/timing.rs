@@ -44,6 +44,8 @@ impl EndpointState {
         {
             self.endpoint.handle_timeout(now);
         }
+        self.handle_servers_timeout(now);
+        self.close_refused(now);
         while let Some(alarm) = self.alarms.first_entry()
             && alarm.key().0 <= now
         {
@@ -68,11 +70,10 @@ impl EndpointState {
     pub(crate) fn idle_time(&self, now: Time) -> Option<Duration> {
         let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
         let alarm = self.alarms.keys().next().map(|(due, _)| *due);
-        let timer = timer
-            .into_iter()
-            .chain(alarm)
-            .min()
-            .map(|due| due.since(now));
+        let servers = self.servers.due();
+        let due = [timer, alarm, servers, self.refused_due()];
+        let due = due.into_iter().flatten().min();
+        let timer = due.map(|due| due.since(now));
         let has_more = self.outbox.has_unsent() || !self.has_closed(now);
         match (has_more, timer) {
             (true, timer) => Some(timer.map_or(SEND_AGAIN, |timer| timer.min(SEND_AGAIN))),

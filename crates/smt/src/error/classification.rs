@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Facts about an error by which a program decides: whose fault, a number, whether to try again.
 
+use std::net::SocketAddr;
+
+use smt_proto::Failure;
 use smt_proto::key_exchange::Fault;
 
-use super::{Error, ErrorKind, OpenError, Phase};
+use super::{Error, ErrorKind, OpenError, PeerPlace, Phase};
 
 impl Error {
     /// The operation that failed.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// The address of the peer; `None` if its name was not resolved.
+    #[must_use]
+    pub const fn peer(&self) -> Option<SocketAddr> {
+        match &self.peer {
+            PeerPlace::At(address) => Some(*address),
+            PeerPlace::Named(_) => None,
+        }
+    }
+
+    /// The cause of the failure.
+    #[must_use]
+    pub const fn kind(&self) -> &ErrorKind {
+        &self.kind
     }
 
     /// Whose fault the failure is. The text of [`Error::kind`] begins with it.
@@ -26,6 +44,29 @@ impl Error {
         self.kind.code()
     }
 
+    /// The answer of the peer's application that it refuses the message, which did not run: its
+    /// code and its text.
+    ///
+    /// ```
+    /// # fn shown(error: &smt::Error) -> String {
+    /// match error.refusal() {
+    ///     Some(refusal) => format!("refused: {} (code {})", refusal.text, refusal.code),
+    ///     None => error.to_string(),
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Failure> {
+        self.answer().filter(|answer| answer.not_run)
+    }
+
+    /// The answer of the peer's application that it has refused the message or failed with it;
+    /// [`Failure::not_run`] tells which.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Failure> {
+        self.kind.answer()
+    }
+
     /// Whether the same operation may succeed later, or with another server, without a change of
     /// program or configuration. Whether repeating a call is safe is told by [`Error::execution`].
     #[must_use]
@@ -35,13 +76,21 @@ impl Error {
 }
 
 impl ErrorKind {
+    fn answer(&self) -> Option<&Failure> {
+        match self {
+            Self::Call(error) => error.reason.answer(),
+            Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.answer(),
+            Self::Connect(_) | Self::Refused(_) | Self::Unresolved(_) => None,
+        }
+    }
+
     fn fault(&self) -> Fault {
         match self {
             Self::Call(error) => error.fault(),
             Self::Connect(error) => error.fault(),
             Self::Refused(error) => error.fault(),
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.fault(),
-            Self::OneWay => Fault::Caller,
+            Self::Unresolved(_) => Fault::Environment,
         }
     }
 
@@ -51,11 +100,11 @@ impl ErrorKind {
             Self::Connect(error) => error.code(),
             Self::Refused(error) => error.code(),
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.code(),
-            Self::OneWay => 1,
+            Self::Unresolved(_) => 2,
         }
     }
 
-    fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Call(error) => error.is_transient(),
             Self::Connect(error) => error.is_transient(),
@@ -63,16 +112,28 @@ impl ErrorKind {
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => {
                 failure.is_transient()
             }
-            Self::OneWay => false,
+            Self::Unresolved(_) => true,
         }
     }
 }
 
 impl OpenError {
+    /// The answer of the peer's application that it refuses the message, as of [`Error::refusal`].
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Failure> {
+        match self {
+            Self::Connect(error) => error.refusal(),
+            _ => None,
+        }
+    }
+
     /// Whose fault it is that there is no endpoint.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
+            Self::Address { reason, .. } if reason.kind() != std::io::ErrorKind::InvalidInput => {
+                Fault::Environment
+            }
             Self::Address { .. }
             | Self::Credentials(_)
             | Self::Options(_)
@@ -120,7 +181,7 @@ mod tests {
     use super::*;
 
     fn error(phase: Phase, kind: impl Into<ErrorKind>) -> Error {
-        Error::new(phase, "192.0.2.1:9".parse().unwrap(), kind)
+        Error::new(phase, SocketAddr::from(([192, 0, 2, 1], 9)), kind)
     }
 
     fn call(reason: CallFailure) -> Error {
@@ -151,10 +212,10 @@ mod tests {
                 false,
             ),
             (
-                error(Phase::Reply, ErrorKind::OneWay),
-                Fault::Caller,
-                1,
-                false,
+                error(Phase::Connect, ErrorKind::Unresolved("why".to_owned())),
+                Fault::Environment,
+                2,
+                true,
             ),
             (
                 error(Phase::Send, ErrorKind::NotDelivered(CallFailure::TooLarge)),
@@ -172,6 +233,24 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_is_found_in_whatever_error_carries_it() {
+        let refusal = Failure::refusal(7, "no");
+        let reason = || CallFailure::Refused(Box::new(refusal.clone()));
+        for refused in [
+            call(reason()),
+            error(Phase::Send, ErrorKind::NotDelivered(reason())),
+        ] {
+            assert_eq!(refused.refusal(), Some(&refusal));
+            assert_eq!(OpenError::from(refused).refusal(), Some(&refusal));
+        }
+        let failure = Failure::failed(8, "half of it");
+        let failed = call(CallFailure::Failed(Box::new(failure.clone())));
+        assert_eq!((failed.refusal(), failed.answer()), (None, Some(&failure)));
+        assert_eq!(call(CallFailure::Dropped).answer(), None);
+        assert_eq!(OpenError::Options("too small").refusal(), None);
+    }
+
+    #[test]
     fn an_open_error_tells_whose_fault_it_is_and_whether_to_try_again() {
         let reason = std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let address = OpenError::Address {
@@ -180,6 +259,12 @@ mod tests {
         };
         assert_eq!((address.fault(), address.code()), (Fault::Caller, 11));
         assert!(!address.is_transient());
+        let unresolved = OpenError::Address {
+            address: "nowhere".to_owned(),
+            reason: std::io::Error::from(std::io::ErrorKind::NotFound),
+        };
+        assert_eq!(unresolved.fault(), Fault::Environment);
+        assert!(unresolved.to_string().starts_with("environment: "));
         let unreached = OpenError::Connect(error(Phase::Connect, ConnectError::NoServer));
         assert_eq!(
             (unreached.fault(), unreached.code()),

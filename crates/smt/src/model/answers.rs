@@ -22,7 +22,7 @@ fn every_reply_arrives(spins: Spins) {
     let server = crate::Server::new(Arc::clone(&tested.guard));
     let acceptor = spawn(async move {
         for _ in 0..CALLS {
-            let request = server.accept().await.expect("a request");
+            let request = server.accept_request().await.expect("a request");
             spawn(async move { reply(request) });
         }
     });
@@ -50,7 +50,7 @@ fn reply_leaves_beside(other: fn(&Driver)) {
     peer.call([body(1)].into_iter());
     while tested.guard.driver().receive_now() {}
     let server = crate::Server::new(Arc::clone(&tested.guard));
-    let request = block_on(server.accept()).expect("a request");
+    let request = block_on(server.accept_request()).expect("a request");
     let driver = Arc::clone(tested.guard.driver());
     let other = thread::spawn(move || other(&driver));
     reply(request);

@@ -17,11 +17,11 @@ use super::runtime::Spins;
 use super::schedules::try_orders;
 use crate::driver::DriveBy;
 use crate::error::{Error, ErrorKind};
-use crate::{Calling, ConnectError};
+use crate::{CallFuture, ConnectError};
 
 /// A call that is dropped at its poll `left` from now, or comes to its end before that. It `panics`
 /// when it is.
-async fn cut_off(call: Calling, mut left: usize, panics: bool) {
+async fn cut_off(call: CallFuture, mut left: usize, panics: bool) {
     let mut call = Some(call);
     poll_fn(|context| {
         if left == 0 {
@@ -101,7 +101,7 @@ fn an_acceptor_that_is_dropped_passes_on_what_it_was_woken_for() {
 /// Whether this is how a call ends whose endpoint nobody drives any more.
 fn is_undriven(error: &Error) -> bool {
     matches!(
-        error.kind,
+        error.kind(),
         ErrorKind::Connect(ConnectError::Undriven) | ErrorKind::Call(_)
     )
 }
@@ -123,7 +123,7 @@ fn waiting_calls_and_accepts_learn_that_the_runtime_shuts_down() {
             })
         });
         let acceptor = client.clone();
-        let acceptor = spawn(async move { assert!(acceptor.accept().await.is_none()) });
+        let acceptor = spawn(async move { assert!(acceptor.accept_request().await.is_none()) });
         tested.background().abort();
         for call in calls.into_iter().chain([acceptor]) {
             block_on(call).unwrap();

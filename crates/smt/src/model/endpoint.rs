@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The endpoint under test, connected to its peer before anything else runs.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use shuttle::future::JoinHandle;
-use smt_carrier::{Carrier, Path, Wait};
+use smt_carrier::{Carrier, Wait};
 use smt_wire::Shard;
 
 use super::carrier::{Inbox, ModelCarrier, ModelWatch, catch_break};
 use super::peer::Peer;
 use super::runtime::{Alarm, ModelRuntime, Spins};
-use crate::builder::Builder;
-use crate::builder::endpoint_parts::OpenedEndpoint;
+use crate::builder::endpoint_parts::{EndpointParts, OpenedEndpoint};
+use crate::builder::{Builder, Role, Unprotected};
 use crate::clock::Clock;
 use crate::driver::background::BackgroundDriver;
 use crate::driver::{Drive, DriveBy, Driver, Guard};
 use crate::endpoint_state::EndpointState;
-use crate::reconnect::Reconnect;
+use crate::operation::CallDefaults;
+use crate::server_handle::ServerHandle;
+use crate::servers::ServerChoice;
 
 /// An endpoint under test.
 pub(super) struct Tested {
     pub(super) guard: Arc<Guard>,
-    pub(super) remote: SocketAddr,
+    server: Option<Arc<ServerHandle>>,
     /// Datagrams that come to it, and to its peer.
     pub(super) inbox: Arc<Inbox>,
     pub(super) peer_inbox: Arc<Inbox>,
@@ -39,8 +40,10 @@ impl Tested {
         let (tested, mut peer) = Self::open(by, true);
         let mut attempt = None;
         let driver = Arc::clone(tested.guard.driver());
+        let server = tested.its_server();
+        let mut connect = server.poll_connect(&mut attempt);
         while driver
-            .change(|state, now| state.poll_session(now, &mut attempt, Waker::noop()))
+            .change(|state, now| connect(state, now, Waker::noop()))
             .is_pending()
         {
             while peer.step(Wait::Never) || driver.receive_now() {}
@@ -64,20 +67,27 @@ impl Tested {
         let (inbox, peer_inbox) = (Arc::clone(own.inbox()), Arc::clone(other.inbox()));
         let (opened, clock) = protocol(!is_client, &own);
         let carrier: Arc<dyn Carrier> = Arc::new(own);
-        let mut state = EndpointState::new(opened, Arc::clone(&carrier), None);
-        state.reconnect = is_client.then(|| {
-            let deadlines = (session_deadline(), session_deadline());
-            Reconnect::new(Path::to(remote), "model".to_owned(), deadlines)
-        });
+        let state = EndpointState::new(opened, Arc::clone(&carrier), None);
         let drive = Drive {
             clock,
             by,
             spin: SPIN,
             span: tracing::Span::none(),
+            credentials: None,
+            runtime: None,
         };
+        let guard = Driver::open(state, carrier, drive).expect("a background thread");
+        let server = is_client.then(|| {
+            let choice = ServerChoice {
+                address: remote.into(),
+                server_name: "model".to_owned(),
+                deadline: session_deadline(),
+            };
+            ServerHandle::only(Arc::clone(&guard), choice)
+        });
         let tested = Self {
-            guard: Driver::open(state, carrier, drive).expect("a background thread"),
-            remote,
+            guard,
+            server,
             inbox,
             peer_inbox,
             alarm: Alarm::new(true),
@@ -143,6 +153,7 @@ impl Tested {
     pub(super) fn close(self) {
         let Self {
             guard,
+            server,
             inbox,
             peer_inbox,
             alarm,
@@ -152,7 +163,7 @@ impl Tested {
         alarm.permit();
         inbox.stop();
         let driver = Arc::clone(guard.driver());
-        drop(guard);
+        drop((guard, server));
         driver.wake_background_thread();
         // It may have been aborted.
         let _ = background.map(shuttle::future::block_on);
@@ -160,28 +171,40 @@ impl Tested {
         peer_inbox.stop();
     }
 
+    /// The server of a client.
+    fn its_server(&self) -> Arc<ServerHandle> {
+        Arc::clone(self.server.as_ref().expect("a client"))
+    }
+
     /// A client for tasks.
     pub(super) fn tasks(&self) -> crate::Client {
-        crate::Client::new(Arc::clone(&self.guard), self.remote)
+        crate::Client::new(self.its_server(), CallDefaults::default())
     }
 
     /// A client for threads.
     pub(super) fn threads(&self) -> crate::blocking::Client {
-        crate::blocking::Client::new(Arc::clone(&self.guard), self.remote)
+        crate::blocking::Client::new(self.its_server(), CallDefaults::default())
     }
 }
 
 /// A protocol core that repeats nothing: what is not dealt with when it comes is never dealt with.
 pub(super) fn protocol(accept: bool, carrier: &dyn Carrier) -> (OpenedEndpoint, Clock) {
-    let builder = Builder::new().without_protection();
-    let builder = builder.configure(|config| config.resend_interval = NEVER);
-    let endpoint_parts = builder
-        .endpoint_parts(accept)
-        .expect("choices that are valid");
+    let endpoint_parts = match accept {
+        true => parts(Unprotected::<true>),
+        false => parts(Unprotected::<false>),
+    };
     (
         endpoint_parts.endpoint(Shard::default(), carrier, None),
         endpoint_parts.clock,
     )
+}
+
+fn parts(role: impl Role) -> EndpointParts {
+    let builder = Builder::of(role).configure(|config| {
+        config.resend_interval = NEVER / 2;
+        config.silence_max = NEVER;
+    });
+    builder.endpoint_parts().expect("choices that are valid")
 }
 
 /// A session comes about at once.

@@ -94,7 +94,7 @@ fn told_while_led(polls: fn() -> usize, has_timers: bool) {
     let client = tested.tasks();
     let acceptor = spawn(async move {
         for _ in 0..MESSAGES {
-            assert!(client.accept().await.unwrap().is_one_way());
+            assert!(client.accept().await.unwrap().into_message().is_some());
         }
     });
     for number in 0..2 {

@@ -15,7 +15,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Condvar;
 
 use super::carrier::Inbox;
-use crate::driver::background::{Runtime, Spinning};
+use crate::driver::background::{DriverServices, Spinning};
 use crate::driver::leader::LED_MAX;
 use crate::sync::{Mutex, MutexGuard, PoisonError, pass, thread};
 
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-impl Runtime for ModelRuntime {
+impl DriverServices for ModelRuntime {
     fn spinning(&self) -> Spinning<impl Sized> {
         match self.spins {
             Spins::InPlace => Spinning::InPlace(()),

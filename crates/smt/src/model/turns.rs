@@ -45,7 +45,7 @@ impl Queued {
             session: SessionIndex(1),
             id: MessageId(id),
         };
-        self.queue.push(Answer::Reply(rpc, body(1))).unwrap();
+        self.queue.push(Answer::Reply(rpc, body(1).into())).unwrap();
         self.take_answers();
     }
 
@@ -71,7 +71,7 @@ impl Queued {
 
 fn id_of(answer: &Answer) -> u64 {
     match answer {
-        Answer::Reply(rpc, _) | Answer::Abort(rpc, _) => rpc.id.0,
+        Answer::Reply(rpc, _) | Answer::Fail(rpc, _) | Answer::Abort(rpc, _) => rpc.id.0,
     }
 }
 

@@ -8,6 +8,7 @@
 //! 3. The thread puts the batch back ([`Outbox::put_back`]) and begins again with 1, until nothing
 //!    is to be sent: messages that others have made ready meanwhile leave as well.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use smt_carrier::{Carrier, SendError, Transmit};
@@ -35,6 +36,17 @@ impl OutgoingBatch {
     pub(crate) fn send(&self) -> Result<(), SendError> {
         let rest = &self.buffer[self.from..];
         self.carrier.send(&self.transmit.batch(rest))
+    }
+
+    /// The peer to which the host does not send, if the batch had this outcome: there is no route,
+    /// or a firewall forbids it.
+    fn refused_remote(&self, outcome: Result<(), SendError>) -> Option<SocketAddr> {
+        match outcome {
+            Err(SendError::Other { .. } | SendError::Unreachable) => {
+                Some(self.transmit.path.remote)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -72,9 +84,13 @@ impl Outbox {
     /// more.
     pub(crate) fn put_back(
         &mut self,
+        endpoint: &mut Endpoint,
         batch: OutgoingBatch,
         outcome: Result<(), SendError>,
     ) -> bool {
+        if let Some(remote) = batch.refused_remote(outcome) {
+            endpoint.handle_send_refused(remote);
+        }
         self.buffer = Some(batch.buffer);
         match outcome {
             Err(SendError::WouldBlock { bytes_sent }) if self.carrier.is_some() => {

@@ -8,7 +8,6 @@ use smt_carrier::{Arrival, Batch, Capabilities, Path, SendError};
 use smt_wire::Shard;
 
 use super::*;
-use crate::builder::Builder;
 use crate::pki::EphemeralCa;
 
 /// A carrier that takes so many bytes of each batch, and keeps them.
@@ -50,13 +49,13 @@ const REMOTE: &str = "192.0.2.1:1";
 /// A client that has a flight to send, its carrier and its pump.
 fn connecting(room: Option<usize>) -> (Endpoint, Arc<Scarce>, Pump, Time) {
     let authority = EphemeralCa::new().unwrap();
-    let builder = Builder::new().trust(authority.trust().unwrap());
+    let builder = crate::client(authority.trust().unwrap());
     let carrier = Arc::new(Scarce {
         room: Mutex::new(room),
         taken: Mutex::default(),
         reports: Mutex::default(),
     });
-    let parts = builder.endpoint_parts(false).unwrap();
+    let parts = builder.endpoint_parts().unwrap();
     let mut endpoint = parts.endpoint(Shard::default(), &*carrier, None).endpoint;
     let now = Time::default() + Duration::from_secs(1);
     let path = Path::to(REMOTE.parse().unwrap());

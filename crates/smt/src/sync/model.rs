@@ -42,13 +42,13 @@ thread_local! {
 }
 
 /// Whether this thread of the model stands for one that polls futures by `block_on`.
-#[cfg(feature = "tokio")]
+#[cfg(feature = "async")]
 pub(crate) fn is_in_block_on() -> bool {
     IS_IN_BLOCK_ON.with(Cell::get)
 }
 
 /// Says so from now on.
-#[cfg(all(test, feature = "tokio"))]
+#[cfg(all(test, feature = "async"))]
 pub(crate) fn set_in_block_on(is_so: bool) {
     IS_IN_BLOCK_ON.with(|is_in| is_in.set(is_so));
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use smt::blocking::{Client, Server};
-use smt::{CallFailure, CloseCode, Error, ErrorKind, Request, SessionEnd};
+use smt::{CallFailure, CloseCode, ConnectError, Error, ErrorKind, Request, SessionEnd};
 use smt_carrier::{Arrival, Batch, Capabilities, Carrier, ReceiveError, SendError, Wait};
 use smt_io::MemoryCarrier;
 
@@ -23,6 +23,8 @@ struct Faulty {
     /// It is full for so many sends.
     full_for: AtomicUsize,
     refused: AtomicUsize,
+    /// The host forbids to send, as a firewall does.
+    is_forbidden: AtomicBool,
 }
 
 impl Faulty {
@@ -34,6 +36,7 @@ impl Faulty {
             receives: AtomicUsize::new(0),
             full_for: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
+            is_forbidden: AtomicBool::new(false),
         })
     }
 
@@ -51,6 +54,9 @@ impl Carrier for Faulty {
         if is_full.is_ok() {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SendError::WouldBlock { bytes_sent: 0 });
+        }
+        if self.is_forbidden.load(Ordering::Relaxed) {
+            return Err(SendError::Other { code: 1 });
         }
         self.inner.send(batch)
     }
@@ -93,6 +99,27 @@ fn pair() -> (Client, Arc<Faulty>, Server) {
         .connect_over_blocking(carrier, address)
         .unwrap();
     (client, near, server)
+}
+
+#[test]
+fn a_host_that_refuses_to_send_is_told_from_a_server_that_does_not_answer() {
+    let credentials = Credentials::new();
+    let deadline = Duration::from_millis(50);
+    for is_forbidden in [true, false] {
+        let (near, far) = MemoryCarrier::pair();
+        let (carrier, address) = (Faulty::new(near), far.local_address());
+        carrier.is_forbidden.store(is_forbidden, Ordering::Relaxed);
+        let client = credentials.client().connect_deadline(deadline);
+        let error = client.connect_over_blocking(carrier, address).unwrap_err();
+        let expected = match is_forbidden {
+            true => ConnectError::NotSent(deadline),
+            false => ConnectError::NoAnswer(deadline),
+        };
+        let smt::OpenError::Connect(error) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(*error.kind(), ErrorKind::Connect(expected));
+    }
 }
 
 #[test]
@@ -142,7 +169,7 @@ fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
             .connect_over_blocking(Arc::new(near), address);
         client.unwrap().call("hi").wait()
     });
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     (server, far, request, caller)
 }
 
@@ -154,7 +181,7 @@ fn a_full_carrier_takes_replies_and_the_end_when_it_has_room() {
         request.reply("done").unwrap();
         match is_dropped {
             true => drop(server),
-            false => server.shutdown(Duration::ZERO),
+            false => server.close(Duration::ZERO),
         }
         assert_eq!(caller.join().unwrap().unwrap(), "done");
     }
@@ -165,8 +192,9 @@ fn a_full_carrier_takes_replies_and_the_end_when_it_has_room() {
 fn a_full_carrier_takes_the_close_of_a_session_when_it_has_room() {
     let (server, carrier, request, caller) = requested();
     carrier.full_for.store(FULL_FOR, Ordering::Relaxed);
-    server.shutdown(Duration::ZERO);
-    let ErrorKind::Call(error) = caller.join().unwrap().unwrap_err().kind else {
+    server.close(Duration::ZERO);
+    let error = caller.join().unwrap().unwrap_err();
+    let ErrorKind::Call(error) = error.kind() else {
         panic!("it was called");
     };
     let end = SessionEnd::ClosedByPeer(CloseCode::ShuttingDown);
@@ -179,7 +207,7 @@ fn a_carrier_that_stays_full_holds_up_no_end_and_takes_no_core() {
     let (server, carrier, request, caller) = requested();
     carrier.full_for.store(usize::MAX, Ordering::Relaxed);
     request.reply("lost").unwrap();
-    server.shutdown(Duration::ZERO);
+    server.close(Duration::ZERO);
     let refused = carrier.refused.load(Ordering::Relaxed);
     assert!((FULL_FOR..1_000).contains(&refused), "{refused}");
     caller.join().unwrap().unwrap_err();

@@ -104,10 +104,10 @@ fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
     assert_eq!(error.execution(), Execution::MayHaveRun);
     assert_eq!(client.call("again").wait().unwrap(), "again");
     drop(request);
-    let ErrorKind::Call(call) = error.kind else {
+    let ErrorKind::Call(call) = error.kind() else {
         panic!("{error}")
     };
-    let CallFailure::SessionEnded(end) = call.reason else {
+    let CallFailure::SessionEnded(end) = call.reason.clone() else {
         panic!("{}", call.reason)
     };
     (end, took)
@@ -182,7 +182,7 @@ fn a_server_that_stops_and_starts_on_its_port_is_found_again() {
     serve(&first, 1, echo);
     let client = credentials.client().connect_blocking(address).unwrap();
     assert_eq!(client.call("one").wait().unwrap(), "one");
-    first.shutdown(Duration::from_secs(5));
+    first.close(Duration::from_secs(5));
     drop(first);
     drop(take_over(address));
     let second = credentials.server().bind_blocking(address).unwrap();
@@ -208,14 +208,14 @@ fn a_lost_peer_is_replaced_with_tokio() {
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
         let address = server.local_address();
         let client = credentials.client().connect(address).await.unwrap();
-        server.shutdown(Duration::from_secs(5)).await;
+        server.close(Duration::from_secs(5)).await;
         drop(server);
         tokio::task::spawn_blocking(move || drop(take_over(address)))
             .await
             .unwrap();
         let server = credentials.server().bind(address).await.unwrap();
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 echo(request);
             }
         });

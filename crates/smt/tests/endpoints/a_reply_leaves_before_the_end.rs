@@ -16,7 +16,7 @@ async fn four_requests(server: &Server, client: &Client) -> (Vec<Request>, Calls
     let calls = calls.collect();
     let mut requests = Vec::new();
     while requests.len() < 4 {
-        requests.push(server.accept().await.unwrap());
+        requests.push(server.accept_request().await.unwrap());
     }
     (requests, calls)
 }
@@ -67,7 +67,7 @@ fn a_reply_leaves_before_the_end_of_tasks_whose_runtime_ends() {
         runtime.block_on(async {
             let mut requests = Vec::new();
             while requests.len() < 4 {
-                requests.push(server.accept().await.unwrap());
+                requests.push(server.accept_request().await.unwrap());
             }
             for request in requests {
                 request.reply("done").unwrap();
@@ -87,7 +87,7 @@ fn a_reply_leaves_before_the_end_of_threads() {
         let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
         let client = connect(&credentials, server.local_address());
         let caller = std::thread::spawn(move || client.call("hi").wait());
-        let request = server.accept().unwrap();
+        let request = server.accept_request().unwrap();
         drop(server);
         request.reply("done").unwrap();
         assert_eq!(caller.join().unwrap().unwrap(), "done");

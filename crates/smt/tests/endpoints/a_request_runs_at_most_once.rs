@@ -13,7 +13,7 @@ use smt::{CallFailure, CloseCode, ErrorKind, Execution, SessionEnd};
 use crate::support::{Credentials, connect, echo, echo_server, eventually, serve};
 
 fn ended_by(error: &smt::Error) -> &SessionEnd {
-    match &error.kind {
+    match error.kind() {
         ErrorKind::Call(call) => match &call.reason {
             CallFailure::SessionEnded(end) => end,
             other => panic!("{other}"),
@@ -29,11 +29,11 @@ fn a_reply_returns_before_the_caller_has_it() {
     let client = connect(&credentials, server.local_address());
     std::thread::scope(|scope| {
         let call = scope.spawn(|| client.call("x").wait().unwrap());
-        let request = server.accept().unwrap();
+        let request = server.accept_request().unwrap();
         // 20 MB do not fit any buffer: what returns has only been queued.
         request.reply(vec![7; 20_000_000]).unwrap();
         let accepting = server.clone();
-        std::thread::spawn(move || accepting.accept());
+        std::thread::spawn(move || accepting.accept_request());
         assert_eq!(call.join().unwrap().len(), 20_000_000);
     });
 }
@@ -45,7 +45,7 @@ fn dropping_the_last_handle_of_a_server_ends_calls_at_once() {
     let client = connect(&credentials, server.local_address());
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || ended.send(client.call("work").wait()).unwrap());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     let began = Instant::now();
     // The request is a handle too, but answered by its drop only as long as the endpoint lives.
     drop(server);
@@ -64,9 +64,9 @@ fn dropping_the_last_handle_of_a_client_cancels_at_the_server() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let address = server.local_address();
-    let client = credentials.client().connect_polled(address).unwrap();
+    let client = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let accepting = server.clone();
-    let request = std::thread::spawn(move || accepting.accept().unwrap());
+    let request = std::thread::spawn(move || accepting.accept_request().unwrap());
     let mut client = crate::support::polled_pair::PolledClient::new(client, address);
     let _ = client.start_call("work", None);
     let request = request.join().unwrap();
@@ -89,7 +89,7 @@ fn a_closed_session_is_told_as_such() {
     let (ended, end) = mpsc::channel();
     let calling = client.clone();
     std::thread::spawn(move || ended.send(calling.call("work").wait()).unwrap());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     request.session().close();
     let error = end.recv().unwrap().unwrap_err();
     assert_eq!(*ended_by(&error), SessionEnd::ClosedByPeer(CloseCode::Done));
@@ -108,7 +108,7 @@ fn a_lost_server_fails_calls_after_two_seconds() {
     let began = Instant::now();
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || ended.send(client.call("work").wait()).unwrap());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     let error = end.recv().unwrap().unwrap_err();
     assert!(matches!(ended_by(&error), SessionEnd::Silent(_)), "{error}");
     assert_eq!(error.execution(), Execution::MayHaveRun);
@@ -195,13 +195,13 @@ fn idle_sessions_are_closed_by_the_server_and_replaced_unseen() {
     let credentials = Credentials::new();
     let server = credentials
         .server()
-        .configure(|config| config.idle_life = Duration::from_millis(50))
+        .configure(|config| config.idle_life = Duration::from_millis(100))
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     serve(&server, 1, echo);
     let client = connect(&credentials, server.local_address());
     let waiting = client.clone();
-    std::thread::spawn(move || waiting.accept());
+    std::thread::spawn(move || waiting.accept_request());
     let first = client.connect().unwrap();
     eventually("the session is closed", || first.facts().is_none());
     assert_eq!(client.call("again").wait().unwrap(), "again");

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use smt::{Builder, OpenError};
+use smt::{Builder, OpenError, TlsServer};
 
 use crate::support::Credentials;
 
@@ -23,7 +23,7 @@ impl StateFile {
         }
     }
 
-    fn server(&self) -> Builder {
+    fn server(&self) -> Builder<TlsServer> {
         self.credentials.server().state_file(&self.path)
     }
 
@@ -84,4 +84,16 @@ fn the_shards_of_one_server_share_a_state_file_until_the_last_is_gone() {
     file.assert_in_use();
     drop(shards);
     file.assert_is_free_soon();
+}
+
+#[test]
+fn a_server_that_was_closed_leaves_no_lock_behind() {
+    let file = StateFile::new("closed");
+    let server = file.server().bind_blocking("127.0.0.1:0").unwrap();
+    let lock = PathBuf::from(format!("{}.lock", file.path.display()));
+    assert!(lock.exists());
+    server.close(Duration::ZERO);
+    assert!(!lock.exists());
+    file.assert_is_free_soon();
+    drop(server);
 }

@@ -11,11 +11,11 @@ use crate::support::{
 };
 
 fn connect_error(error: OpenError) -> ConnectError {
-    match error {
-        OpenError::Connect(smt::Error {
-            kind: ErrorKind::Connect(error),
-            ..
-        }) => error,
+    let OpenError::Connect(error) = error else {
+        panic!("{error}");
+    };
+    match error.kind() {
+        ErrorKind::Connect(error) => error.clone(),
         other => panic!("{other}"),
     }
 }
@@ -139,7 +139,11 @@ fn an_invalid_address_is_named() {
         .client()
         .connect_blocking("no.such.host.invalid:1")
         .unwrap_err();
-    assert!(matches!(error, OpenError::Address { .. }));
+    let OpenError::Connect(connect) = &error else {
+        panic!("{error}")
+    };
+    assert!(matches!(connect.kind(), ErrorKind::Unresolved(_)));
+    assert_eq!(connect.peer(), None);
     assert!(
         error.to_string().contains("no.such.host.invalid"),
         "{error}"
@@ -153,8 +157,7 @@ fn a_name_is_resolved_and_must_be_proved() {
     serve(&server, 1, echo);
     let port = server.local_address().port();
     // No `server_name`: the host part is the name.
-    let client = smt::Builder::new()
-        .trust(credentials.authority().trust().unwrap())
+    let client = smt::client(credentials.authority().trust().unwrap())
         .connect_blocking(format!("localhost:{port}"))
         .unwrap();
     assert_echo(&client, "hello");
@@ -200,5 +203,23 @@ fn a_server_on_all_addresses_answers_from_the_one_called() {
                 .unwrap();
             assert_echo(&client, vec![5; 500_000]);
         }
+    }
+}
+
+#[test]
+fn a_socket_that_was_bound_elsewhere_is_served_as_well() {
+    let credentials = Credentials::new();
+    for address in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
+        let Ok(socket) = UdpSocket::bind(address) else {
+            println!("this host has no IPv6");
+            continue;
+        };
+        // As service managers hand sockets over, and as runtimes do.
+        socket.set_nonblocking(true).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let server = credentials.server().bind_socket_blocking(socket).unwrap();
+        serve(&server, 1, echo);
+        let client = connect(&credentials, ([127, 0, 0, 1], port).into());
+        assert_echo(&client, vec![3; 100_000]);
     }
 }

@@ -19,13 +19,13 @@ fn assert_free(credentials: &Credentials, address: SocketAddr) {
     let OpenError::Connect(error) = error else {
         panic!("{error}");
     };
-    assert_eq!(error.kind, ErrorKind::Connect(ConnectError::NoServer));
+    assert_eq!(*error.kind(), ErrorKind::Connect(ConnectError::NoServer));
     UdpSocket::bind(address).unwrap();
 }
 
 fn assert_shut_down<T: std::fmt::Debug>(outcome: Result<T, Error>) {
     let error = outcome.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Connect(ConnectError::ShutDown));
+    assert_eq!(*error.kind(), ErrorKind::Connect(ConnectError::ShutDown));
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn the_end_of_a_server_whose_threads_wait_for_requests_frees_the_address() {
     let server = echo_server(&credentials);
     let client = connect(&credentials, server.local_address());
     client.call("hi").wait().unwrap();
-    server.shutdown(LONG);
+    server.close(LONG);
     assert_free(&credentials, server.local_address());
-    assert!(server.accept().is_none());
+    assert!(server.accept_request().is_none());
     assert!(server.statistics().socket.unwrap().datagrams_received > 0);
     // Once more does no harm.
-    server.shutdown(LONG);
+    server.close(LONG);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_end_of_the_last_shard_frees_the_address() {
     let shards = credentials.server().bind_shards_blocking("127.0.0.1:0", 4);
     let shards = shards.unwrap();
     shards.iter().for_each(|shard| serve(shard, 2, echo));
-    shards.shutdown(LONG);
+    shards.close(LONG);
     assert_free(&credentials, shards[0].local_address());
 }
 
@@ -59,7 +59,7 @@ fn the_end_of_shards_that_share_a_socket_frees_the_address() {
     let builder = credentials.server().udp(options);
     let shards = builder.bind_shards_blocking("127.0.0.1:0", 2).unwrap();
     shards.iter().for_each(|shard| serve(shard, 1, echo));
-    shards.iter().for_each(|shard| shard.shutdown(LONG));
+    shards.iter().for_each(|shard| shard.close(LONG));
     assert_free(&credentials, shards[0].local_address());
 }
 
@@ -67,14 +67,14 @@ async fn of_tasks() {
     let credentials = Credentials::new();
     let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
     let accepting = server.clone();
-    let acceptor = tokio::spawn(async move { accepting.accept().await.is_none() });
-    server.shutdown(LONG).await;
+    let acceptor = tokio::spawn(async move { accepting.accept_request().await.is_none() });
+    server.close(LONG).await;
     assert_free(&credentials, server.local_address());
     assert!(acceptor.await.unwrap());
-    assert!(server.accept().await.is_none());
+    assert!(server.accept_request().await.is_none());
     let shards = credentials.server().bind_shards("127.0.0.1:0", 2);
     let shards: Shards<smt::Server> = shards.await.unwrap();
-    shards.shutdown(LONG).await;
+    shards.close(LONG).await;
     assert_free(&credentials, shards[0].local_address());
 }
 
@@ -104,9 +104,9 @@ fn handles_of_a_server_say_that_it_was_shut_down() {
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
     let calling = std::thread::spawn(move || client.call("work").wait());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     let session = request.session();
-    server.shutdown(Duration::ZERO);
+    server.close(Duration::ZERO);
     calling.join().unwrap().unwrap_err();
     assert_shut_down(session.call_blocking("back").wait());
     assert_shut_down(request.reply("late"));
@@ -121,16 +121,16 @@ fn handles_of_a_client_say_that_it_was_closed() {
         let client = client.clone();
         std::thread::spawn(move || client.call(body).wait())
     });
-    let requests = [(); 2].map(|()| server.accept().unwrap());
-    client.close();
+    let requests = [(); 2].map(|()| server.accept_request().unwrap());
+    client.close(Duration::ZERO);
     for call in calls {
         let error = call.join().unwrap().unwrap_err();
-        assert!(matches!(error.kind, ErrorKind::Call(_)), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Call(_)), "{error}");
     }
     UdpSocket::bind(client.local_address()).unwrap();
     assert_shut_down(client.call("c").wait());
     assert_shut_down(client.connect());
-    assert!(client.accept().is_none());
+    assert!(client.accept_request().is_none());
     drop(requests);
 }
 
@@ -142,11 +142,11 @@ fn handles_of_a_client_of_tasks_say_that_it_was_closed() {
         let connecting = credentials.client().connect(server.local_address());
         let client = connecting.await.unwrap();
         client.call("hi").await.unwrap();
-        client.close().await;
+        client.close(Duration::ZERO).await;
         UdpSocket::bind(client.local_address()).unwrap();
         assert_shut_down(client.call("hi").await);
         assert_shut_down(client.send("hi").await);
-        assert!(client.accept().await.is_none());
+        assert!(client.accept_request().await.is_none());
     });
 }
 
@@ -157,10 +157,10 @@ fn a_successor_takes_over_the_address_at_once() {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
         let address = server.local_address();
-        server.shutdown(LONG).await;
+        server.close(LONG).await;
         let successor = credentials.server().bind(address).await.unwrap();
         let accepting = successor.clone();
-        tokio::spawn(async move { accepting.accept().await.map(echo) });
+        tokio::spawn(async move { accepting.accept_request().await.map(echo) });
         let client = credentials.client().connect(address).await.unwrap();
         assert_eq!(client.call("hi").await.unwrap(), "hi");
     });

@@ -75,7 +75,7 @@ fn measure_time_of_threads() {
     assert_echo(&client, vec![1; 1_000_000]);
     for _ in 0..8 {
         let waiting = client.clone();
-        std::thread::spawn(move || waiting.accept());
+        std::thread::spawn(move || waiting.accept_request());
     }
     let used = ticks_at_rest();
     assert!(used <= TICKS_MAX, "{used} ticks in 2 s");
@@ -93,7 +93,7 @@ fn measure_time_of_tasks() {
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
         let address = server.local_address();
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 echo(request);
             }
         });

@@ -85,7 +85,7 @@ async fn tasks_call(has_io_thread: bool) {
         let server = credentials.server().io_thread(has_io_thread);
         let server = server.bind_over(far).unwrap();
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 echo(request);
             }
         });
@@ -105,7 +105,7 @@ fn event_loops_call_over_any_carrier() {
         let server = credentials.server().bind_over_polled(far).unwrap();
         assert!(server.statistics().socket.is_none());
         let _server = PolledServer::echoing(server);
-        let client = credentials.client().connect_over_polled(near).unwrap();
+        let client = credentials.client().open_over_polled(near).unwrap();
         let mut client = PolledClient::new(client, address);
         for length in LENGTHS {
             let body = payload(1, length);

@@ -26,11 +26,35 @@ fn runtimes() -> [Runtime; 3] {
     [current.unwrap(), workers(1), workers(4)]
 }
 
-async fn pair(choose: impl Fn(Builder) -> Builder) -> (Client, Server) {
+/// How an endpoint is driven; by default as the runtime suggests.
+#[derive(Clone, Copy, Default)]
+struct Drive {
+    has_io_thread: bool,
+    spin: Option<Duration>,
+}
+
+/// Driven by a thread of its own.
+const IO_THREAD: Drive = Drive {
+    has_io_thread: true,
+    spin: None,
+};
+
+impl Drive {
+    fn choose<R>(self, builder: Builder<R>) -> Builder<R> {
+        let builder = builder.io_thread(self.has_io_thread);
+        match self.spin {
+            Some(bound) => builder.spin(bound),
+            None => builder,
+        }
+    }
+}
+
+async fn pair(drive: Drive) -> (Client, Server) {
     let credentials = Credentials::new();
-    let server = choose(credentials.server()).bind("127.0.0.1:0").await;
+    let server = drive.choose(credentials.server()).bind("127.0.0.1:0").await;
     let server = server.unwrap();
-    let client = choose(credentials.client()).connect(server.local_address());
+    let client = drive.choose(credentials.client());
+    let client = client.connect(server.local_address());
     (client.await.unwrap(), server)
 }
 
@@ -42,7 +66,7 @@ enum Handlers {
 }
 
 async fn serve(server: Server, handlers: Handlers) {
-    while let Some(request) = server.accept().await {
+    while let Some(request) = server.accept_request().await {
         match handlers {
             Handlers::Inline => echo(request),
             Handlers::Spawned => drop(tokio::spawn(async move { echo(request) })),
@@ -74,7 +98,11 @@ fn every_runtime_drives_with_every_kind_of_handler() {
         for handlers in [Handlers::Inline, Handlers::Spawned] {
             for has_io_thread in [false, true] {
                 runtime.block_on(async {
-                    let (client, server) = pair(|builder| builder.io_thread(has_io_thread)).await;
+                    let (client, server) = pair(Drive {
+                        has_io_thread,
+                        ..Drive::default()
+                    })
+                    .await;
                     tokio::spawn(serve(server, handlers));
                     call(&client).await;
                 });
@@ -87,9 +115,12 @@ fn every_runtime_drives_with_every_kind_of_handler() {
 fn drivers_that_never_spin_serve_as_well() {
     for runtime in runtimes() {
         for has_io_thread in [false, true] {
-            let choose = |builder: Builder| builder.spin(Duration::ZERO).io_thread(has_io_thread);
+            let drive = Drive {
+                has_io_thread,
+                spin: Some(Duration::ZERO),
+            };
             runtime.block_on(async {
-                let (client, server) = pair(choose).await;
+                let (client, server) = pair(drive).await;
                 tokio::spawn(serve(server, Handlers::Spawned));
                 call(&client).await;
             });
@@ -102,11 +133,11 @@ fn future_in_block_on_leads_for_tasks_beside_it() {
     for runtime in runtimes() {
         for handlers in [Handlers::Inline, Handlers::Spawned] {
             runtime.block_on(async {
-                let (client, server) = pair(|builder| builder).await;
+                let (client, server) = pair(Drive::default()).await;
                 let shut_down = server.clone();
                 let calling = tokio::spawn(async move {
                     call(&client).await;
-                    shut_down.shutdown(Duration::ZERO).await;
+                    shut_down.close(Duration::ZERO).await;
                 });
                 // The accept loop is what `block_on` polls.
                 serve(server, handlers).await;
@@ -122,14 +153,14 @@ fn future_in_block_on_leads_for_tasks_beside_it() {
 fn futures_that_lead_may_be_dropped_at_any_time() {
     for runtime in runtimes() {
         runtime.block_on(async {
-            let (client, server) = pair(|builder| builder).await;
+            let (client, server) = pair(Drive::default()).await;
             tokio::spawn(serve(server, Handlers::Inline));
             let beside = client.clone();
             let calling = tokio::spawn(async move { call(&beside).await });
             while !calling.is_finished() {
                 let limit = Duration::from_micros(300);
                 // It leads while nothing comes for it, and is dropped.
-                let _ = tokio::time::timeout(limit, client.accept()).await;
+                let _ = tokio::time::timeout(limit, client.accept_request()).await;
                 tokio::select! {
                     biased;
                     reply = client.call("beside") => assert_eq!(reply.unwrap(), "beside"),
@@ -146,7 +177,7 @@ fn futures_that_lead_may_be_dropped_at_any_time() {
 fn others_are_served_while_the_future_that_led_is_busy() {
     let [_, _, runtime] = runtimes();
     runtime.block_on(async {
-        let (client, server) = pair(|builder| builder).await;
+        let (client, server) = pair(Drive::default()).await;
         tokio::spawn(serve(server, Handlers::Inline));
         for _ in 0..20 {
             // This call leads, and leaves the lead behind.
@@ -195,7 +226,7 @@ impl Returned {
 fn calls_go_on_while_tasks_block_one_of_two_workers() {
     let mut builder = RuntimeBuilder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().unwrap();
-    let (client, server) = runtime.block_on(pair(|builder| builder));
+    let (client, server) = runtime.block_on(pair(Drive::default()));
     runtime.spawn(serve(server, Handlers::Spawned));
     let returned = Arc::new(Returned::default());
     let callers = (0..CALLERS).map(|_| {
@@ -225,7 +256,7 @@ fn io_thread_receives_while_handlers_block_all_workers() {
         .enable_all()
         .build()
         .unwrap();
-    let (client, server) = runtime.block_on(pair(|builder| builder.io_thread(true)));
+    let (client, server) = runtime.block_on(pair(IO_THREAD));
     let (blocked, unblock) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     runtime.spawn(async move {
         blocked.0.send(()).unwrap();
@@ -240,18 +271,18 @@ fn io_thread_receives_while_handlers_block_all_workers() {
     });
     assert_eq!(server.statistics().protocol.messages_delivered, 1);
     unblock.0.send(()).unwrap();
-    let request = runtime.block_on(server.accept()).unwrap();
-    assert_eq!(request.body(), "delivered");
+    let message = runtime.block_on(server.accept()).unwrap();
+    assert_eq!(message.body(), "delivered");
 }
 
 #[test]
 fn io_thread_ends_with_its_endpoint_and_frees_the_address() {
     let [runtime, ..] = runtimes();
     runtime.block_on(async {
-        let (client, server) = pair(|builder| builder.io_thread(true)).await;
+        let (client, server) = pair(IO_THREAD).await;
         let address = server.local_address();
-        client.close().await;
-        server.shutdown(Duration::ZERO).await;
+        client.close(Duration::ZERO).await;
+        server.close(Duration::ZERO).await;
         std::net::UdpSocket::bind(address).unwrap();
     });
 }

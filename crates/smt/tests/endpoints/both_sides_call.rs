@@ -22,7 +22,7 @@ fn a_server_calls_its_client_while_it_is_called() {
     for _ in 0..2 {
         let answering = client.clone();
         std::thread::spawn(move || {
-            while let Some(request) = answering.accept() {
+            while let Some(request) = answering.accept_request() {
                 echo(request);
             }
         });
@@ -51,7 +51,7 @@ fn a_server_calls_its_client_while_it_is_called_with_tokio() {
             .await
             .unwrap();
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 tokio::spawn(async move {
                     let back = request
                         .session()
@@ -64,7 +64,7 @@ fn a_server_calls_its_client_while_it_is_called_with_tokio() {
         });
         let answering = client.clone();
         tokio::spawn(async move {
-            while let Some(request) = answering.accept().await {
+            while let Some(request) = answering.accept_request().await {
                 echo(request);
             }
         });
@@ -92,7 +92,7 @@ fn a_thread_may_wait_at_an_endpoint_that_a_task_drives() {
             .await
             .unwrap();
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 echo(request);
             }
         });
@@ -115,6 +115,6 @@ fn a_session_that_has_ended_takes_no_calls() {
     let session = client.connect().unwrap();
     session.close();
     let error = session.call_blocking("x").wait().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Refused(smt::Refused::NoSession));
+    assert_eq!(*error.kind(), ErrorKind::Refused(smt::Refused::NoSession));
     assert_eq!(session.peer().address, server.local_address());
 }

@@ -4,19 +4,19 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use smt::pki::{CertificatePlan, CertificateText, EphemeralCa, Validity};
-use smt::{Builder, ClientAuth, OpenError, blocking};
+use smt::{Builder, ClientAuth, OpenError, TlsClient, TlsServer, blocking};
 
 use crate::support::{Credentials, assert_echo, echo, serve};
 
 /// A server of this builder that echoes.
-fn server(builder: Builder) -> blocking::Server {
+fn server(builder: Builder<TlsServer>) -> blocking::Server {
     let server = builder.bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, echo);
     server
 }
 
 /// The text of the error that connecting ends with; it must name phase and peer, and come soon.
-fn refusal(client: Builder, server: &blocking::Server) -> String {
+fn refusal(client: Builder<TlsClient>, server: &blocking::Server) -> String {
     let began = Instant::now();
     let error = client.connect_blocking(server.local_address()).unwrap_err();
     assert!(matches!(error, OpenError::Connect(_)), "{error:?}");
@@ -121,7 +121,7 @@ fn a_server_of_another_authority_is_refused() {
 #[test]
 fn an_expired_server_is_refused() {
     let credentials = Credentials::new();
-    let server = server(Builder::new().identity(expired(&credentials)));
+    let server = server(smt::server(expired(&credentials)));
     let text = refusal(credentials.client(), &server);
     assert!(
         text.starts_with("peer: ") && text.contains("expired"),
@@ -172,27 +172,7 @@ fn a_server_of_another_name_is_refused() {
 fn a_client_certificate_is_none_for_a_server() {
     let credentials = Credentials::new();
     let identity = credentials.authority().client("localhost").unwrap();
-    let server = server(Builder::new().identity(identity));
+    let server = server(smt::server(identity));
     let text = refusal(credentials.client(), &server);
     assert!(text.contains("certificate"), "{text}");
-}
-
-#[test]
-fn missing_credentials_are_found_before_anything_is_sent() {
-    let text = Builder::new()
-        .bind_blocking("127.0.0.1:0")
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        text,
-        "caller: a server needs an `identity`: certificate and key"
-    );
-    let text = Builder::new()
-        .connect_blocking("127.0.0.1:9")
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        text,
-        "caller: a client needs `trust`: whose certificates it accepts"
-    );
 }

@@ -4,7 +4,10 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use smt::{Builder, Group, KeyLog, KeyLogEntry, Padding, Suite, blocking};
+use smt::{
+    Builder, Group, KeyLog, KeyLogEntry, Padding, Suite, TlsClient, TlsServer, TransportConfig,
+    blocking,
+};
 
 use crate::support::forwarder::{Forwarder, Way};
 use crate::support::payload::payload;
@@ -26,7 +29,10 @@ impl KeyLog for Lines {
     }
 }
 
-fn pair(server: Builder, client: Builder) -> (blocking::Client, blocking::Server) {
+fn pair(
+    server: Builder<TlsServer>,
+    client: Builder<TlsClient>,
+) -> (blocking::Client, blocking::Server) {
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 2, echo);
     let client = client.connect_blocking(server.local_address()).unwrap();
@@ -169,16 +175,17 @@ fn other_geometries_stripes_and_small_windows_work() {
         (16, 16_384, 64, 1, 65_536),
     ];
     for (index_bits, record, first, stripes, window) in variants {
-        let choose = |builder: Builder| {
-            builder.configure(|config| {
-                config.index_bits = index_bits;
-                config.record_size = record;
-                config.first_record_size = first;
-                config.stripes_log2 = stripes;
-                config.window = window;
-            })
+        let choose = |config: &mut TransportConfig| {
+            config.index_bits = index_bits;
+            config.record_size = record;
+            config.first_record_size = first;
+            config.stripes_log2 = stripes;
+            config.window = window;
         };
-        let (client, _server) = pair(choose(credentials.server()), choose(credentials.client()));
+        let (client, _server) = pair(
+            credentials.server().configure(choose),
+            credentials.client().configure(choose),
+        );
         let most = client.connect().unwrap().facts().unwrap().message_max as usize;
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -198,14 +205,15 @@ fn other_geometries_stripes_and_small_windows_work() {
 #[test]
 fn small_datagrams_and_few_unscheduled_bytes_work() {
     let credentials = Credentials::new();
-    let choose = |builder: Builder| {
-        builder.configure(|config| {
-            config.datagram_limit = 1_200;
-            config.unscheduled = 1_164;
-            config.incoming_max = 20_000;
-        })
+    let choose = |config: &mut TransportConfig| {
+        config.datagram_limit = 1_200;
+        config.unscheduled = 1_164;
+        config.incoming_max = 20_000;
     };
-    let (client, _server) = pair(choose(credentials.server()), choose(credentials.client()));
+    let (client, _server) = pair(
+        credentials.server().configure(choose),
+        credentials.client().configure(choose),
+    );
     for size in [0, 1_102, 1_103, 60_000, 3_000_000] {
         assert_echo(&client, payload(1, size));
     }

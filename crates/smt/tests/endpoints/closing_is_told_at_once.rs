@@ -14,7 +14,7 @@ fn server_of_fours(credentials: &Credentials) -> blocking::Server {
     let accepting = server.clone();
     std::thread::spawn(move || {
         let mut held = Vec::new();
-        while let Some(request) = accepting.accept() {
+        while let Some(request) = accepting.accept_request() {
             held.push(request);
             if held.len() == 4 {
                 held.drain(..).for_each(echo);

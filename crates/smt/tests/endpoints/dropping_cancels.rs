@@ -22,7 +22,7 @@ fn dropping_a_call_tells_the_server() {
             let client = client.clone();
             async move { client.call("work").await }
         });
-        let request = server.accept().await.unwrap();
+        let request = server.accept_request().await.unwrap();
         assert!(!request.is_cancelled());
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
@@ -38,7 +38,7 @@ fn dropping_a_call_tells_the_server() {
         .unwrap();
         // The last handle of a server closes its sessions, and what has not left then is lost.
         let echoing = server.clone();
-        tokio::spawn(async move { echo(echoing.accept().await.unwrap()) });
+        tokio::spawn(async move { echo(echoing.accept_request().await.unwrap()) });
         assert_eq!(client.call("next").await.unwrap(), "next");
     });
 }
@@ -55,7 +55,7 @@ fn a_call_that_is_never_awaited_is_not_made() {
             .unwrap();
         drop(client.call("never"));
         tokio::spawn(async move {
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
                 assert_eq!(request.body(), "made");
                 echo(request);
             }
@@ -77,14 +77,14 @@ fn an_accept_that_is_dropped_loses_nothing() {
         let patient = tokio::spawn({
             let server = server.clone();
             async move {
-                while let Some(request) = server.accept().await {
+                while let Some(request) = server.accept_request().await {
                     echo(request);
                 }
             }
         });
         for _ in 0..200 {
             // It takes the first place in the queue, and goes.
-            let hasty = tokio::time::timeout(Duration::ZERO, server.accept()).await;
+            let hasty = tokio::time::timeout(Duration::ZERO, server.accept_request()).await;
             if let Ok(Some(request)) = hasty {
                 echo(request);
             }
@@ -103,7 +103,7 @@ fn a_session_that_closes_cancels_its_requests() {
     let (ended, end) = mpsc::channel();
     let calling = client.clone();
     std::thread::spawn(move || ended.send(calling.call("work").wait()).unwrap());
-    let request = server.accept().unwrap();
+    let request = server.accept_request().unwrap();
     client.connect().unwrap().close();
     let error = end.recv().unwrap().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
@@ -121,7 +121,7 @@ fn a_dropped_request_may_have_run() {
     let client = crate::support::connect(&credentials, server.local_address());
     let error = client.call("work").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
-    let ErrorKind::Call(call) = &error.kind else {
+    let ErrorKind::Call(call) = error.kind() else {
         panic!("{error}")
     };
     assert_eq!(call.reason, CallFailure::Dropped);
@@ -129,13 +129,21 @@ fn a_dropped_request_may_have_run() {
 }
 
 #[test]
-fn a_refused_request_did_not_run() {
+fn a_refused_request_did_not_run_and_its_caller_learns_why() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
-    crate::support::serve(&server, 1, smt::Request::refuse);
+    crate::support::serve(&server, 1, |request| request.refuse(403, "not for you"));
     let client = crate::support::connect(&credentials, server.local_address());
     let error = client.call("work").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::DidNotRun);
+    let ErrorKind::Call(call) = error.kind() else {
+        panic!("{error}")
+    };
+    let CallFailure::Refused(failure) = &call.reason else {
+        panic!("{error}")
+    };
+    assert_eq!((failure.code, failure.text.as_str()), (403, "not for you"));
+    assert!(error.to_string().contains("not for you"), "{error}");
     assert!(error.to_string().contains("did not run"), "{error}");
     assert!(
         error
@@ -143,4 +151,56 @@ fn a_refused_request_did_not_run() {
             .contains(&server.local_address().to_string()),
         "{error}"
     );
+}
+
+#[test]
+fn a_request_that_is_given_up_ends_the_work_that_is_selected_against_it() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials.client().connect(server.local_address()).await;
+        let client = client.unwrap();
+        for is_closed in [false, true] {
+            let calling = client.clone();
+            let limit = Duration::from_secs(60);
+            let call = tokio::spawn(async move { calling.call("work").deadline(limit).await });
+            let request = server.accept_request().await.unwrap();
+            let left = request.deadline().unwrap() - std::time::Instant::now();
+            assert!(left <= limit && left > limit / 2);
+            let cancelled = tokio::spawn(request.cancelled());
+            match is_closed {
+                false => call.abort(),
+                true => client.connect().await.unwrap().close(),
+            }
+            cancelled.await.unwrap();
+            assert!(request.is_cancelled());
+        }
+    });
+}
+
+#[test]
+fn a_failed_request_may_have_run_and_its_caller_learns_code_and_text() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials.client().connect(server.local_address()).await;
+        let client = client.unwrap();
+        tokio::spawn(async move {
+            while let Some(request) = server.accept_request().await {
+                request.fail(7, "the disk is full");
+            }
+        });
+        let error = client.call("work").await.unwrap_err();
+        assert_eq!(error.execution(), Execution::MayHaveRun);
+        let ErrorKind::Call(call) = error.kind() else {
+            panic!("{error}")
+        };
+        let CallFailure::Failed(failure) = &call.reason else {
+            panic!("{error}")
+        };
+        assert_eq!(
+            (failure.code, failure.text.as_str()),
+            (7, "the disk is full")
+        );
+    });
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use smt::{Builder, KeyEnds, RegisteredKey, Session, Suite, blocking};
+use smt::{Builder, KeyClient, KeyEnds, RegisteredKey, Session, Suite, blocking};
 
 use crate::choices_are_honoured::Lines;
 use crate::support::forwarder::{Forwarder, Way};
@@ -29,15 +29,15 @@ impl Handover {
         Self { name, secret }
     }
 
-    fn key(&self, own: &str, peer: &str) -> Builder {
+    fn key(&self, own: &str, peer: &str) -> RegisteredKey {
         let ends = KeyEnds { own, peer };
-        let key = RegisteredKey::from_secret(&self.name, ends, Suite::Aes256Gcm, &self.secret);
-        Builder::new().registered_key(key.unwrap())
+        RegisteredKey::from_secret(&self.name, ends, Suite::Aes256Gcm, &self.secret).unwrap()
     }
 
     /// A server of a process that adopts the secret.
     fn server(&self) -> blocking::Server {
-        let server = self.key("store", "web").bind_blocking("127.0.0.1:0");
+        let server = smt::server_by_keys([self.key("store", "web")]);
+        let server = server.bind_blocking("127.0.0.1:0");
         let server = server.unwrap();
         serve(&server, 1, |request| {
             assert_eq!(request.peer().key_identity.as_deref(), Some("web"));
@@ -47,8 +47,8 @@ impl Handover {
     }
 
     /// A client of such a process.
-    fn client(&self) -> Builder {
-        self.key("web", "store")
+    fn client(&self) -> Builder<KeyClient> {
+        smt::client_by_key(self.key("web", "store"))
     }
 }
 

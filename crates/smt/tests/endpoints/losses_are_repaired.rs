@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use smt::{Builder, blocking};
+use smt::{Builder, TlsClient, TlsServer, TransportConfig, blocking};
 use smt_io::{Fault, MemoryCarrier};
 
 use crate::support::forwarder::Forwarder;
@@ -62,7 +62,7 @@ fn run(seed: u64, client: &blocking::Client, executions: &Executions) {
     assert_eq!(statistics.memory, 0);
 }
 
-fn builders() -> (Builder, Builder) {
+fn builders() -> (Builder<TlsServer>, Builder<TlsClient>) {
     let credentials = Credentials::new();
     (credentials.server(), credentials.client())
 }
@@ -106,10 +106,16 @@ fn losses_are_repaired_over_sockets() {
 fn losses_are_repaired_over_sockets_with_small_datagrams() {
     let seed = seed();
     let (server, client) = builders();
-    let small = |builder: Builder| builder.configure(|config| config.datagram_limit = 1_400);
-    let server = small(server).bind_blocking("127.0.0.1:0").unwrap();
+    let small = |config: &mut TransportConfig| config.datagram_limit = 1_400;
+    let server = server
+        .configure(small)
+        .bind_blocking("127.0.0.1:0")
+        .unwrap();
     let executions = serve_counting(&server);
     let forwarder = Forwarder::new(server.local_address(), lossy(seed));
-    let client = small(client).connect_blocking(forwarder.address()).unwrap();
+    let client = client
+        .configure(small)
+        .connect_blocking(forwarder.address())
+        .unwrap();
     run(seed, &client, &executions);
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use smt::{Builder, Request, blocking};
+use smt::{Builder, Request, TlsServer, blocking};
 
 use crate::support::payload::{is_payload, number_of, payload};
 use crate::support::polled_pair::{PolledClient, PolledServer};
@@ -33,7 +33,7 @@ fn assert_once_each(executions: &Executions) {
     assert!((0..CALLS).all(|number| executions[&number] == 1));
 }
 
-fn counting_server(builder: Builder, threads: usize) -> (blocking::Server, Executions) {
+fn counting_server(builder: Builder<TlsServer>, threads: usize) -> (blocking::Server, Executions) {
     let executions = Executions::default();
     let server = builder.bind_blocking("127.0.0.1:0").unwrap();
     let counted = Arc::clone(&executions);
@@ -96,7 +96,7 @@ fn calls_from_tasks_all_at_once_run_once_each() {
         for _ in 0..4 {
             let (server, counted) = (server.clone(), Arc::clone(&executions));
             tokio::spawn(async move {
-                while let Some(request) = server.accept().await {
+                while let Some(request) = server.accept_request().await {
                     execute(&counted, request);
                 }
             });
@@ -124,7 +124,7 @@ fn calls_from_tasks_all_at_once_run_once_each() {
 fn calls_from_an_event_loop_64_at_a_time_run_once_each() {
     let (seed, credentials) = (seed(), Credentials::new());
     let server = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
-    let endpoint = credentials.client().connect_polled(server.address).unwrap();
+    let endpoint = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let mut client = PolledClient::new(endpoint, server.address);
     for first in (0..CALLS).step_by(64) {
         let numbers = first..CALLS.min(first + 64);

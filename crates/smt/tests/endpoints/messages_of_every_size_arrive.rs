@@ -5,7 +5,9 @@ use smt::UdpOptions;
 
 use crate::support::payload::payload;
 use crate::support::polled_pair::{PolledClient, PolledServer};
-use crate::support::{Credentials, assert_echo, connect, echo, echo_pair, echo_server, serve};
+use crate::support::{
+    Credentials, assert_echo, connect, echo, echo_pair, echo_server, on_every_runtime, serve,
+};
 
 /// The edges of record 0, of the unscheduled bytes, and of records.
 const SIZES: [usize; 16] = [
@@ -63,7 +65,7 @@ async fn tokio_echoes() {
     let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
     let address = server.local_address();
     tokio::spawn(async move {
-        while let Some(request) = server.accept().await {
+        while let Some(request) = server.accept_request().await {
             echo(request);
         }
     });
@@ -79,7 +81,7 @@ async fn tokio_echoes() {
 fn messages_between_polled_endpoints_arrive() {
     let credentials = Credentials::new();
     let server = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
-    let endpoint = credentials.client().connect_polled(server.address).unwrap();
+    let endpoint = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let mut client = PolledClient::new(endpoint, server.address);
     for size in SIZES.into_iter().chain([LARGEST]) {
         let body = payload(1, size);
@@ -105,7 +107,7 @@ fn every_kind_of_client_is_served_by_every_kind_of_server() {
         polled.address,
     ];
     runtime.spawn(async move {
-        while let Some(request) = for_tasks.accept().await {
+        while let Some(request) = for_tasks.accept_request().await {
             echo(request);
         }
     });
@@ -116,7 +118,7 @@ fn every_kind_of_client_is_served_by_every_kind_of_server() {
             client.call(payload(2, 100_000)).await.unwrap()
         });
         assert!(reply == payload(2, 100_000));
-        let endpoint = credentials.client().connect_polled(address).unwrap();
+        let endpoint = credentials.client().open_polled("127.0.0.1:0").unwrap();
         let mut client = PolledClient::new(endpoint, address);
         assert!(client.call(payload(3, 100_000)).unwrap() == payload(3, 100_000));
     }
@@ -147,4 +149,76 @@ fn messages_arrive_without_offloads() {
             assert_echo(&client, payload(1, size));
         }
     }
+}
+
+#[test]
+fn a_body_may_be_a_chain_of_buffers_and_has_metadata_beside_it() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    serve(&server, 1, |request| {
+        let method = request.metadata().get("method").map(<[u8]>::to_vec);
+        let header = smt::Bytes::from(method.unwrap_or_default());
+        let body = request.body().clone();
+        request.reply([header, body]).unwrap();
+    });
+    let client = connect(&credentials, server.local_address());
+    let mut metadata = smt::Metadata::new();
+    metadata.push("method", b"put").unwrap();
+    metadata.push("trace", &[0; 16]).unwrap();
+    let chain = ["a header, ", "a payload"].map(smt::Bytes::from);
+    let call = client.call(chain).metadata(metadata);
+    assert_eq!(call.wait().unwrap(), "puta header, a payload");
+    let number = client.call(7_u16.to_be_bytes()).wait().unwrap();
+    assert_eq!(number, [0, 7].as_slice());
+}
+
+/// Answers with metadata of its own: the request's, and how long the request was.
+fn reply_with_metadata(request: smt::Request) {
+    let mut metadata = request.metadata().clone();
+    let length = request.body().len().to_string();
+    metadata.push("length", length.as_bytes()).unwrap();
+    let reply = smt::OutgoingMessage::new("done").with_metadata(metadata);
+    request.reply(reply).unwrap();
+}
+
+fn trace() -> smt::Metadata {
+    let mut metadata = smt::Metadata::new();
+    metadata.push("trace", b"7").unwrap();
+    metadata
+}
+
+fn assert_has_metadata(reply: &smt::Reply) {
+    assert_eq!(reply.body, "done");
+    let entries: Vec<_> = reply.metadata.iter().collect();
+    let expected = [("trace", b"7".as_slice()), ("length", b"5")];
+    assert_eq!(entries, expected);
+}
+
+#[test]
+fn the_metadata_of_a_reply_reaches_a_thread() {
+    let credentials = Credentials::new();
+    let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    serve(&server, 1, reply_with_metadata);
+    let client = connect(&credentials, server.local_address());
+    let call = client.call("hello").metadata(trace());
+    assert_has_metadata(&call.wait_reply().unwrap());
+    assert_eq!(client.call("hello").wait().unwrap(), "done");
+}
+
+#[test]
+fn the_metadata_of_a_reply_reaches_a_task() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_address();
+        tokio::spawn(async move {
+            while let Some(request) = server.accept_request().await {
+                reply_with_metadata(request);
+            }
+        });
+        let client = credentials.client().connect(address).await.unwrap();
+        let call = client.call("hello").metadata(trace());
+        assert_has_metadata(&call.reply().await.unwrap());
+        assert_eq!(client.call("hello").await.unwrap(), "done");
+    });
 }

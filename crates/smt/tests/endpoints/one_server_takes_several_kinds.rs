@@ -3,7 +3,9 @@
 //! with.
 
 use smt::pki::CertificateText;
-use smt::{Builder, ClientAuth, KeyEnds, RegisteredKey, Request, Suite, blocking};
+use smt::{
+    Builder, ClientAuth, KeyClient, KeyEnds, RegisteredKey, Request, Suite, TlsServer, blocking,
+};
 
 use crate::support::{Credentials, serve};
 
@@ -11,16 +13,16 @@ fn key(name: &str, ends: KeyEnds<'_>) -> RegisteredKey {
     RegisteredKey::from_secret(name.as_bytes(), ends, Suite::Aes256Gcm, &[7; 32]).unwrap()
 }
 
-fn key_client(name: &str, own: &str) -> Builder {
+fn key_client(name: &str, own: &str) -> Builder<KeyClient> {
     let ends = KeyEnds {
         own,
         peer: "server",
     };
-    Builder::new().registered_key(key(name, ends))
+    smt::client_by_key(key(name, ends))
 }
 
 /// A server that tells each client who it is.
-fn server(builder: Builder) -> blocking::Server {
+fn server(builder: Builder<TlsServer>) -> blocking::Server {
     let ends = |peer| KeyEnds {
         own: "server",
         peer,
@@ -56,10 +58,14 @@ fn told(client: &blocking::Client) -> String {
 fn tls_clients_and_clients_of_keys_call_one_server_at_the_same_time() {
     let credentials = Credentials::new();
     let server = server(credentials.server());
-    let connect = |client: Builder| client.connect_blocking(server.local_address()).unwrap();
-    let by_tls = connect(credentials.client());
-    let by_key = connect(key_client("one", "web-1"));
-    let by_other_key = connect(key_client("two", "web-2"));
+    let address = server.local_address();
+    let by_tls = credentials.client().connect_blocking(address).unwrap();
+    let by_key = key_client("one", "web-1")
+        .connect_blocking(address)
+        .unwrap();
+    let by_other_key = key_client("two", "web-2")
+        .connect_blocking(address)
+        .unwrap();
     for _ in 0..3 {
         assert_eq!(told(&by_tls), "anonymous");
         assert_eq!(told(&by_key), "key of web-1");
@@ -73,14 +79,20 @@ fn a_certificate_is_required_of_tls_clients_alone() {
     let authority = credentials.authority();
     let required = ClientAuth::Required(authority.trust().unwrap());
     let server = server(credentials.server().client_auth(required));
-    let connect = |client: Builder| client.connect_blocking(server.local_address());
-    let by_key = connect(key_client("one", "web-1")).unwrap();
+    let address = server.local_address();
+    let by_key = key_client("one", "web-1")
+        .connect_blocking(address)
+        .unwrap();
     assert_eq!(told(&by_key), "key of web-1");
     let alice = credentials
         .client()
         .identity(authority.client("alice").unwrap());
-    assert!(told(&connect(alice).unwrap()).contains("alice"));
-    let error = connect(credentials.client()).unwrap_err().to_string();
+    assert!(told(&alice.connect_blocking(address).unwrap()).contains("alice"));
+    let error = credentials
+        .client()
+        .connect_blocking(address)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("certificate"), "{error}");
 }
 

@@ -4,10 +4,8 @@
 use std::collections::HashSet;
 use std::sync::mpsc;
 
-use smt::ErrorKind;
-
 use crate::support::payload::{number_of, payload};
-use crate::support::{Credentials, connect, on_every_runtime};
+use crate::support::{Credentials, connect, echo, eventually, on_every_runtime};
 
 #[test]
 fn each_one_way_message_is_delivered_once() {
@@ -18,7 +16,7 @@ fn each_one_way_message_is_delivered_once() {
     let accepting = server.clone();
     std::thread::spawn(move || {
         while let Some(message) = accepting.accept() {
-            assert!(message.is_one_way());
+            let message = message.into_message().unwrap();
             let body = message.body();
             assert!(*body == payload(number_of(body), body.len()));
             delivered.send(number_of(body)).unwrap();
@@ -72,14 +70,25 @@ fn one_way_messages_arrive_with_tokio() {
 }
 
 #[test]
-fn a_reply_to_a_one_way_message_is_refused() {
+fn one_way_messages_are_dropped_where_requests_alone_are_accepted_and_counted() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
+    serve_requests(&server);
     let client = connect(&credentials, server.local_address());
-    let sender = std::thread::spawn(move || client.send("news").wait());
-    let message = server.accept().unwrap();
-    assert_eq!(message.reply("thanks").unwrap_err().kind, ErrorKind::OneWay);
-    let accepting = server.clone();
-    std::thread::spawn(move || accepting.accept());
-    sender.join().unwrap().unwrap();
+    for _ in 0..3 {
+        client.send("news").wait().unwrap();
+    }
+    assert_eq!(client.call("hello").wait().unwrap(), "hello");
+    eventually("all were dropped", || {
+        server.statistics().messages_dropped == 3
+    });
+}
+
+fn serve_requests(server: &smt::blocking::Server) {
+    let server = server.clone();
+    std::thread::spawn(move || {
+        while let Some(request) = server.accept_request() {
+            echo(request);
+        }
+    });
 }

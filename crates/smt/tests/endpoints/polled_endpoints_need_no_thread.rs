@@ -4,8 +4,8 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use smt::polled::{Endpoint, Event};
-use smt::{CallFailure, CloseCode, ConnectError, Execution, SessionEnd};
+use smt::polled::{Endpoint, Event, RpcId};
+use smt::{CallFailure, CloseCode, ConnectError, Execution, Failure, Refused, SessionEnd};
 use smt_io::{Epoll, Token};
 
 use crate::support::Credentials;
@@ -22,10 +22,7 @@ impl Pair {
     fn new() -> Self {
         let credentials = Credentials::new();
         let server = credentials.server().bind_polled("127.0.0.1:0").unwrap();
-        let client = credentials
-            .client()
-            .connect_polled(server.local_address())
-            .unwrap();
+        let client = credentials.client().open_polled("127.0.0.1:0").unwrap();
         let epoll = Epoll::new().unwrap();
         epoll.add(client.as_fd(), Token(0)).unwrap();
         epoll.add(server.as_fd(), Token(1)).unwrap();
@@ -155,6 +152,14 @@ fn calls_gather_and_leave_in_one_bundle() {
     }
 }
 
+fn refusal() -> Failure {
+    Failure::refusal(403, "not for you")
+}
+
+fn refuse(server: &mut Endpoint, rpc: RpcId) -> Result<(), Refused> {
+    server.fail(rpc, refusal())
+}
+
 #[test]
 fn requests_are_answered_refused_dropped_and_cancelled() {
     let mut pair = Pair::new();
@@ -166,15 +171,15 @@ fn requests_are_answered_refused_dropped_and_cancelled() {
     };
     assert!(got == body);
     pair.server.reply(rpc, got).unwrap();
-    let Event::Reply { rpc, body: got } = pair.client_event() else {
+    let Event::Reply { rpc, body: got, .. } = pair.client_event() else {
         panic!("no reply")
     };
     assert!(rpc == called && got == body);
 
     let ends = [
         (
-            Endpoint::refuse as fn(&mut Endpoint, _) -> _,
-            CallFailure::Refused,
+            refuse as fn(&mut Endpoint, _) -> _,
+            CallFailure::Refused(Box::new(refusal())),
             Execution::DidNotRun,
         ),
         (
@@ -213,7 +218,7 @@ fn one_way_messages_and_calls_back_arrive() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.send(session, "news").unwrap();
-    let Event::OneWay { rpc, body } = pair.server_event() else {
+    let Event::OneWay { rpc, body, .. } = pair.server_event() else {
         panic!("no message")
     };
     assert_eq!(body, "news");
@@ -276,10 +281,7 @@ fn dropping_an_endpoint_closes_its_sessions_at_once() {
     };
     let began = Instant::now();
     let credentials = Credentials::new();
-    pair.client = credentials
-        .client()
-        .connect_polled(pair.server.local_address())
-        .unwrap();
+    pair.client = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let mut ends = Vec::new();
     while ends.len() < 2 {
         pair.epoll
@@ -303,7 +305,7 @@ fn a_connect_that_fails_is_an_event() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let mut client = credentials.client().connect_polled(free).unwrap();
+    let mut client = credentials.client().open_polled("127.0.0.1:0").unwrap();
     client
         .connect(free, "localhost", Duration::from_secs(5))
         .unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use smt::{Builder, KeyEnds, RegisteredKey, Suite, TlsTrafficKey};
+use smt::{KeyEnds, RegisteredKey, Suite, TlsTrafficKey};
 
 use crate::choices_are_honoured::Lines;
 use crate::support::forwarder::{Forwarder, Way};
@@ -29,9 +29,7 @@ fn key(name: &str, ends: KeyEnds<'_>, suite: Suite) -> RegisteredKey {
 #[test]
 fn a_key_serves_and_names_the_client() {
     for suite in Suite::ALL {
-        let server = Builder::new()
-            .registered_key(key("one", SERVER, suite))
-            .registered_key(key("two", SERVER, suite))
+        let server = smt::server_by_keys(["one", "two"].map(|name| key(name, SERVER, suite)))
             .bind_blocking("127.0.0.1:0")
             .unwrap();
         serve(&server, 1, |request| {
@@ -41,8 +39,7 @@ fn a_key_serves_and_names_the_client() {
             request.reply(reply).unwrap();
         });
         for name in ["one", "two"] {
-            let client = Builder::new()
-                .registered_key(key(name, CLIENT, suite))
+            let client = smt::client_by_key(key(name, CLIENT, suite))
                 .connect_blocking(server.local_address())
                 .unwrap();
             let body = payload(1, 100_000);
@@ -55,14 +52,12 @@ fn a_key_serves_and_names_the_client() {
 #[test]
 fn every_session_of_one_key_has_secrets_of_its_own() {
     let lines = Lines::default();
-    let server = Builder::new()
-        .registered_key(key("k", SERVER, Suite::Aes128Gcm))
+    let server = smt::server_by_keys([key("k", SERVER, Suite::Aes128Gcm)])
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     serve(&server, 1, crate::support::echo);
     for _ in 0..3 {
-        let client = Builder::new()
-            .registered_key(key("k", CLIENT, Suite::Aes128Gcm))
+        let client = smt::client_by_key(key("k", CLIENT, Suite::Aes128Gcm))
             .key_log(Arc::new(lines.clone()))
             .connect_blocking(server.local_address())
             .unwrap();
@@ -80,19 +75,20 @@ fn every_session_of_one_key_has_secrets_of_its_own() {
 #[test]
 fn a_client_whose_keys_the_server_lacks_learns_so() {
     let credentials = crate::support::Credentials::new();
-    let of_keys = Builder::new()
-        .registered_key(key("k", SERVER, Suite::Aes128Gcm))
+    let of_keys = smt::server_by_keys([key("k", SERVER, Suite::Aes128Gcm)])
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     let of_tls = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
-    let other = || Builder::new().registered_key(key("other", CLIENT, Suite::Aes128Gcm));
+    let other = || smt::client_by_key(key("other", CLIENT, Suite::Aes128Gcm));
     let attempts = [
-        (other(), of_keys.local_address()),
-        (credentials.client(), of_keys.local_address()),
-        (other(), of_tls.local_address()),
+        other().connect_blocking(of_keys.local_address()),
+        credentials
+            .client()
+            .connect_blocking(of_keys.local_address()),
+        other().connect_blocking(of_tls.local_address()),
     ];
-    for (client, server) in attempts {
-        let error = client.connect_blocking(server).unwrap_err().to_string();
+    for attempt in attempts {
+        let error = attempt.unwrap_err().to_string();
         assert!(error.contains("configure both alike"), "{error}");
     }
 }
@@ -110,13 +106,11 @@ fn keys_of_a_tls_session_establish_sessions() {
             [(&[1; 16], &[2; 12]), (&[3; 16], &[4; 12])].map(|(key, iv)| TlsTrafficKey { key, iv });
         RegisteredKey::from_tls_keys(b"tls", ends, Suite::Aes128Gcm, client, server).unwrap()
     };
-    let server = Builder::new()
-        .registered_key(key(SERVER))
+    let server = smt::server_by_keys([key(SERVER)])
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     serve(&server, 1, crate::support::echo);
-    let client = Builder::new()
-        .registered_key(key(CLIENT))
+    let client = smt::client_by_key(key(CLIENT))
         .connect_blocking(server.local_address())
         .unwrap();
     assert_echo(&client, "hello");
@@ -148,8 +142,7 @@ fn a_session_that_is_turned_around_to_the_host_that_begins_it_delivers_nothing()
 /// an answer; and there is no session, which the client learns with what to look at.
 #[track_caller]
 fn assert_unproven(client: RegisteredKey, server: RegisteredKey) {
-    let server = Builder::new()
-        .registered_key(server)
+    let server = smt::server_by_keys([server])
         .bind_blocking("127.0.0.1:0")
         .unwrap();
     let delivered = Arc::new(AtomicUsize::new(0));
@@ -166,8 +159,7 @@ fn assert_unproven(client: RegisteredKey, server: RegisteredKey) {
         }
         vec![(way, datagram.to_vec())]
     });
-    let client = Builder::new()
-        .registered_key(client)
+    let client = smt::client_by_key(client)
         .connect_deadline(std::time::Duration::from_millis(500))
         .connect_blocking(turned.address());
     let error = match client {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use smt::polled::{Endpoint, Event, SessionIndex};
-use smt::{Builder, Request};
+use smt::{Builder, Request, TlsServer};
 
 use crate::support::{Credentials, on_every_runtime};
 
@@ -15,13 +15,13 @@ const REPLY: usize = 100 * KIB;
 /// A quarter of the memory, and the reply that passes it.
 const KEPT: usize = 1024 * KIB / REPLY + 1;
 
-fn server(credentials: &Credentials) -> Builder {
-    let small = |config: &mut smt::Config| config.memory_max = 4 * 1024 * KIB;
-    credentials.server().configure(small)
+fn server(credentials: &Credentials) -> Builder<TlsServer> {
+    let small = |config: &mut smt::TransportConfig| config.memory_max = 4 * 1024 * KIB;
+    credentials.server().message_limit(4 << 20).configure(small)
 }
 
 fn client(credentials: &Credentials, server: std::net::SocketAddr) -> Endpoint {
-    let mut client = credentials.client().connect_polled(server).unwrap();
+    let mut client = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let deadline = Duration::from_secs(5);
     client.connect(server, "localhost", deadline).unwrap();
     client
@@ -114,7 +114,7 @@ fn a_server_of_tasks_bounds_replies_that_are_not_acknowledged() {
         for _ in 0..2 * CALLS {
             let request = tokio::select! {
                 biased;
-                request = server.accept() => request,
+                request = server.accept_request() => request,
                 () = std::future::ready(()) => None,
             };
             answered += request.into_iter().map(answer).count();
@@ -123,7 +123,7 @@ fn a_server_of_tasks_bounds_replies_that_are_not_acknowledged() {
         // From here on it waits, and is woken by acknowledgements.
         let serving = tokio::spawn(async move {
             while answered < CALLS as usize {
-                answer(server.accept().await.unwrap());
+                answer(server.accept_request().await.unwrap());
                 answered += 1;
             }
             server

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use smt::polled::{Endpoint, Event};
-use smt::{Builder, Bytes, Statistics, UdpOptions, blocking};
+use smt::{Builder, Bytes, Statistics, TlsServer, UdpOptions, blocking};
 
 use crate::support::payload::payload;
 use crate::support::polled_pair::{PolledClient, PolledServer, turn, watch};
@@ -35,7 +35,7 @@ struct Numbering {
 }
 
 impl Numbering {
-    fn new(builder: Builder) -> Self {
+    fn new(builder: Builder<TlsServer>) -> Self {
         let server = builder.bind_shards_blocking("127.0.0.1:0", SHARDS).unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
         for (number, shard) in server.iter().enumerate() {
@@ -190,7 +190,7 @@ fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
         let server = server.bind_shards_polled("127.0.0.1:0", SHARDS).unwrap();
         let address = server[0].local_address();
         let _servers: Vec<_> = server.into_iter().map(PolledServer::echoing).collect();
-        let mut client = credentials.client().connect_polled(address).unwrap();
+        let mut client = credentials.client().open_polled("127.0.0.1:0").unwrap();
         let epoll = watch(&client);
         let deadline = Duration::from_secs(5);
         let mut sessions = Vec::new();
@@ -214,7 +214,7 @@ fn a_client_may_have_sessions_with_several_shards_from_one_socket() {
         while !expected.is_empty() {
             match client.next_event() {
                 None => turn(&mut client, &epoll),
-                Some(Event::Reply { rpc, body }) => {
+                Some(Event::Reply { rpc, body, .. }) => {
                     assert!(expected.remove(&rpc) == Some(body), "another reply");
                 }
                 Some(other) => panic!("{other:?}"),
@@ -228,9 +228,7 @@ fn polled_clients_have_shards_too() {
     let credentials = Credentials::new();
     let server = Numbering::new(credentials.server());
     let client = credentials.client();
-    let client = client
-        .connect_shards_polled(server.address(), SHARDS)
-        .unwrap();
+    let client = client.open_shards_polled(server.address(), SHARDS).unwrap();
     for (number, endpoint) in client.into_iter().enumerate() {
         let mut client = PolledClient::new(endpoint, server.address());
         assert_eq!(client.call("who").unwrap(), [number as u8].as_slice());
@@ -247,7 +245,7 @@ fn shards_work_side_by_side_with_tokio() {
             let address = server[0].local_address();
             for shard in server {
                 tokio::spawn(async move {
-                    while let Some(request) = shard.accept().await {
+                    while let Some(request) = shard.accept_request().await {
                         echo(request);
                     }
                 });

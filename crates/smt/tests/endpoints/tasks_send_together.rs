@@ -37,7 +37,7 @@ async fn both_sides_send_bundles_on_one_thread() {
     let mut finished = 0;
     while finished < CALLERS {
         tokio::select! {
-            Some(request) = server.accept() => {
+            Some(request) = server.accept_request() => {
                 let body = request.body().clone();
                 request.reply(body).unwrap();
             }

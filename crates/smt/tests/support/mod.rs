@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smt::pki::EphemeralCa;
-use smt::{Builder, Bytes, Request, blocking};
+use smt::{Builder, Bytes, Incoming, Request, TlsClient, TlsServer, blocking};
 
 /// An authority, and builders for those who believe it.
 #[derive(Clone)]
@@ -29,29 +29,40 @@ impl Credentials {
         &self.0
     }
 
-    pub(crate) fn server(&self) -> Builder {
-        Builder::new().identity(self.0.server(&["localhost"]).unwrap())
+    pub(crate) fn server(&self) -> Builder<TlsServer> {
+        smt::server(self.0.server(&["localhost"]).unwrap())
     }
 
-    pub(crate) fn client(&self) -> Builder {
-        Builder::new()
-            .trust(self.0.trust().unwrap())
-            .server_name("localhost")
+    pub(crate) fn client(&self) -> Builder<TlsClient> {
+        smt::client(self.0.trust().unwrap()).server_name("localhost")
     }
 }
 
-/// Threads that answer the requests of a server, until it is shut down.
+/// Threads that answer the requests of a server, until it is closed.
 pub(crate) fn serve(
     server: &blocking::Server,
     threads: usize,
     answer: impl Fn(Request) + Send + Sync + 'static,
 ) {
+    serve_all(server, threads, move |message| {
+        if let Some(request) = message.into_request() {
+            answer(request);
+        }
+    });
+}
+
+/// The same for all messages.
+pub(crate) fn serve_all(
+    server: &blocking::Server,
+    threads: usize,
+    answer: impl Fn(Incoming) + Send + Sync + 'static,
+) {
     let answer = Arc::new(answer);
     for _ in 0..threads {
         let (server, answer) = (server.clone(), Arc::clone(&answer));
         std::thread::spawn(move || {
-            while let Some(request) = server.accept() {
-                answer(request);
+            while let Some(message) = server.accept() {
+                answer(message);
             }
         });
     }
@@ -59,9 +70,6 @@ pub(crate) fn serve(
 
 /// Sends a request back. Its caller may have given up.
 pub(crate) fn echo(request: Request) {
-    if request.is_one_way() {
-        return;
-    }
     let body = request.body().clone();
     let _ = request.reply(body);
 }

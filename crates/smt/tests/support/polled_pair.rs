@@ -78,7 +78,7 @@ impl PolledClient {
         turn(&mut self.endpoint, &self.epoll);
         while let Some(event) = self.endpoint.next_event() {
             match event {
-                Event::Reply { rpc, body } => self.done.insert(rpc, Ok(body)),
+                Event::Reply { rpc, body, .. } => self.done.insert(rpc, Ok(body)),
                 Event::CallFailed { rpc, error } => self.done.insert(rpc, Err(error)),
                 _ => None,
             };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 #[cfg(feature = "tokio")]
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::ErrorKind;
+use crate::builder::{Address, TlsClient};
 use crate::pki::EphemeralCa;
 #[cfg(feature = "tokio")]
 use smt_carrier::{Arrival, Batch, Capabilities, Readiness, ReceiveError, SendError, Wait};
@@ -14,13 +15,13 @@ use smt_io::UdpCarrier;
 use smt_proto::ConnectError;
 
 /// A server for threads, and the choices of its clients.
-fn server() -> (blocking::Server, impl Fn() -> Builder) {
+fn server() -> (crate::blocking::Server, impl Fn() -> Builder<TlsClient>) {
     let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["server"]).unwrap();
-    let server = Builder::new().identity(identity);
+    let server = crate::server(identity);
     let client = move || {
         let trust = authority.trust().unwrap();
-        Builder::new().trust(trust).server_name("server")
+        crate::client(trust).server_name("server")
     };
     (server.bind_blocking("127.0.0.1:0").unwrap(), client)
 }
@@ -43,7 +44,9 @@ fn a_host_is_reached_at_the_address_that_answers() {
         server.local_address(),
     ];
     let builder = client().connect_deadline(Duration::from_secs(3));
-    let clients = builder.connect_any_blocking("db7", addresses, 2).unwrap();
+    let clients = builder
+        .connect_shards_blocking(Address::resolved("db7", addresses), 2)
+        .unwrap();
     assert_eq!(clients.len(), 2);
     assert_eq!(
         clients[0].connect().unwrap().peer().address,
@@ -56,9 +59,9 @@ fn a_host_is_reached_at_the_address_that_answers() {
 async fn a_host_is_reached_by_tasks_at_the_address_that_answers() {
     let (server, client) = server();
     let addresses = vec![closed(), server.local_address()];
-    let clients = client().connect_any("db7", addresses, 1).await.unwrap();
+    let clients = client().connect(Address::resolved("db7", addresses)).await;
     assert_eq!(
-        clients[0].connect().await.unwrap().peer().address,
+        clients.unwrap().connect().await.unwrap().peer().address,
         server.local_address()
     );
 }
@@ -73,8 +76,8 @@ fn failure_that_says_most_of_the_server_is_returned() {
     let failure_of = |name: &str, addresses: &[SocketAddr]| {
         let builder = client().connect_deadline(Duration::from_millis(400));
         let builder = builder.server_name(name);
-        match builder.connect_any_blocking("db7", addresses.to_vec(), 1) {
-            Err(OpenError::Connect(error)) => (error.peer, error.kind),
+        match builder.connect_blocking(Address::resolved("db7", addresses.to_vec())) {
+            Err(OpenError::Connect(error)) => (error.peer().unwrap(), error.kind().clone()),
             other => panic!("{other:?}"),
         }
     };
@@ -101,7 +104,7 @@ fn one_deadline_holds_for_all_addresses_and_shards() {
     let builder = client().connect_deadline(deadline);
     assert!(
         builder
-            .connect_any_blocking("db7", addresses.collect(), 4)
+            .connect_shards_blocking(Address::resolved("db7", addresses.collect()), 4)
             .is_err()
     );
     assert!(began.elapsed() >= deadline && began.elapsed() < deadline * 2);
@@ -167,24 +170,22 @@ type Caller = std::thread::JoinHandle<Result<bytes::Bytes, crate::Error>>;
 #[cfg(feature = "tokio")]
 async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
     let authority = EphemeralCa::new().unwrap();
-    let builder = Builder::new().identity(authority.server(&["server"]).unwrap());
+    let builder = crate::server(authority.server(&["server"]).unwrap());
     let udp = builder.udp.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let mut bound_socket = BoundSocket::socket(udp);
-    let address = bound_socket.carrier.local_address();
+    let address = udp.local_address();
     let full = Arc::new(Full {
-        udp: bound_socket.udp.clone().unwrap(),
+        udp: Arc::new(udp),
         is_full: AtomicBool::new(false),
         refused: AtomicUsize::new(0),
     });
-    bound_socket.carrier = Arc::clone(&full) as Arc<dyn Carrier>;
-    let endpoint_parts = builder.endpoint_parts(true).unwrap();
-    let server = builder.task_server(&endpoint_parts, bound_socket).unwrap();
+    let carrier = Arc::clone(&full) as Arc<dyn Carrier>;
+    let server = builder.bind_over(carrier).unwrap();
     let caller = std::thread::spawn(move || {
-        let client = Builder::new().trust(authority.trust().unwrap());
+        let client = crate::client(authority.trust().unwrap());
         let client = client.server_name("server").connect_blocking(address);
         client.unwrap().call("hi").wait()
     });
-    let request = server.accept().await.unwrap();
+    let request = server.accept_request().await.unwrap();
     (server, full, request, caller)
 }
 
@@ -199,7 +200,7 @@ async fn a_full_socket_takes_replies_before_the_end_while_other_tasks_run() {
         request.reply("done").unwrap();
         match is_dropped {
             true => drop(server),
-            false => server.shutdown(Duration::ZERO).await,
+            false => server.close(Duration::ZERO).await,
         }
         let reply = tokio::task::spawn_blocking(|| caller.join().unwrap());
         assert_eq!(reply.await.unwrap().unwrap(), "done");

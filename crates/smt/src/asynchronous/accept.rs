@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages of peers, for tasks.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use smt_proto::RpcId;
+
+use super::polled;
+use crate::driver::Guard;
+use crate::message::{Incoming, Request};
+
+/// The next message of a peer.
+pub(super) async fn accept(guard: &Arc<Guard>) -> Option<Incoming> {
+    if let Some(delivered) = guard.driver().accept_queued() {
+        return Some(Incoming::new(Arc::clone(guard), delivered));
+    }
+    let mut place = AcceptPlace {
+        guard,
+        ticket: None,
+    };
+    let ticket = &mut place.ticket;
+    let delivered = polled(guard.driver(), |state, now, waker| {
+        state.poll_accept_several(now, ticket, waker)
+    })
+    .await?;
+    Some(Incoming::new(Arc::clone(guard), delivered))
+}
+
+/// The next request of a peer; one-way messages before it are dropped.
+pub(super) async fn accept_request(guard: &Arc<Guard>) -> Option<Request> {
+    loop {
+        match accept(guard).await? {
+            Incoming::Request(request) => return Some(request),
+            Incoming::Message(message) => guard.driver().drop_message(message.peer().address),
+        }
+    }
+}
+
+/// An acceptor's place in the queue. An accept that is dropped leaves it, and passes on what it was
+/// woken for.
+struct AcceptPlace<'a> {
+    guard: &'a Guard,
+    ticket: Option<u64>,
+}
+
+impl Drop for AcceptPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let driver = self.guard.driver();
+            driver.change(|state, _| state.stop_accepting(ticket));
+        }
+    }
+}
+
+/// A task's place among those that wait for a request to be given up.
+struct CancelPlace<'a> {
+    guard: &'a Guard,
+    rpc: RpcId,
+    ticket: Option<u64>,
+}
+
+impl Drop for CancelPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let driver = self.guard.driver();
+            driver.look(|state| state.stop_waiting_for_cancel(self.rpc, ticket));
+        }
+    }
+}
+
+impl Request {
+    /// Waits until the caller has given up, or its session has ended: a reply would not be read any
+    /// more. To be selected against the work:
+    ///
+    /// ```no_run
+    /// # async fn work() {}
+    /// # async fn serve(request: smt::Request) -> Result<(), smt::Error> {
+    /// tokio::select! {
+    ///     () = work() => request.reply("done"),
+    ///     () = request.cancelled() => Ok(()),
+    /// }
+    /// # }
+    /// ```
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (guard, rpc) = (Arc::clone(&self.guard), self.rpc);
+        async move {
+            let mut place = CancelPlace {
+                guard: &guard,
+                rpc,
+                ticket: None,
+            };
+            let ticket = &mut place.ticket;
+            polled(guard.driver(), |state, _, waker| {
+                state.poll_cancelled(rpc, ticket, waker)
+            })
+            .await;
+        }
+    }
+}

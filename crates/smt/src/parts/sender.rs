@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sender of the parts of a request, or of those of a reply.
+
+use std::sync::Arc;
+use std::task::{Poll, Waker, ready};
+
+use smt_proto::{Body, RpcId, Time};
+
+use crate::driver::{Driver, Guard};
+use crate::endpoint_state::{EndpointState, OutgoingPart};
+use crate::error::{Error, PeerPlace, Phase};
+
+/// Sends the parts of a request, until [`Self::finish`], or those of a reply, which
+/// [`Request::reply`](crate::Request::reply) ends.
+///
+/// Each part arrives as it was sent, in order, and is repeated until it has arrived. A sender of a
+/// request's parts that is dropped before `finish` gives the call up, so that a request which was
+/// cut short does not look whole.
+#[derive(Debug)]
+pub struct PartSender {
+    guard: Arc<Guard>,
+    rpc: RpcId,
+    phase: Phase,
+    peer: PeerPlace,
+    /// Bytes of the longest part that the peer takes.
+    part_max: usize,
+    /// Whether the parts of a request are to be ended.
+    is_unfinished: bool,
+}
+
+/// The peer that reads the parts which are sent.
+pub(crate) struct PartReader {
+    pub(crate) place: PeerPlace,
+    /// Bytes of the longest part that it takes.
+    pub(crate) part_max: usize,
+}
+
+impl PartSender {
+    /// The sender of the parts of a request, or those of a reply.
+    pub(crate) fn new(guard: Arc<Guard>, rpc: RpcId, peer: PartReader, phase: Phase) -> Self {
+        Self {
+            guard,
+            rpc,
+            phase,
+            peer: peer.place,
+            part_max: peer.part_max,
+            is_unfinished: phase == Phase::Call,
+        }
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
+        self.guard.driver()
+    }
+
+    /// Bytes of the longest part that the peer takes.
+    #[must_use]
+    pub fn part_max(&self) -> usize {
+        self.part_max
+    }
+
+    /// Sends a part with the endpoint's lock held, once there is room for it.
+    pub(crate) fn poll_send_in(
+        &mut self,
+        state: &mut EndpointState,
+        now: Time,
+        body: &Body,
+        waker: &Waker,
+    ) -> Poll<Result<(), Error>> {
+        let (body, more) = (body.clone(), true);
+        self.poll_in(state, now, OutgoingPart { body, more }, waker)
+    }
+
+    /// Ends the parts of a request, with the endpoint's lock held. Those of a reply end with it.
+    pub(crate) fn poll_finish_in(
+        &mut self,
+        state: &mut EndpointState,
+        now: Time,
+        waker: &Waker,
+    ) -> Poll<Result<(), Error>> {
+        if !self.is_unfinished {
+            return Poll::Ready(Ok(()));
+        }
+        let (body, more) = (Body::default(), false);
+        ready!(self.poll_in(state, now, OutgoingPart { body, more }, waker))?;
+        self.is_unfinished = false;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_in(
+        &mut self,
+        state: &mut EndpointState,
+        now: Time,
+        part: OutgoingPart,
+        waker: &Waker,
+    ) -> Poll<Result<(), Error>> {
+        let sent = ready!(state.poll_send_part(now, self.rpc, part, waker));
+        Poll::Ready(sent.map_err(|refused| {
+            Error::new(self.phase, self.peer.clone(), state.why_refused(refused))
+        }))
+    }
+
+    /// Sends a part: waits in this thread until its reader has room for it. Returns when the part
+    /// is queued.
+    ///
+    /// # Errors
+    /// The part is longer than [`Self::part_max`], the call is over, or the session has ended.
+    pub fn blocking_send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
+        let (driver, part) = (Arc::clone(self.driver()), part.into());
+        driver.block_on(|state, now, waker| self.poll_send_in(state, now, &part, waker))
+    }
+
+    /// Ends the parts of a request; those of a reply end with it.
+    ///
+    /// # Errors
+    /// As of [`Self::blocking_send`].
+    pub fn blocking_finish(mut self) -> Result<(), Error> {
+        let driver = Arc::clone(self.driver());
+        driver.block_on(|state, now, waker| self.poll_finish_in(state, now, waker))
+    }
+}
+
+#[cfg(feature = "async")]
+mod tasks {
+    use super::*;
+    use crate::asynchronous::polled;
+
+    impl PartSender {
+        /// Sends a part: waits until its reader has room for it. Ready when the part is queued. A
+        /// future that is dropped before has sent nothing.
+        ///
+        /// # Errors
+        /// The part is longer than [`Self::part_max`], the call is over, or the session has ended.
+        pub async fn send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
+            let (driver, part) = (Arc::clone(self.driver()), part.into());
+            polled(&driver, |state, now, waker| {
+                self.poll_send_in(state, now, &part, waker)
+            })
+            .await
+        }
+
+        /// Ends the parts of a request; those of a reply end with it.
+        ///
+        /// # Errors
+        /// As of [`Self::send`].
+        pub async fn finish(mut self) -> Result<(), Error> {
+            let driver = Arc::clone(self.driver());
+            polled(&driver, |state, now, waker| {
+                self.poll_finish_in(state, now, waker)
+            })
+            .await
+        }
+    }
+}
+
+impl Drop for PartSender {
+    fn drop(&mut self) {
+        if self.is_unfinished {
+            let rpc = self.rpc;
+            self.driver().change(|state, now| state.cut_short(now, rpc));
+        }
+    }
+}

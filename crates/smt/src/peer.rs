@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The peer of a session: its address, its identity, and what the application keeps of it.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use smt_handshake::PeerCertificate;
+use smt_proto::Failure;
+use smt_proto::key_exchange::PeerIdentity;
+
+use crate::session_data::SessionData;
+
+/// The sender of a message: its address, and how it has proved its identity.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Certificates in DER, leaf first; empty if the peer showed none.
+    pub certificates: Vec<Vec<u8>>,
+    /// Name of the registered key, if the session has one.
+    pub key_name: Option<Vec<u8>>,
+    /// Identity that the registered key gives the sender, if the session has one.
+    pub key_identity: Option<String>,
+    /// Application bytes of the largest message that it accepts.
+    pub(crate) message_max: u32,
+    /// Why its requests are refused, if they are.
+    pub(crate) refusal: Option<Box<Failure>>,
+    /// The leaf, once somebody has asked.
+    certificate: OnceLock<Option<Box<PeerCertificate>>>,
+    data: SessionData,
+}
+
+impl Peer {
+    pub(crate) fn new(address: SocketAddr, identity: PeerIdentity, message_max: u32) -> Self {
+        let PeerIdentity {
+            certificates,
+            key_name,
+            key_identity,
+        } = identity;
+        Self {
+            address,
+            certificates,
+            key_name,
+            key_identity,
+            message_max,
+            refusal: None,
+            certificate: OnceLock::new(),
+            data: SessionData::default(),
+        }
+    }
+
+    /// Returns names and key of the peer's certificate; `None` if it showed none. The certificate
+    /// is read once a session, when somebody first asks.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&PeerCertificate> {
+        let read = || {
+            let read = PeerCertificate::from_der(self.certificates.first()?);
+            // The handshake has read it with success.
+            let read = read.inspect_err(|error| tracing::warn!(peer = %self.address, %error));
+            read.ok().map(Box::new)
+        };
+        self.certificate.get_or_init(read).as_deref()
+    }
+
+    /// Returns the application's own values of this session: the user whom the peer stands for, or
+    /// a quota. They live as long as the session and its messages do.
+    #[must_use]
+    pub fn data(&self) -> &SessionData {
+        &self.data
+    }
+
+    /// Returns the bytes of the largest message that the peer accepts, metadata included.
+    #[must_use]
+    pub fn message_limit(&self) -> u32 {
+        self.message_max
+    }
+
+    /// A name of the peer for logs: the identity that its registered key gives it, or the first of
+    /// its certificate's names. Nothing of it reaches a terminal as it is.
+    pub(crate) fn shown_name(&self) -> Option<String> {
+        let by_key = self.key_identity.clone();
+        let name = by_key.or_else(|| self.certificate().and_then(name_of));
+        name.map(|name| name.escape_debug().to_string())
+    }
+
+    /// A peer of which nothing is known.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        let address = "127.0.0.1:1".parse().unwrap();
+        Self::new(address, PeerIdentity::default(), 1)
+    }
+}
+
+/// The first of a certificate's names: as of a host, as of a workload, or that of its subject.
+fn name_of(certificate: &PeerCertificate) -> Option<String> {
+    let hosts = certificate.dns_names.iter().cloned();
+    let addresses = certificate.ip_addresses.iter().map(ToString::to_string);
+    let others = certificate.uris.iter().chain(&certificate.common_name);
+    hosts.chain(addresses).chain(others.cloned()).next()
+}
