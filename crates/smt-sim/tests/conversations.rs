@@ -122,6 +122,8 @@ fn the_files_have_packets_of_every_type_that_they_are_about() {
         PacketType::EpochDone,
         PacketType::EpochAck,
         PacketType::Close,
+        PacketType::PartWindow,
+        PacketType::PartWindowRequest,
     ] {
         assert!(seen.contains(&packet.to_string()), "{packet} in {seen:?}");
     }
@@ -162,6 +164,7 @@ fn setup_of(value: &Value) -> Setup {
     config.unscheduled = small("unscheduled");
     config.datagram_limit = number("datagram_limit") as u16;
     config.bundles = flag("takes_bundles");
+    config.part_window = small("part_window");
     let failed_opens = KeyLimits::default().failed_opens();
     let (records, update_at) = (number("records_per_key"), number("update_at"));
     config.key_limits = KeyLimits::new(records, update_at, failed_opens).unwrap();

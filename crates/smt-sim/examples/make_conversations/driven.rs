@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use smt_carrier::{Arrival, Path};
 use smt_proto::{
-    CallError, CallFailure, CloseCode, Endpoint, Event, OneWayOutcome, RpcId, SessionEnd, Time,
-    TransmitBuffer,
+    CallError, CallFailure, CallOptions, CloseCode, Endpoint, Event, OneWayOutcome, PartMarks,
+    Refused, RpcId, SessionEnd, TakenPart, Time, TransmitBuffer,
 };
 use smt_wire::{MessageId, SessionIndex};
 
@@ -109,6 +109,29 @@ impl Driven {
                 let rpc = self.endpoint.call(now, session, body, deadline);
                 done["id"] = id_text(rpc.expect("taken").id);
             }
+            "call_in_parts" => {
+                let flag = |name: &str| of[name].as_bool().expect(name);
+                let parts = PartMarks {
+                    reply_in_parts: flag("reply_in_parts"),
+                    more: flag("more"),
+                    number: 0,
+                };
+                let (body, options) = (body(&of["body"]), CallOptions { deadline, parts });
+                let rpc = self.endpoint.call_in_parts(now, session, body, options);
+                done["id"] = id_text(rpc.expect("taken").id);
+            }
+            "part" => {
+                let (bytes, more) = (body(&of["body"]), of["more"].as_bool().expect("more"));
+                let outcome = self.endpoint.send_part(now, self.rpc(of), bytes, more);
+                let is_full = outcome == Err(Refused::PartWindowFull);
+                assert!(outcome.is_ok() || is_full, "{outcome:?}");
+                done["window_is_full"] = is_full.into();
+            }
+            "take_parts" => {
+                let (parts, is_end) = self.take_parts(of);
+                done["parts"] = parts.into();
+                done["end"] = is_end.into();
+            }
             "one_way" => {
                 let body = body(&of["body"]);
                 let rpc = self.endpoint.send_one_way(now, session, body, deadline);
@@ -123,6 +146,20 @@ impl Driven {
             other => panic!("{other} is no command"),
         }
         json!({ name: done })
+    }
+
+    /// Takes the parts of a call that have come; whether the end of a request has come too.
+    fn take_parts(&mut self, of: &Value) -> (Vec<Value>, bool) {
+        let rpc = self.rpc(of);
+        let mut parts = Vec::new();
+        // The last part of a reply ends the call, and there is nothing more to ask for.
+        while let Ok(Some(taken)) = self.endpoint.take_part(rpc) {
+            match taken {
+                TakenPart::Part(bytes) => parts.push(described(&bytes)),
+                TakenPart::End => return (parts, true),
+            }
+        }
+        (parts, false)
     }
 
     fn rpc(&self, of: &Value) -> RpcId {
@@ -143,13 +180,24 @@ impl Driven {
                 self.session = Some(session);
                 json!({ "accepted": { "index": format!("{:016x}", session.0) } })
             }
-            Event::Request { rpc, body, .. } => {
-                json!({ "request": { "id": id_text(rpc.id), "body": described(&body) } })
+            Event::Request {
+                rpc, body, parts, ..
+            } => {
+                let mut of = json!({ "id": id_text(rpc.id), "body": described(&body) });
+                if parts != PartMarks::default() {
+                    of["reply_in_parts"] = parts.reply_in_parts.into();
+                    of["more"] = parts.more.into();
+                }
+                json!({ "request": of })
             }
-            Event::Reply { rpc, body } => {
+            Event::PartReady(rpc) => json!({ "part_ready": { "id": id_text(rpc.id) } }),
+            Event::PartWindowRaised(rpc) => {
+                json!({ "part_window_raised": { "id": id_text(rpc.id) } })
+            }
+            Event::Reply { rpc, body, .. } => {
                 json!({ "reply": { "id": id_text(rpc.id), "body": described(&body) } })
             }
-            Event::OneWay { rpc, body } => {
+            Event::OneWay { rpc, body, .. } => {
                 json!({ "one_way": { "id": id_text(rpc.id), "body": described(&body) } })
             }
             Event::OneWayDone { rpc, outcome } => {

@@ -34,6 +34,8 @@ pub(crate) struct Network {
     pub(crate) rule: Rule,
     /// Bytes of the server's replies; none answers nothing.
     pub(crate) reply_length: Option<u64>,
+    /// Whether each end takes the parts of a call as soon as they have come.
+    pub(crate) takes_parts: bool,
     now_us: u64,
     on_way: BTreeMap<(u64, u64), (usize, String)>,
     serial: u64,
@@ -50,6 +52,7 @@ impl Network {
             steps_before: [0; 2],
             rule: Box::new(|_, _| Fate::Arrives),
             reply_length: Some(200),
+            takes_parts: true,
             now_us: 0,
             on_way: BTreeMap::new(),
             serial: 0,
@@ -89,6 +92,17 @@ impl Network {
         let done = self.commands(0, &[json!({ kind: { "body": body } })]);
         let id = done[0][kind]["id"].as_str();
         id.expect("an id").to_owned()
+    }
+
+    /// A part of a call. Returns whether it was taken to be sent: else the window is full.
+    pub(crate) fn part(&mut self, end: usize, part: Value) -> bool {
+        let done = self.commands(end, &[json!({ "part": part })]);
+        done[0]["part"]["window_is_full"] == false
+    }
+
+    /// One end takes the parts of a call that have come.
+    pub(crate) fn take_parts(&mut self, end: usize, id: &Value) {
+        self.commands(end, &[json!({ "take_parts": { "id": id } })]);
     }
 
     /// Commands of one end, which are given together; returns them with their ids.
@@ -147,6 +161,12 @@ impl Network {
                 })
                 .collect();
             self.commands(end, &replies);
+        }
+        let ready = events.iter().filter_map(|event| event.get("part_ready"));
+        if self.takes_parts {
+            for of in ready {
+                self.take_parts(end, &of["id"]);
+            }
         }
         done
     }

@@ -21,6 +21,22 @@ pub(crate) fn all() -> Vec<(&'static str, Value)> {
         ("reordered_packets", reordered_packets()),
         ("bundle_at_client", bundle().of_client(BUNDLE)),
         ("bundle_at_server", bundle().of_server(BUNDLE)),
+        (
+            "reply_in_parts_at_client",
+            reply_in_parts().of_client(REPLY_IN_PARTS),
+        ),
+        (
+            "reply_in_parts_at_server",
+            reply_in_parts().of_server(REPLY_IN_PARTS),
+        ),
+        (
+            "request_in_parts_at_client",
+            request_in_parts().of_client(REQUEST_IN_PARTS),
+        ),
+        (
+            "request_in_parts_at_server",
+            request_in_parts().of_server(REQUEST_IN_PARTS),
+        ),
         ("cancel_at_client", cancel().of_client(CANCEL)),
         ("cancel_at_server", cancel().of_server(CANCEL)),
         ("key_update", key_update()),
@@ -103,6 +119,98 @@ fn bundle() -> Network {
     network
 }
 
+const REPLY_IN_PARTS: &str = "A reply in parts: one is lost, one overtaken, and the last two share a packet with the reply, \
+    which waits for the lost one";
+
+fn reply_in_parts() -> Network {
+    let mut network = Network::connected();
+    network.reply_length = None;
+    let id = call_in_parts(&mut network, 15, "reply_in_parts");
+    network.run_for(1_000);
+    for (start, length, fate) in [
+        (16, 100, Fate::Arrives),
+        (17, 5_000, Fate::Arrives),
+        (18, 200, Fate::Lost),
+        (19, 300, Fate::Late(500)),
+        (20, 400, Fate::Arrives),
+    ] {
+        let mut fate = Some(fate);
+        network.rule = Box::new(
+            move |is_client, datagram| match is_client || !is_data(datagram) {
+                true => Fate::Arrives,
+                false => fate.take().unwrap_or(Fate::Arrives),
+            },
+        );
+        assert!(network.part(1, part(&id, start, length, true)));
+        network.run_for(100);
+    }
+    let end: Vec<_> = [
+        json!({ "part": part(&id, 21, 10, true) }),
+        json!({ "part": part(&id, 0, 0, true) }),
+        json!({ "reply": { "id": id, "body": body(22, 20) } }),
+    ]
+    .into();
+    network.commands(1, &end);
+    network.run_for(1_000_000);
+    network
+}
+
+const REQUEST_IN_PARTS: &str = "A request in parts, of which two fit the server's window: it opens late, is asked for, is full, \
+    and its growth is lost once";
+
+fn request_in_parts() -> Network {
+    let mut server = Setup::new(true);
+    server.config.part_window = 4_096;
+    let mut network = Network::connected_with(Setup::new(false), server);
+    network.reply_length = None;
+    network.takes_parts = false;
+    let id = call_in_parts(&mut network, 23, "more");
+    network.run_for(1_000);
+    assert!(
+        !network.part(0, part(&id, 24, 1_500, true)),
+        "no window yet"
+    );
+    // The client asks, and the server has nothing to tell until its application looks.
+    network.run_for(10_000);
+    network.take_parts(1, &id);
+    network.run_for(1_000);
+    assert!(network.part(0, part(&id, 24, 1_500, true)));
+    assert!(network.part(0, part(&id, 25, 1_500, true)));
+    assert!(!network.part(0, part(&id, 26, 1_000, true)), "full");
+    network.run_for(1_000);
+    let mut is_lost = true;
+    network.rule = Box::new(move |_, datagram| {
+        match datagram[1] == PART_WINDOW && std::mem::take(&mut is_lost) {
+            true => Fate::Lost,
+            false => Fate::Arrives,
+        }
+    });
+    network.take_parts(1, &id);
+    network.run_for(20_000);
+    assert!(network.part(0, part(&id, 26, 1_000, true)));
+    assert!(network.part(0, part(&id, 0, 0, false)), "the end alone");
+    network.run_for(1_000);
+    network.take_parts(1, &id);
+    network.commands(1, &[json!({ "reply": { "id": id, "body": body(27, 50) } })]);
+    network.run_for(1_000_000);
+    network
+}
+
+/// A call of the client with one of the marks of parts; and its id.
+fn call_in_parts(network: &mut Network, start: u8, mark: &str) -> Value {
+    let of = json!({
+        "body": body(start, 100),
+        "reply_in_parts": mark == "reply_in_parts",
+        "more": mark == "more",
+    });
+    let done = network.commands(0, &[json!({ "call_in_parts": of })]);
+    done[0]["call_in_parts"]["id"].clone()
+}
+
+fn part(id: &Value, start: u8, length: u64, more: bool) -> Value {
+    json!({ "id": id, "body": body(start, length), "more": more })
+}
+
 const CANCEL: &str = "A call is cancelled while the server works on it, another before it is there";
 
 fn cancel() -> Network {
@@ -173,6 +281,9 @@ fn close() -> Network {
 fn body(start: u8, length: u64) -> Value {
     json!({ "start": start, "length": length })
 }
+
+/// The type of PART_WINDOW.
+const PART_WINDOW: u8 = 0x36;
 
 fn is_data(datagram: &[u8]) -> bool {
     datagram[1] == 1

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use smt_handshake::{KeyEnds, RegisteredKey, RegisteredProvider};
 use smt_proto::key_exchange::{
-    Attempt, HandshakeFailure, KeyExchangeProvider, MacPurpose, TokenMac,
+    Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider, MacPurpose, TokenMac,
 };
 use smt_proto::{Config, Endpoint, WallTime};
 use smt_record::{KeyLog, KeyLogEntry, Suite};
@@ -164,6 +164,7 @@ impl Setup {
             "unscheduled": config.unscheduled,
             "datagram_limit": config.datagram_limit,
             "takes_bundles": config.bundles,
+            "part_window": config.part_window,
             "records_per_key": config.key_limits.records(),
             "update_at": config.key_limits.update_at(),
             "incoming_max": config.incoming_max,
@@ -197,10 +198,8 @@ impl GivenRandom {
 }
 
 impl KeyExchangeProvider for GivenRandom {
-    fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        self.provider
-            .client(name, wall)
-            .map(|begun| self.give(begun))
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
+        self.provider.client(request).map(|begun| self.give(begun))
     }
 
     fn server(&self, params: &[u8], wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {

@@ -8,7 +8,7 @@ use rustls_pki_types::UnixTime;
 use smt_handshake::{ClientAuth, ClientTls, EntropySources, ServerTls, TlsProvider};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
-    Attempt, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, Step,
+    Attempt, ClientRequest, Failed, HandshakeFailure, Input, KeyExchange, KeyExchangeProvider, Step,
 };
 use smt_record::Suite;
 
@@ -65,8 +65,8 @@ impl SeededTls {
 }
 
 impl KeyExchangeProvider for SeededTls {
-    fn client(&self, name: &str, wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        self.make(|provider| provider.client(name, wall))
+    fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
+        self.make(|provider| provider.client(request))
     }
 
     fn server(
@@ -111,8 +111,14 @@ mod tests {
 
     fn first_flight(seed: u64) -> Vec<u8> {
         let tls = tls(&Credentials::new(2, 0), 0, seed);
-        let mut client = tls.client("host-1.sim", None).unwrap().exchange;
-        let begun = client.step(Input::Begin { own_params: &[] });
+        let mut client = tls
+            .client(ClientRequest::new("host-1.sim"))
+            .unwrap()
+            .exchange;
+        let begun = client.step(Input::Begin {
+            own_params: &[],
+            early: &[],
+        });
         begun.unwrap().send.unwrap()
     }
 

@@ -111,7 +111,7 @@ impl Application for Sessions {
                     self.insert(session, peer);
                 }
             }
-            Event::OneWay { rpc, body } => {
+            Event::OneWay { rpc, body, .. } => {
                 if let Some(from) = self.from.get(&rpc.session) {
                     self.arrivals.push(Arrival {
                         from: *from,

@@ -96,7 +96,7 @@ impl<A: Application> SmtHost<A> {
 
     fn accept(&mut self, now: Time) {
         self.accepts_at = None;
-        while let Some(message) = self.endpoint.accept() {
+        while let Some(message) = self.endpoint.accept(now) {
             self.application
                 .handle(now, message.into(), &mut self.endpoint);
         }

@@ -2,6 +2,7 @@
 //! The case that a seed gives: hosts, configurations, messages, faults.
 
 mod faults;
+mod parts;
 mod plan;
 
 use std::collections::BTreeSet;
@@ -200,10 +201,8 @@ impl Case {
         if random.chance(100_000) {
             case.draw_fault(FaultKind::ShutDown, GRAVE, &mut random);
         }
-        let mut random = Random::new(seed ^ LIMITS);
-        if random.chance(250_000) {
-            case.draw_limit(&mut random);
-        }
+        case.draw_limit(&mut Random::new(seed ^ LIMITS));
+        case.draw_parts(&mut Random::new(seed ^ PARTS));
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
         case.draw_carriers(&mut Random::new(seed ^ CARRIERS));
         case.host_faults.sort_by_key(|fault| fault.at);
@@ -463,6 +462,8 @@ fn carrier(random: &mut Random) -> Capabilities {
 
 /// Keeps what carriers are able to apart from the rest.
 const CARRIERS: u64 = 0xCA77;
+/// Keeps which calls come in parts apart from the rest.
+const PARTS: u64 = 0x9A27;
 /// Keeps what certificates draw apart from the rest.
 const CERTIFICATES: u64 = 0xCE27;
 /// Keeps what bundles draw apart from the rest.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
-//! [`Ledger`] keeps the books of all messages; [`SealBook`] sees every sealing, beneath the code
-//! under test; `repetition` counts how often bytes leave; `bounds` judges the rest by what the
-//! swarm's run has counted.
+//! [`Ledger`] keeps the books of all messages and of the parts of calls; [`SealBook`] sees every
+//! sealing, beneath the code under test; `repetition` counts how often bytes leave; `bounds` judges
+//! the rest by what the swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;
+mod extras;
 mod ledger;
+mod part_stream;
+mod parts;
 pub(crate) mod repetition;
 mod sealing;
 
@@ -15,6 +18,9 @@ use std::fmt;
 
 pub use content::{Content, TINY};
 pub use ledger::{Ledger, Outcome, Received, Report, Sent};
+pub(crate) use part_stream::PART_LONGEST;
+pub use part_stream::{InParts, PartStream};
+pub use parts::PartReport;
 pub use sealing::{SealBook, SealWatch};
 
 /// A failure that a checker has found.
@@ -35,10 +41,14 @@ pub enum Checker {
     AtMostOnce,
     /// A delivered message is exactly the one that was sent.
     Content,
+    /// A one-way message is not delivered after its deadline.
+    Lateness,
     /// Once the network heals, everything ends, and new calls are answered.
     Liveness,
     /// Memory stays within its bounds, and nothing is left behind.
     Memory,
+    /// A reader gets the parts of a call that were sent, in order, each once, and then the end.
+    Parts,
     /// A delivered message was sent by the peer that has proved its identity.
     Provenance,
     /// Without messages there are no timers but those of idleness.

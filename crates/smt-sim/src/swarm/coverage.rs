@@ -20,7 +20,7 @@ pub struct Coverage {
 impl Coverage {
     /// The coverage of one run: packet types on the wire, faults that struck, events that hosts
     /// have met.
-    pub(super) fn of_run(
+    pub(super) fn failed(
         packet_types: &[u64; 256],
         strikes: &Strikes,
         paddings: &[Padding],

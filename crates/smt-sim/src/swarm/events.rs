@@ -7,11 +7,11 @@ use super::player::Player;
 use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 9]);
+pub(super) struct Events([(&'static str, bool); 11]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 9] = [
+    pub(super) const NAMES: [&str; 11] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
@@ -21,6 +21,8 @@ impl Events {
         TRIMMED,
         TRIMMED_ASKED,
         BUNDLE,
+        PARTS,
+        PART_WINDOW_FULL,
     ];
 
     /// The events that these hosts have met.
@@ -42,6 +44,8 @@ impl Events {
             (TRIMMED, statistic(|s| s.packets_trimmed) > 0),
             (TRIMMED_ASKED, statistic(|s| s.trimmed_asked) > 0),
             (BUNDLE, statistic(|s| s.bundles_sent) > 0),
+            (PARTS, statistic(|s| s.parts_delivered) > 0),
+            (PART_WINDOW_FULL, sum(Player::part_windows_full) > 0),
         ])
     }
 
@@ -61,3 +65,5 @@ const MEMORY_REFUSAL: &str = "memory refusal";
 const TRIMMED: &str = "packet trimmed";
 const TRIMMED_ASKED: &str = "trimmed packet asked for";
 const BUNDLE: &str = "bundle";
+const PARTS: &str = "part of a call";
+const PART_WINDOW_FULL: &str = "part window full";

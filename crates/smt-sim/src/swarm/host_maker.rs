@@ -45,10 +45,11 @@ impl<'a> HostMaker<'a> {
 
     /// A host as it begins, with its part of the plan.
     pub(super) fn host(&mut self, id: HostId, random: &mut Random) -> SmtHost<Player> {
-        let limits = self.case.configs.iter();
+        let configs = &self.case.configs;
         let hosts = Hosts {
             odd_clocks: self.case.odd_clocks().collect(),
-            limits: limits.map(|config| config.message_limit).collect(),
+            limits: configs.iter().map(|config| config.message_limit).collect(),
+            part_windows: configs.iter().map(|config| config.part_window).collect(),
         };
         let credentials = Rc::clone(&self.credentials);
         let player = Player::new(id, credentials, hosts, random.fork());

@@ -5,6 +5,9 @@
 //! A host that wants to send and has no session connects, again and again; two hosts may have two
 //! sessions.
 
+mod ends;
+mod parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,17 +16,18 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::key_exchange::PeerIdentity;
 use smt_proto::{
-    CallFailure, CloseCode, ConnectId, Endpoint, Event, Refused, RpcId, SessionEnd, SessionFacts,
-    Time,
+    CallOptions, CloseCode, ConnectId, Endpoint, Event, Failure as Failed, Metadata,
+    OutgoingMessage, Refused, RpcId, SessionEnd, SessionFacts, Time,
 };
 use smt_wire::{AbortCode, SessionIndex};
 
+use self::parts::{PartCalls, PartTask};
 use super::case::Action;
 use crate::crypto::Credentials;
 use crate::net::packet::HostId;
 use crate::net::smt_host::Application;
 use crate::random::Random;
-use crate::swarm::check::{Checker, Content, Failure, Outcome, Received, Report};
+use crate::swarm::check::{Checker, Content, Failure, InParts, Outcome, Received, Report, Sent};
 
 /// The application of a host.
 pub(super) struct Player {
@@ -43,6 +47,7 @@ pub(super) struct Player {
     pub(super) accepts_late: bool,
     connecting: BTreeMap<ConnectId, HostId>,
     calls: BTreeMap<RpcId, Underway>,
+    parts: PartCalls,
     /// Reports that were not taken yet.
     pub(super) reports: Vec<Report>,
     /// Sessions in which something of the peer has arrived. Others may be left over from a client's
@@ -73,12 +78,15 @@ pub(super) struct Hosts {
     pub(super) odd_clocks: Vec<HostId>,
     /// Bytes of the longest message that each takes.
     pub(super) limits: Vec<u32>,
+    /// Bytes of parts that may wait at each; 0 at those that take none.
+    pub(super) part_windows: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
 enum Task {
     Do(Action),
     Answer(RpcId, Answer),
+    Part(RpcId, PartTask),
     Cancel(RpcId),
     /// Its deadline has passed, or it was given up: it must have ended.
     Expect(RpcId, Look),
@@ -94,14 +102,24 @@ enum Look {
 /// And what it is about.
 #[derive(Clone, Debug)]
 enum Answer {
-    Reply(Bytes, Received),
+    Reply(OutgoingMessage, Received),
+    Fail(Failed, Received),
     Abort(AbortCode, Received),
+}
+
+impl Answer {
+    /// The request that it answers.
+    fn request(&self) -> &Received {
+        match self {
+            Self::Reply(_, request) | Self::Fail(_, request) | Self::Abort(_, request) => request,
+        }
+    }
 }
 
 /// A message that was sent and has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Underway {
-    number: u64,
+    content: Content,
     /// Until then nothing gives it up, if clocks are right.
     until: Option<Time>,
 }
@@ -126,6 +144,7 @@ impl Player {
             accepts_late: false,
             connecting: BTreeMap::new(),
             calls: BTreeMap::new(),
+            parts: PartCalls::default(),
             reports: Vec::new(),
             used: BTreeSet::new(),
             ends: Vec::new(),
@@ -155,6 +174,7 @@ impl Player {
         self.past_sessions.clear();
         self.connecting.clear();
         self.calls.clear();
+        self.parts.clear();
         self.is_draining = false;
         self.reports.push(Report::Crashed(self.id));
     }
@@ -162,6 +182,21 @@ impl Player {
     /// Calls in progress of all sessions, as the endpoint says: their replies may come.
     pub(super) fn calls(&self, endpoint: &Endpoint) -> usize {
         self.facts(endpoint).map(|facts| facts.calls).sum()
+    }
+
+    /// Calls whose parts the application takes.
+    pub(super) fn part_readers(&self) -> usize {
+        self.parts.readers()
+    }
+
+    /// Calls in parts of which the application was not told that they are over.
+    pub(super) fn part_calls(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// How often a window had no room for a part.
+    pub(super) fn part_windows_full(&self) -> u64 {
+        self.parts.full
     }
 
     /// Live messages of all sessions.
@@ -194,15 +229,7 @@ impl Player {
             } => {
                 let later = |duration: Option<Duration>| duration.map(|after| now + after);
                 let cancel_at = later(cancel_after);
-                let body = sent.content.body();
-                let issued = match self.peers.get(&sent.to) {
-                    None => Err(Refused::NoSession),
-                    Some(session) if sent.is_one_way => {
-                        endpoint.send_one_way(now, *session, body, deadline)
-                    }
-                    Some(session) => endpoint.call(now, *session, body, deadline),
-                };
-                match issued {
+                match self.issue(now, &sent, deadline, endpoint) {
                     Ok(rpc) => {
                         self.unsent -= 1;
                         self.taken(sent.to, sent.content.length);
@@ -215,9 +242,10 @@ impl Player {
                         }
                         let is_odd = self.hosts.odd_clocks.contains(&sent.to);
                         let until = until.filter(|_| !is_odd);
-                        let number = sent.content.number;
-                        self.calls.insert(rpc, Underway { number, until });
+                        let content = sent.content;
+                        self.calls.insert(rpc, Underway { content, until });
                         self.reports.push(Report::Sent(sent));
+                        self.start_part_call(now, rpc, &sent, endpoint);
                     }
                     Err(Refused::TooLarge { length, .. }) => {
                         self.unsent -= 1;
@@ -225,8 +253,7 @@ impl Player {
                         self.refused(sent.to, length);
                     }
                     Err(refused) => {
-                        self.blocked += u64::from(refused == Refused::Blocked);
-                        self.reach(now, sent.to, endpoint);
+                        let sent = self.put_off(now, sent, &refused, endpoint);
                         let action = Action::Send {
                             sent,
                             deadline,
@@ -237,6 +264,44 @@ impl Player {
                 }
             }
         }
+    }
+
+    /// Hands a message to the endpoint.
+    fn issue(
+        &self,
+        now: Time,
+        sent: &Sent,
+        deadline: Option<Duration>,
+        endpoint: &mut Endpoint,
+    ) -> Result<RpcId, Refused> {
+        let session = *self.peers.get(&sent.to).ok_or(Refused::NoSession)?;
+        let message = sent.content.message(self.limit_of(sent.to));
+        if sent.is_one_way {
+            endpoint.send_one_way(now, session, message, deadline)
+        } else if sent.parts.has_parts() {
+            let parts = sent.parts.marks();
+            endpoint.call_in_parts(now, session, message, CallOptions { deadline, parts })
+        } else {
+            endpoint.call(now, session, message, deadline)
+        }
+    }
+
+    /// A message cannot be sent now. Returns it as it is to be tried later.
+    fn put_off(
+        &mut self,
+        now: Time,
+        sent: Sent,
+        refused: &Refused,
+        endpoint: &mut Endpoint,
+    ) -> Sent {
+        self.blocked += u64::from(*refused == Refused::Blocked);
+        if *refused == Refused::NoParts {
+            self.refused_in_parts(sent.to);
+            let parts = InParts::default();
+            return Sent { parts, ..sent };
+        }
+        self.reach(now, sent.to, endpoint);
+        sent
     }
 
     /// Sees to it that there will be a session with a host.
@@ -269,7 +334,7 @@ impl Player {
     }
 
     /// A message has come: from whom, if its session is live.
-    fn delivered(&mut self, rpc: RpcId, body: Bytes) -> Option<Received> {
+    fn delivered(&mut self, rpc: RpcId, body: Bytes, metadata: &Metadata) -> Option<Received> {
         self.used.insert(rpc.session);
         let past = self.past_sessions.get(&rpc.session);
         let Some(from) = self.sessions.get(&rpc.session).or(past) else {
@@ -286,8 +351,36 @@ impl Player {
             body,
         };
         self.within_own_limit(&received.body);
+        let limit = self.limit_of(self.id);
+        let claimed = Content::claimed(&received.body);
+        let expected = claimed.map(|content| content.metadata(limit));
+        self.compare_metadata(&expected.unwrap_or_default(), metadata);
         self.reports.push(Report::Delivered(received.clone()));
         Some(received)
+    }
+
+    /// Bytes of the longest message that a host takes.
+    fn limit_of(&self, host: HostId) -> u32 {
+        self.hosts.limits[host.0 as usize]
+    }
+
+    fn compare_metadata(&mut self, expected: &Metadata, found: &Metadata) {
+        if expected != found {
+            let text = format!("metadata {found:?} came, and {expected:?} was given");
+            self.found(Checker::Content, text);
+        }
+    }
+
+    /// A call has ended by a failure of its server's application: is it the one that was given?
+    fn compare_failure(&mut self, rpc: RpcId, failure: &Failed) {
+        let Some(Underway { content, .. }) = self.calls.get(&rpc) else {
+            return;
+        };
+        let names_itself = content.length >= crate::swarm::check::TINY;
+        if names_itself && content.failure(failure.not_run) != *failure {
+            let text = format!("message {} failed by another failure", content.number);
+            self.found(Checker::Content, text);
+        }
     }
 
     /// The endpoint has taken a message of this length.
@@ -314,6 +407,14 @@ impl Player {
         }
     }
 
+    /// The endpoint has refused a call in parts.
+    fn refused_in_parts(&mut self, to: HostId) {
+        if self.window_of(self.id) > 0 && self.window_of(to) > 0 {
+            let text = format!("a call in parts was refused for {to:?}, who takes them");
+            self.found(Checker::Parts, text);
+        }
+    }
+
     fn found(&mut self, checker: Checker, text: String) {
         let text = format!("{:?}: {text}", self.id);
         let failure = Failure::new(checker, text);
@@ -322,9 +423,10 @@ impl Player {
 
     /// Looks whether what was given up has ended.
     fn expect_end(&mut self, now: Time, rpc: RpcId, look: Look) {
-        let Some(Underway { number, .. }) = self.calls.get(&rpc) else {
+        let Some(Underway { content, .. }) = self.calls.get(&rpc) else {
             return;
         };
+        let number = content.number;
         if look == Look::First {
             self.push(now + GRACE, Task::Expect(rpc, Look::Second));
             return;
@@ -334,42 +436,53 @@ impl Player {
     }
 
     fn ended(&mut self, now: Time, rpc: RpcId, outcome: Outcome) {
-        let Some(Underway { number, until }) = self.calls.remove(&rpc) else {
+        let Some(Underway { content, until, .. }) = self.calls.remove(&rpc) else {
             let text = format!("{rpc:?} ended again, or was never begun: {outcome:?}");
             self.found(Checker::AtMostOnce, text);
             return;
         };
         self.reports.push(Report::Ended {
-            number,
+            number: content.number,
             outcome,
             is_early: until.is_some_and(|until| now < until),
         });
     }
 
     /// A request waits for an answer: now, later, or very late if its caller has a deadline.
-    fn requested(&mut self, now: Time, rpc: RpcId, received: Received, has_deadline: bool) {
+    fn requested(&mut self, now: Time, received: Received, has_deadline: bool) -> (Time, Answer) {
         let body = &received.body;
         let claimed = Content::claimed(body);
-        let reply = claimed.map_or_else(|| body.clone(), |content| content.reply());
+        let limit = self.limit_of(received.from);
+        let reply = claimed.map_or_else(
+            || OutgoingMessage::new(body.clone()),
+            |content| content.reply_message(limit),
+        );
+        let failure = |not_run| match claimed {
+            Some(content) => content.failure(not_run),
+            None if not_run => Failed::refusal(0, ""),
+            None => Failed::failed(0, ""),
+        };
         let mut answer = Answer::Reply(reply, received.clone());
         let mut at = now;
         if !self.is_last_round {
             match self.random.below(100) {
-                0 => answer = Answer::Abort(AbortCode::Refused, received),
+                0 if self.random.chance(500_000) => answer = Answer::Fail(failure(true), received),
+                0 => answer = Answer::Abort(AbortCode::Overloaded, received),
+                1 if self.random.chance(500_000) => answer = Answer::Fail(failure(false), received),
                 1 => answer = Answer::Abort(AbortCode::Dropped, received),
                 2 if has_deadline => at = now + VERY_LATE,
                 3..50 => at = now + Duration::from_micros(self.random.below(5_000)),
                 _ => {}
             }
         }
-        self.push(at, Task::Answer(rpc, answer));
+        (at, answer)
     }
 
     fn answer(&mut self, now: Time, rpc: RpcId, answer: Answer, endpoint: &mut Endpoint) {
         // The caller may have given up meanwhile: then there is nothing to answer.
         match answer {
             Answer::Reply(body, request) => {
-                let length = body.len();
+                let length = body.body.len();
                 match endpoint.reply(now, rpc, body) {
                     Ok(()) => self.taken(request.from, length as u32),
                     Err(Refused::TooLarge { length, .. }) => {
@@ -380,10 +493,19 @@ impl Player {
                     Err(_) => {}
                 }
             }
+            Answer::Fail(failure, request) => {
+                let not_run = failure.not_run;
+                if endpoint.fail(now, rpc, failure).is_ok() {
+                    self.reports.push(match not_run {
+                        true => Report::RefusedByApplication(request),
+                        false => Report::DroppedByApplication(request),
+                    });
+                }
+            }
             Answer::Abort(code, request) => {
                 if endpoint.abort(now, rpc, code).is_ok() {
                     self.reports.push(match code {
-                        AbortCode::Refused => Report::RefusedByApplication(request),
+                        AbortCode::Overloaded => Report::RefusedByApplication(request),
                         _ => Report::DroppedByApplication(request),
                     });
                 }
@@ -419,46 +541,43 @@ impl Application for Player {
             Event::Request {
                 rpc,
                 body,
+                metadata,
                 deadline,
+                parts,
             } => {
                 if self.is_draining {
-                    self.found(
-                        Checker::Liveness,
-                        "a request came after a shutdown".to_owned(),
-                    );
+                    let text = "a request came after a shutdown".to_owned();
+                    self.found(Checker::Liveness, text);
                 }
-                if let Some(received) = self.delivered(rpc, body) {
-                    self.requested(now, rpc, received, deadline.is_some());
+                if let Some(received) = self.delivered(rpc, body, &metadata) {
+                    let due = self.requested(now, received, deadline.is_some());
+                    self.serve(now, (rpc, parts), due, endpoint);
                 }
             }
-            Event::OneWay { rpc, body } => {
-                self.delivered(rpc, body);
+            Event::OneWay {
+                rpc,
+                body,
+                metadata,
+                deadline,
+            } => {
+                if deadline.is_some_and(|deadline| deadline < now) {
+                    let text = format!("{rpc:?} was delivered after its deadline");
+                    self.found(Checker::Lateness, text);
+                }
+                self.delivered(rpc, body, &metadata);
             }
-            Event::Reply { rpc, body } => {
-                self.used.insert(rpc.session);
-                self.within_own_limit(&body);
-                self.ended(now, rpc, Outcome::Replied(body));
+            Event::Reply {
+                rpc,
+                body,
+                metadata,
+            } => {
+                self.parts_replied(rpc, endpoint);
+                self.replied(now, rpc, body, &metadata);
             }
-            Event::CallFailed { rpc, error } => {
-                let outcome = match error.reason {
-                    CallFailure::Forgotten => Outcome::Forgotten,
-                    _ => Outcome::Failed(error.execution),
-                };
-                self.ended(now, rpc, outcome);
-            }
+            Event::CallFailed { rpc, error } => self.call_failed(now, rpc, &error, endpoint),
             Event::OneWayDone { rpc, outcome } => self.ended(now, rpc, Outcome::OneWay(outcome)),
-            Event::SessionEnded { session, end } => {
-                let peer = self.sessions.remove(&session);
-                self.peers.retain(|_, used| *used != session);
-                self.left.extend(peer);
-                if self.accepts_late {
-                    self.past_sessions.extend(peer.map(|peer| (session, peer)));
-                }
-                if let Some(peer) = peer.filter(|_| self.used.remove(&session)) {
-                    self.ends.push((peer, end));
-                }
-            }
-            _ => {}
+            Event::SessionEnded { session, end } => self.session_ended(session, end),
+            event => self.handle_of_parts(now, &event, endpoint),
         }
         // Answers that are due at once do not wait for the next timeout.
         self.handle_timeout(now, endpoint);
@@ -471,7 +590,11 @@ impl Application for Player {
             }
             match entry.remove() {
                 Task::Do(action) => self.act(now, action, endpoint),
-                Task::Answer(rpc, answer) => self.answer(now, rpc, answer, endpoint),
+                Task::Answer(rpc, answer) => {
+                    self.answer(now, rpc, answer, endpoint);
+                    self.end_parts(rpc, endpoint);
+                }
+                Task::Part(rpc, task) => self.do_part(now, rpc, task, endpoint),
                 Task::Cancel(rpc) => {
                     endpoint.cancel(now, rpc);
                 }

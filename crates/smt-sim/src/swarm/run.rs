@@ -27,7 +27,9 @@ use crate::net::world::World;
 use crate::random::Random;
 use crate::swarm::check::bounds::MemoryBound;
 use crate::swarm::check::repetition::{Repetition, RepetitionTap};
-use crate::swarm::check::{Checker, Content, Failure, Ledger, SealBook, Sent};
+use crate::swarm::check::{
+    Checker, Content, Failure, InParts, Ledger, PART_LONGEST, SealBook, Sent, TINY,
+};
 
 /// The outcome of a case.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct Verdict {
     pub messages: (u64, u64),
     /// Messages that were replied to, or delivered.
     pub succeeded: u64,
+    /// Calls that were begun in parts, and the parts of all of them that were taken.
+    pub parts: (u64, u64),
     /// Packets that hosts have sent.
     pub packets: u64,
 }
@@ -199,6 +203,8 @@ impl<'a> Run<'a> {
             granted: (config.incoming_max as usize).max(GRANTED_AT_LEAST),
             longest: self.longest[id.0 as usize],
             sessions: host.endpoint.sessions_len(),
+            part_readers: host.application.part_readers(),
+            longest_part: PART_LONGEST as usize + PADDING_MAX + RECORD_MAX,
         };
         let early = host.endpoint.reordered_memory();
         let found = bound.check(id, host.endpoint.memory() - early, early);
@@ -343,6 +349,11 @@ impl<'a> Run<'a> {
                         .min(self.case.limit_of(from)),
                 };
                 sent += 1;
+                let is_in_parts = content.length >= TINY && self.random.chance(250_000);
+                let parts = match is_in_parts {
+                    true => InParts::draw(&mut self.random),
+                    false => InParts::default(),
+                };
                 let action = Action::Send {
                     sent: Sent {
                         content,
@@ -350,6 +361,7 @@ impl<'a> Run<'a> {
                         to,
                         is_one_way: false,
                         may_be_given_up: false,
+                        parts,
                     },
                     deadline: None,
                     cancel_after: None,
@@ -432,7 +444,7 @@ impl<'a> Run<'a> {
         Verdict {
             seed: self.case.seed,
             trace: trace.hash(),
-            coverage: Coverage::of_run(
+            coverage: Coverage::failed(
                 &trace.packet_types,
                 &self.strikes.borrow(),
                 &paddings,
@@ -440,6 +452,7 @@ impl<'a> Run<'a> {
             ),
             messages: self.ledger.delivered_counts(FIRST_RECORD_MAX),
             succeeded: self.ledger.succeeded_count(),
+            parts: self.ledger.part_counts(),
             packets: trace.packets,
             failures: self.failures.clone(),
         }

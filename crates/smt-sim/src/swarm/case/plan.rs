@@ -9,7 +9,7 @@ use smt_proto::Config;
 use super::{Action, Case, Planned, SMALL_MEMORY_MAX};
 use crate::net::packet::HostId;
 use crate::random::Random;
-use crate::swarm::check::{Content, Sent};
+use crate::swarm::check::{Content, InParts, Sent};
 
 impl Case {
     pub(super) fn draw_plan(&mut self, random: &mut Random) {
@@ -36,6 +36,7 @@ impl Case {
                     to,
                     is_one_way,
                     may_be_given_up: deadline.is_some() || cancel_after.is_some(),
+                    parts: InParts::default(),
                 },
                 deadline,
                 cancel_after,
@@ -89,15 +90,19 @@ impl Case {
                 to,
                 is_one_way,
                 may_be_given_up: false,
+                parts: InParts::default(),
             };
             let action = send(sent);
             self.plan.push(Planned { at, host, action });
         }
     }
 
-    /// A host takes messages and replies up to a length that many have, and a few exceed, some by a
-    /// byte.
+    /// In a quarter of the cases a host takes messages and replies up to a length that many have,
+    /// and a few exceed, some by a byte.
     pub(super) fn draw_limit(&mut self, random: &mut Random) {
+        if !random.chance(250_000) {
+            return;
+        }
         let host = HostId(random.below(u64::from(self.hosts())) as u32);
         let config = &mut self.configs[host.0 as usize];
         // A message that fills a small memory is long.
@@ -136,6 +141,7 @@ impl Case {
                 to,
                 is_one_way: !is_reply && random.chance(500_000),
                 may_be_given_up: false,
+                parts: InParts::default(),
             };
             let (at, action) = (self.moment(random), send(sent));
             self.plan.push(Planned {

@@ -29,6 +29,11 @@ pub(crate) struct MemoryBound {
     pub(crate) longest: usize,
     /// Sessions, at least one.
     pub(crate) sessions: usize,
+    /// Calls whose parts the application takes: the part that it waits for comes without room (SPEC
+    /// §5.9).
+    pub(crate) part_readers: usize,
+    /// The longest part, with its padding and records.
+    pub(crate) longest_part: usize,
 }
 
 impl MemoryBound {
@@ -41,7 +46,8 @@ impl MemoryBound {
         }
         let beginnings = (self.calls + 1) * self.beginning;
         let longest = self.longest * self.sessions.max(1);
-        let most = self.memory_max + beginnings + self.granted + longest;
+        let parts = self.part_readers * self.longest_part;
+        let most = self.memory_max + beginnings + self.granted + longest + parts;
         // Buffers grow ahead of their bytes.
         let most = most + most / 4;
         (held > most).then(|| {
@@ -56,6 +62,14 @@ pub(crate) fn left(host: HostId, held: usize, live: usize) -> Option<Failure> {
     (held + live > 0).then(|| {
         let text = format!("{host:?} holds {held} bytes, {live} messages");
         Failure::new(Checker::Memory, text)
+    })
+}
+
+/// Judges the calls in parts of which an application was not told that they are over.
+pub(crate) fn part_calls(host: HostId, calls: usize) -> Option<Failure> {
+    (calls > 0).then(|| {
+        let text = format!("{host:?} waits for {calls} calls in parts that are over");
+        Failure::new(Checker::Parts, text)
     })
 }
 
@@ -134,12 +148,14 @@ mod tests {
             granted: 500,
             longest: 50,
             sessions: 2,
+            part_readers: 3,
+            longest_part: 200,
         };
-        // 1,000 + 3 * 100 + 500 + 2 * 50, and a quarter.
-        assert_eq!(bound.check(A, 2_375, EARLY_MAX), None);
-        let found = bound.check(A, 2_376, 0).unwrap();
+        // 1,000 + 3 * 100 + 500 + 2 * 50 + 3 * 200, and a quarter.
+        assert_eq!(bound.check(A, 3_125, EARLY_MAX), None);
+        let found = bound.check(A, 3_126, 0).unwrap();
         assert_eq!(found.checker, Checker::Memory);
-        assert!(found.text.contains("2376 bytes, more than 2375"), "{found}");
+        assert!(found.text.contains("3126 bytes, more than 3125"), "{found}");
         assert!(bound.check(A, 0, EARLY_MAX + 1).is_some());
     }
 
@@ -147,6 +163,7 @@ mod tests {
     fn a_byte_or_a_message_that_is_left_is_found() {
         assert_eq!(left(A, 0, 0), None);
         assert!(left(A, 1, 0).is_some() && left(A, 0, 1).is_some());
+        assert!(part_calls(A, 0).is_none() && part_calls(A, 1).is_some());
     }
 
     #[test]

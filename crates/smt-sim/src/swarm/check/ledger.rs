@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use smt_proto::{Execution, OneWayOutcome};
 
-use super::{Checker, Content, Failure};
+use super::parts::PartStreams;
+use super::{Checker, Content, Failure, InParts, PartReport, PartStream};
 use crate::net::packet::HostId;
 use crate::swarm::host_pairs::HostPairs;
 
@@ -45,6 +46,8 @@ pub enum Report {
     },
     /// A host has crashed: whatever it waited for will not be reported.
     Crashed(HostId),
+    /// A part of a call was sent or taken.
+    Part(PartStream, PartReport),
     /// It saw what must not be.
     Found(Failure),
 }
@@ -73,6 +76,8 @@ pub struct Sent {
     pub is_one_way: bool,
     /// With a deadline, or to be given up.
     pub may_be_given_up: bool,
+    /// The messages of it that come in parts.
+    pub parts: InParts,
 }
 
 /// How a message ended for its sender.
@@ -94,6 +99,10 @@ pub struct Ledger {
     messages: BTreeMap<u64, Entry>,
     /// Messages that do not name themselves, by sender, receiver and bytes.
     tiny: BTreeMap<(HostId, HostId, Bytes), Tiny>,
+    /// The parts of all calls.
+    parts: PartStreams,
+    /// How many calls were begun in parts.
+    calls_in_parts: u64,
     failures: Vec<Failure>,
     /// Between these hosts sessions may end. Between others only an application ends a message
     /// without success.
@@ -200,6 +209,9 @@ impl Ledger {
                 None => self.tiny(received).dropped += 1,
             },
             Report::Found(failure) => self.failures.push(failure),
+            Report::Part(stream, report) => {
+                self.failures.extend(self.parts.take(stream, report));
+            }
             Report::Ended {
                 number,
                 outcome,
@@ -238,6 +250,11 @@ impl Ledger {
         self.succeeded
     }
 
+    /// Calls that were begun in parts, and the parts of all of them that were taken.
+    pub fn part_counts(&self) -> (u64, u64) {
+        (self.calls_in_parts, self.parts.taken_count())
+    }
+
     /// Messages that have not ended.
     pub fn open_count(&self) -> usize {
         let open = self.messages.values().filter(|entry| !entry.has_ended);
@@ -265,6 +282,7 @@ impl Ledger {
     }
 
     fn sent(&mut self, sent: Sent) {
+        self.calls_in_parts += u64::from(sent.parts.has_parts());
         if sent.content.length < super::TINY {
             self.tiny.entry(name_of(sent)).or_default().sent += 1;
         }

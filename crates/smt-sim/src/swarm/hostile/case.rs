@@ -67,6 +67,10 @@ pub enum Move {
     Ask,
     /// GRANT to a reply.
     Grant,
+    /// Parts of calls of either side, alone or in a bundle, with any number.
+    Part,
+    /// PART_WINDOW or PART_WINDOW_REQUEST for calls of either side.
+    PartWindow,
     /// PROBE_ACK of any size.
     ProbeAck,
     /// KEY_UPDATE_REQUEST, and an EPOCH_DONE that may be wrong.
@@ -77,7 +81,7 @@ pub enum Move {
 
 impl Move {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Connect,
         Self::HalfConnect,
         Self::Begin,
@@ -91,6 +95,8 @@ impl Move {
         Self::Acknowledge,
         Self::Ask,
         Self::Grant,
+        Self::Part,
+        Self::PartWindow,
         Self::ProbeAck,
         Self::Keys,
         Self::Wait,
@@ -129,6 +135,7 @@ fn config(random: &mut Random) -> Config {
     config.cipher_cache_sessions = *random.pick(&[0, 4, 1_024]);
     config.datagram_limit = *random.pick(&[1_472, 65_507, 65_507]);
     config.bundles = random.chance(850_000);
+    config.part_window = *random.pick(&[0, 4_096, 64 << 10, 256 << 10]);
     config
 }
 
@@ -170,13 +177,14 @@ fn moves(random: &mut Random) -> Vec<(Move, u64)> {
 }
 
 /// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages
-/// that never end; what comes before a first record; what waits for the application; and
-/// handshakes.
-const KINDS_OF_MEMORY: [&[Move]; 6] = [
+/// that never end; what comes before a first record; what waits for the application; handshakes;
+/// and calls in parts.
+const KINDS_OF_MEMORY: [&[Move]; 7] = [
     &[Move::Bundle, Move::Whole, Move::Cancel, Move::Ask],
     &[Move::Bundle, Move::Cancel, Move::ProbeAck],
     &[Move::Begin, Move::Continue, Move::Pieces, Move::Keys],
     &[Move::Early, Move::Pieces, Move::Begin],
     &[Move::BundleOfSeen, Move::Bundle, Move::Whole, Move::Begin],
     &[Move::Connect, Move::HalfConnect],
+    &[Move::Part, Move::Whole, Move::PartWindow, Move::Begin],
 ];

@@ -4,7 +4,7 @@
 
 use smt_wire::{
     Body, ControlHeader, ControlNumber, DataHeader, Geometry, InnerHeader, Kind, MemberHeader,
-    MessageId, PLAINTEXT_VERSION, SessionIndex, TAG_LEN,
+    MessageId, PLAINTEXT_VERSION, PartMarks, SessionIndex, TAG_LEN,
 };
 
 /// A message as a hostile peer sends it: its application bytes are zeros, but for those that it
@@ -18,6 +18,7 @@ pub(super) struct Message {
     /// The bytes with which the message begins.
     pub(super) content: Vec<u8>,
     pub(super) geometry: Geometry,
+    pub(super) parts: PartMarks,
 }
 
 impl Message {
@@ -97,25 +98,45 @@ impl Message {
             kind: self.kind,
             deadline_us: 0,
             reply_unscheduled: 60_000,
+            failure: None,
+            has_metadata: false,
+            parts: self.parts,
             window: 0,
             ack: None,
         }
     }
 }
 
-/// A member of a bundle with so many bytes.
-pub(super) fn member(id: MessageId, kind: Kind, length: u16, into: &mut Vec<u8>) {
-    let header = MemberHeader {
-        id,
-        kind,
-        length,
-        deadline_us: 0,
-        reply_unscheduled: 60_000,
-    };
-    let mut bytes = [0; MemberHeader::LEN];
-    header.emit(&mut bytes);
-    into.extend_from_slice(&bytes);
-    into.resize(into.len() + usize::from(length), 0x43);
+/// A member of a bundle.
+pub(super) struct Member<'a> {
+    pub(super) id: MessageId,
+    pub(super) kind: Kind,
+    /// Application bytes, at least as many as `content` has.
+    pub(super) length: u16,
+    /// The bytes with which the member begins.
+    pub(super) content: &'a [u8],
+    pub(super) parts: PartMarks,
+}
+
+impl Member<'_> {
+    pub(super) fn write(&self, into: &mut Vec<u8>) {
+        let header = MemberHeader {
+            id: self.id,
+            kind: self.kind,
+            length: self.length,
+            deadline_us: 0,
+            reply_unscheduled: 60_000,
+            failure: None,
+            has_metadata: false,
+            parts: self.parts,
+        };
+        let mut bytes = [0; MemberHeader::LEN];
+        header.emit(&mut bytes);
+        into.extend_from_slice(&bytes);
+        let end = into.len() + usize::from(self.length);
+        into.extend_from_slice(self.content);
+        into.resize(end, 0x43);
+    }
 }
 
 /// A control packet under this number.

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The sessions of a hostile peer: what it has begun in each, and the packets of its moves.
 
+mod parts;
+
 use smt_carrier::Path;
 use smt_proto::Config;
-use smt_wire::{Ack, Body, Geometry, Grant, Kind, LIST_MAX, MessageId, Resend, SessionIndex};
+use smt_wire::{
+    Ack, Body, Geometry, Grant, Kind, LIST_MAX, MessageId, PartMarks, Resend, SessionIndex,
+};
 
 use super::case::Move;
-use super::packets::{Message, control, member};
+use super::packets::{Member, Message, control};
 use crate::random::Random;
 
 /// One session.
@@ -62,7 +66,8 @@ impl Peer {
             Move::Pieces => self.piece(longest, random),
             Move::Whole => {
                 let kind = kind(random);
-                let message = self.new_message(kind, random.below(1_000) as u32, Vec::new());
+                let mut message = self.new_message(kind, random.below(1_000) as u32, Vec::new());
+                message.parts = parts::marks(random);
                 message.data(self.session, 0..1)
             }
             Move::Bundle => self.bundle(0, random),
@@ -79,6 +84,8 @@ impl Peer {
                 let grants: Vec<_> = grants.into_iter().map(|id| grant(id, random)).collect();
                 self.control(&Body::Grant(grants.as_slice().into()))
             }
+            Move::Part => self.part(longest, random),
+            Move::PartWindow => self.part_window(random),
             Move::ProbeAck => {
                 let size = *random.pick(&[1_472, 8_972, 65_507, 30_000]);
                 self.control(&Body::ProbeAck { size })
@@ -163,14 +170,14 @@ impl Peer {
         let mut content = Vec::new();
         if seen > 0 {
             for id in self.last_ids(seen) {
-                member(id, kind, 1_000, &mut content);
+                self.member(id, kind, 1_000, &mut content);
             }
             let id = self.next_id();
-            member(id, Kind::OneWay, 1, &mut content);
+            self.member(id, Kind::OneWay, 1, &mut content);
         } else {
             for _ in 0..random.between(1, (BUNDLE / (20 + u64::from(length))).min(51)) {
                 let id = self.next_id();
-                member(id, kind, length, &mut content);
+                self.member(id, kind, length, &mut content);
             }
         }
         let length = content.len() as u32;
@@ -205,7 +212,9 @@ impl Peer {
             true => longest,
             false => random.between(least.into(), longest.into()) as u32,
         };
-        self.new_message(kind(random), length, Vec::new())
+        let mut message = self.new_message(kind(random), length, Vec::new());
+        message.parts = parts::marks(random);
+        message
     }
 
     fn new_message(&mut self, kind: Kind, length: u32, content: Vec<u8>) -> Message {
@@ -215,7 +224,19 @@ impl Peer {
             length,
             content,
             geometry: self.geometry,
+            parts: PartMarks::default(),
         }
+    }
+
+    fn member(&self, id: MessageId, kind: Kind, length: u16, into: &mut Vec<u8>) {
+        let member = Member {
+            id,
+            kind,
+            length,
+            content: &[],
+            parts: PartMarks::default(),
+        };
+        member.write(into);
     }
 
     fn next_id(&mut self) -> MessageId {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smt_carrier::{Arrival, Path};
 use smt_handshake::{HmacTokens, PlaintextProvider};
-use smt_proto::{Endpoint, Event, RpcId, Time, TransmitBuffer};
+use smt_proto::{Endpoint, Event, RpcId, TakenPart, Time, TransmitBuffer};
 use smt_wire::SessionIndex;
 
 use super::Meter;
@@ -142,7 +142,8 @@ impl Inner {
 
     fn work(&mut self, now: Time) {
         if self.random.chance(self.habits.takes) {
-            self.take_arrivals();
+            self.take_arrivals(now);
+            self.take_parts();
         }
         if self.random.chance(self.habits.replies) {
             while let Some(rpc) = self.in_work.pop_front() {
@@ -155,9 +156,16 @@ impl Inner {
         }
     }
 
-    fn take_arrivals(&mut self) {
+    /// Takes the parts of all requests that it works on.
+    fn take_parts(&mut self) {
+        for rpc in &self.in_work {
+            while let Ok(Some(TakenPart::Part(_))) = self.endpoint.take_part(*rpc) {}
+        }
+    }
+
+    fn take_arrivals(&mut self, now: Time) {
         while self.in_work.len() < self.habits.workers
-            && let Some(message) = self.endpoint.accept()
+            && let Some(message) = self.endpoint.accept(now)
         {
             if !message.is_one_way {
                 self.in_work.push_back(message.rpc);

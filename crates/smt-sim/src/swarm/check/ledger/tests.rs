@@ -18,6 +18,7 @@ fn sent(number: u64, length: u32) -> Sent {
         to: B,
         is_one_way: false,
         may_be_given_up: false,
+        parts: InParts::default(),
     }
 }
 
