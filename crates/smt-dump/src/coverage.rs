@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Bytes that come in pieces, in any order.
 
+use crate::ranges::Ranges;
+
 /// A run of bytes that is being filled.
 #[derive(Debug)]
 pub(crate) struct Coverage {
     bytes: Vec<u8>,
-    /// Filled ranges, in order, none touching another.
-    filled: Vec<(usize, usize)>,
+    filled: Ranges,
 }
 
 impl Coverage {
@@ -14,7 +15,7 @@ impl Coverage {
     pub(crate) fn new(length: usize) -> Self {
         Self {
             bytes: vec![0; length],
-            filled: Vec::new(),
+            filled: Ranges::default(),
         }
     }
 
@@ -25,25 +26,14 @@ impl Coverage {
         };
         let length = piece.len().min(room.len());
         room[..length].copy_from_slice(&piece[..length]);
-        if length == 0 {
-            return;
-        }
-        let (mut start, mut end) = (offset, offset + length);
-        self.filled.retain(|&(from, to)| {
-            let touches = from <= end && start <= to;
-            if touches {
-                (start, end) = (start.min(from), end.max(to));
-            }
-            !touches
-        });
-        let place = self.filled.partition_point(|&(from, _)| from < start);
-        self.filled.insert(place, (start, end));
+        self.filled.add(offset, offset + length);
     }
 
     /// All bytes, once all are there.
     pub(crate) fn whole(&self) -> Option<&[u8]> {
-        let is_whole = self.bytes.is_empty() || self.filled == [(0, self.bytes.len())];
-        is_whole.then_some(&self.bytes[..])
+        self.filled
+            .cover(self.bytes.len())
+            .then_some(&self.bytes[..])
     }
 }
 

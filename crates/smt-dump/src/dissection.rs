@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One line for each packet, and below it what a key log brings to light.
+//! Datagrams to rows: each packet, and what a key log brings to light about it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,21 +9,25 @@ use std::time::Duration;
 
 use smt_record::Purpose;
 use smt_wire::{
-    Control, Data, InnerHeader, Kind, MessageId, PLAINTEXT_VERSION, Packet, ParseError, TAG_LEN,
+    Control, Data, MessageId, PLAINTEXT_VERSION, Packet, ParseError, SessionIndex, TAG_LEN,
     VERSION, parse,
 };
 
+use crate::Wishes;
 use crate::datagram::Datagram;
 use crate::error::DumpError;
-use crate::key_log::Keys;
 use crate::messages::{Finding, Messages};
+use crate::row::{Fact, Remark, Row, Whole};
+use crate::rpcs::{Ends, Piece};
 use crate::segments;
 use crate::terms::{Direction, Handshakes, Terms};
+use crate::view::View;
+use crate::whole_message::WholeMessage;
 
 /// The state of a whole capture.
 pub(crate) struct Dissection {
-    keys: Option<Keys>,
-    directory: Option<PathBuf>,
+    wishes: Wishes,
+    view: View,
     handshakes: Handshakes,
     messages: Messages,
     /// Names that were written, and how often: an index is of another session after a restart.
@@ -43,16 +47,69 @@ struct Counts {
 }
 
 impl Dissection {
-    /// Before the first packet. Whole messages are written into `directory`.
-    pub(crate) fn new(keys: Option<Keys>, directory: Option<PathBuf>) -> Self {
+    /// Before the first packet.
+    pub(crate) fn new(wishes: Wishes) -> Self {
         Self {
-            keys,
-            directory,
+            view: View::new(&wishes),
+            wishes,
             handshakes: Handshakes::default(),
             messages: Messages::default(),
             written: HashMap::new(),
             counts: Counts::default(),
         }
+    }
+
+    /// Shows a datagram, which may be several.
+    pub(crate) fn show(
+        &mut self,
+        time: Duration,
+        datagram: &Datagram<'_>,
+        output: &mut dyn Write,
+    ) -> Result<(), DumpError> {
+        for mut bytes in segments::split(datagram.payload) {
+            self.counts.datagrams += 1;
+            while !bytes.is_empty() {
+                let version = if bytes[0] == PLAINTEXT_VERSION {
+                    PLAINTEXT_VERSION
+                } else {
+                    VERSION
+                };
+                let mut row = Row {
+                    time,
+                    source: datagram.source,
+                    target: datagram.target,
+                    packet: Err(ParseError::Empty),
+                    missing: datagram.missing,
+                    remark: Remark::None,
+                    facts: Vec::new(),
+                };
+                match parse(version, bytes) {
+                    Ok((packet, rest)) => {
+                        self.counts.packets += 1;
+                        row.packet = Ok(packet);
+                        self.show_packet(row, &packet, output)?;
+                        bytes = rest;
+                    }
+                    Err(error) => {
+                        row.packet = Err(error);
+                        self.view.show(&row, None, output)?;
+                        bytes = match error {
+                            ParseError::UnknownType {
+                                length: length @ 1..,
+                                ..
+                            } => &bytes[length..],
+                            _ => &[],
+                        };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what has waited for the end.
+    pub(crate) fn finish(&mut self, output: &mut dyn Write) -> Result<(), DumpError> {
+        self.view.finish(output)
     }
 
     /// Whether there was no packet.
@@ -71,7 +128,7 @@ impl Dissection {
             assumed,
         } = &self.counts;
         let mut text = format!("{packets} SMT packets in {datagrams} datagrams");
-        if self.keys.is_some() {
+        if self.wishes.keys.is_some() {
             let incomplete = self.messages.incomplete();
             text += &format!(
                 "; {opened} records and tags ok, {failed} FAILED; {whole} messages whole, {incomplete} not"
@@ -85,87 +142,83 @@ impl Dissection {
         text
     }
 
-    /// Prints a datagram, which may be several.
-    pub(crate) fn show(
-        &mut self,
-        time: Duration,
-        datagram: &Datagram<'_>,
-        output: &mut dyn Write,
-    ) -> Result<(), DumpError> {
-        let Datagram {
-            source,
-            target,
-            payload,
-            missing,
-        } = *datagram;
-        let head = format!("{} {source} > {target}", time_of_day(time));
-        for mut bytes in segments::split(payload) {
-            self.counts.datagrams += 1;
-            while !bytes.is_empty() {
-                let version = if bytes[0] == PLAINTEXT_VERSION {
-                    PLAINTEXT_VERSION
-                } else {
-                    VERSION
-                };
-                match parse(version, bytes) {
-                    Ok((packet, rest)) => {
-                        self.counts.packets += 1;
-                        write!(output, "{head} {packet}")?;
-                        self.show_packet(datagram, &packet, output)?;
-                        bytes = rest;
-                    }
-                    Err(error) => {
-                        let cut = if missing > 0 {
-                            format!(" (the capture cut {missing} bytes off)")
-                        } else {
-                            String::new()
-                        };
-                        writeln!(output, "{head} {error}{cut}")?;
-                        bytes = match error {
-                            ParseError::UnknownType {
-                                length: length @ 1..,
-                                ..
-                            } => &bytes[length..],
-                            _ => &[],
-                        };
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Shows the rest of a packet's line, behind the packet's own words, and the lines below it.
     fn show_packet(
         &mut self,
-        datagram: &Datagram<'_>,
+        mut row: Row<'_>,
         packet: &Packet<'_>,
         output: &mut dyn Write,
     ) -> Result<(), DumpError> {
+        let mut ends = None;
         match packet {
             Packet::Handshake(handshake) => {
-                self.handshakes
-                    .take(datagram.source, datagram.target, handshake);
+                self.handshakes.take(row.source, row.target, handshake);
             }
-            Packet::Control(control) => write!(output, "{}", self.tag(control))?,
-            Packet::Data(data) => return self.show_data(datagram, data, output),
+            Packet::Control(control) => {
+                row.remark = self.tag(control);
+                let known = self.ends(&row, control.header.session);
+                self.view.take_control(known, control);
+                ends = Some(known);
+            }
+            Packet::Data(data) => {
+                let known = self.ends(&row, data.header.session);
+                let to = Direction {
+                    target: row.target,
+                    session: data.header.session,
+                };
+                let terms = self.handshakes.terms(to);
+                (row.remark, row.facts) = self.data(to, data, terms)?;
+                if row.remark != Remark::TooLong {
+                    let piece = Piece {
+                        time: row.time,
+                        to,
+                        data,
+                        terms: terms.unwrap_or(Terms::usual()),
+                        facts: &row.facts,
+                    };
+                    self.view.take_data(known, &piece, output)?;
+                }
+                ends = Some(known);
+            }
             Packet::Cookie(_)
             | Packet::VersionAnswer(_)
             | Packet::Reset(_)
             | Packet::Unavailable(_) => {}
         }
-        Ok(writeln!(output)?)
+        self.view.show(&row, ends, output)
     }
 
-    fn tag(&mut self, control: &Control<'_>) -> &'static str {
-        let Some(keys) = &self.keys else { return "" };
+    /// The ends of the session of a packet.
+    fn ends(&self, row: &Row<'_>, session: SessionIndex) -> Ends {
+        let to = Direction {
+            target: row.target,
+            session,
+        };
+        self.handshakes.ends(to).unwrap_or_else(|| {
+            let (client, server) = match row.target.port() == self.wishes.port {
+                true => (row.source, row.target),
+                false => (row.target, row.source),
+            };
+            Ends {
+                client,
+                server,
+                client_session: None,
+                server_session: None,
+                stripes_log2: 0,
+            }
+        })
+    }
+
+    fn tag(&mut self, control: &Control<'_>) -> Remark {
+        let Some(keys) = &self.wishes.keys else {
+            return Remark::None;
+        };
         let (index, epoch) = (control.header.session, control.header.epoch);
         let mut candidates = keys.candidates(index, Purpose::Control, epoch).peekable();
         if candidates.peek().is_none() {
-            return " [no key]";
+            return Remark::NoKey;
         }
         let Some((ciphertext, tag)) = control.sealed.split_last_chunk::<TAG_LEN>() else {
-            return "";
+            return Remark::None;
         };
         let number = control.header.number.to_u64();
         // CONFIRM has a token under its tag, which is secret.
@@ -175,60 +228,42 @@ impl Dissection {
                 .is_ok()
         }) {
             self.counts.opened += 1;
-            " [tag ok]"
+            Remark::TagOk
         } else {
             self.counts.failed += 1;
-            " [tag FAILED]"
+            Remark::TagFailed
         }
     }
 
-    fn show_data(
-        &mut self,
-        datagram: &Datagram<'_>,
-        data: &Data<'_>,
-        output: &mut dyn Write,
-    ) -> Result<(), DumpError> {
-        let header = data.header;
-        let to = Direction {
-            target: datagram.target,
-            session: header.session,
-        };
-        let terms = self.handshakes.terms(to);
-        let is_assumed = terms.is_none();
-        let terms = terms.unwrap_or(Terms::usual());
-        if datagram.missing > 0 {
-            write!(output, " (the capture cut {} bytes off)", datagram.missing)?;
-        }
-        let end = u64::from(header.offset) + data.payload.len() as u64;
-        if end > u64::from(terms.geometry.stream_length(header.message_length)) {
-            return Ok(writeln!(
-                output,
-                " [more than the message has: several datagrams of one send call that cannot be told apart; \
-                 run the sender with --no-gso]"
-            )?);
-        }
-        let Some(keys) = &self.keys else {
-            return Ok(writeln!(output)?);
-        };
-        if !keys.has(header.session) {
-            return Ok(writeln!(output, " [no key]")?);
-        }
-        writeln!(output)?;
-        self.counts.assumed += u64::from(is_assumed);
-        for finding in self.messages.take(to, data, terms, keys) {
-            let line = self.line(to, header.id, finding)?;
-            writeln!(output, "    {line}")?;
-        }
-        Ok(())
-    }
-
-    fn line(
+    fn data(
         &mut self,
         to: Direction,
-        id: MessageId,
-        finding: Finding,
-    ) -> Result<String, DumpError> {
-        let outcome = |counts: &mut Counts, is_ok: bool| {
+        data: &Data<'_>,
+        terms: Option<Terms>,
+    ) -> Result<(Remark, Vec<Fact>), DumpError> {
+        let header = data.header;
+        let is_assumed = terms.is_none();
+        let terms = terms.unwrap_or(Terms::usual());
+        let end = u64::from(header.offset) + data.payload.len() as u64;
+        if end > u64::from(terms.geometry.stream_length(header.message_length)) {
+            return Ok((Remark::TooLong, Vec::new()));
+        }
+        let Some(keys) = &self.wishes.keys else {
+            return Ok((Remark::None, Vec::new()));
+        };
+        if !keys.has(header.session) {
+            return Ok((Remark::NoKey, Vec::new()));
+        }
+        self.counts.assumed += u64::from(is_assumed);
+        let findings = self.messages.take(to, data, terms, keys);
+        let facts = findings
+            .into_iter()
+            .map(|finding| self.fact(to, header.id, finding));
+        Ok((Remark::None, facts.collect::<Result<_, _>>()?))
+    }
+
+    fn fact(&mut self, to: Direction, id: MessageId, finding: Finding) -> Result<Fact, DumpError> {
+        let count = |counts: &mut Counts, is_ok: bool| {
             if is_ok {
                 counts.opened += 1;
             } else {
@@ -237,57 +272,38 @@ impl Dissection {
         };
         Ok(match finding {
             Finding::First(opened) => {
-                outcome(&mut self.counts, opened.is_ok());
-                match opened {
-                    Ok(header) => format!("record 0 ok: {}", header_line(&header)),
-                    Err(error) => format!("record 0 FAILED: {error}"),
-                }
+                count(&mut self.counts, opened.is_ok());
+                Fact::First(opened)
             }
             Finding::Rest(index, opened) => {
-                outcome(&mut self.counts, opened.is_ok());
-                match opened {
-                    Ok(length) => format!("record {index} ok: {length} bytes"),
-                    Err(error) => format!("record {index} FAILED: {error}"),
-                }
+                count(&mut self.counts, opened.is_ok());
+                Fact::Rest(index, opened)
             }
-            Finding::Whole(kind, body) => self.whole(to, id, kind, &body)?,
-            Finding::Bundle(Ok(count)) => format!("bundle {id} whole: {count} messages"),
-            Finding::Bundle(Err(error)) => format!("bundle {id} FAILED: {error}"),
+            Finding::Whole(header, body) => {
+                let message = WholeMessage::new(id, header.kind, header.parts, &body);
+                Fact::Whole(self.whole(to, &message)?)
+            }
+            Finding::Bundle(members) => Fact::Bundle(id, members),
             Finding::Member(header, body) => {
-                let mut line = self.whole(to, header.id, header.kind, &body)?;
-                if header.deadline_us > 0 {
-                    line += &format!(", deadline {} us", header.deadline_us);
-                }
-                line
+                let message = WholeMessage::new(header.id, header.kind, header.parts, &body);
+                let whole = self.whole(to, &message)?;
+                Fact::Member(header, whole)
             }
-            Finding::Again => format!("message {id} is whole already"),
+            Finding::Again => Fact::Again(id),
         })
     }
-}
 
-impl Dissection {
-    fn whole(
-        &mut self,
-        to: Direction,
-        id: MessageId,
-        kind: Kind,
-        body: &[u8],
-    ) -> Result<String, DumpError> {
+    fn whole(&mut self, to: Direction, message: &WholeMessage<'_>) -> Result<Whole, DumpError> {
         self.counts.whole += 1;
-        let whole = format!(
-            "message {id} whole: {} of {} bytes",
-            kind.name(),
-            body.len()
-        );
-        Ok(match &self.directory {
+        let path = match &self.wishes.directory {
             Some(directory) => {
-                let name = name_of(to, id, kind);
+                let name = message.file_name(to);
                 let count = self.written.entry(name.clone()).or_default();
-                let path = write_new(directory, &name, count, body)?;
-                format!("{whole}, written to {}", path.display())
+                Some(write_new(directory, &name, count, message.body)?)
             }
-            None => whole,
-        })
+            None => None,
+        };
+        Ok(message.shown(path))
     }
 }
 
@@ -316,64 +332,6 @@ fn write_new(
                     Err(error) => Err(DumpError::Message(path, error)),
                 };
             }
-        }
-    }
-}
-
-/// The file that a message is written to.
-fn name_of(to: Direction, id: MessageId, kind: Kind) -> String {
-    let Direction { target, session } = to;
-    let (kind, host) = (kind.name().to_lowercase(), target.ip());
-    format!("{session}-{id}-{kind}-to-{host}-port-{}", target.port())
-}
-
-fn header_line(header: &InnerHeader) -> String {
-    let InnerHeader {
-        true_length,
-        padded_length,
-        kind,
-        deadline_us,
-        reply_unscheduled: _,
-        window,
-        ack,
-    } = header;
-    let mut line = format!("{} of {true_length} bytes", kind.name());
-    let padding = padded_length - true_length - InnerHeader::LEN as u32;
-    if padding > 0 {
-        line += &format!(", {padding} of padding");
-    }
-    if *deadline_us > 0 {
-        line += &format!(", deadline {deadline_us} us");
-    }
-    line += &format!(", window {window}");
-    if let Some(ack) = ack {
-        line += &format!(", ack base {} bits 0x{:x}", ack.base, ack.bits);
-    }
-    line
-}
-
-/// UTC, to the microsecond.
-fn time_of_day(time: Duration) -> String {
-    let seconds = time.as_secs() % 86_400;
-    format!(
-        "{:02}:{:02}:{:02}.{:06}",
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60,
-        time.subsec_micros()
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    mod time_of_day {
-        use super::super::time_of_day;
-        use std::time::Duration;
-
-        #[test]
-        fn is_in_utc() {
-            let time = Duration::new(86_400 * 3 + 3_600 * 13 + 60 * 7 + 9, 42_000);
-            assert_eq!(time_of_day(time), "13:07:09.000042");
         }
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The contents of a capture of SMT: one line per packet, and with a key log its records and
-//! messages (`smt dump`).
+//! The contents of a capture of SMT: a line per packet, and with a key log its records and
+//! messages; or a line per RPC (`smt dump`).
 //!
 //! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
 //!    `datagram`).
 //! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
-//! 3. Packets are parsed and printed (`dissection`); handshakes tell the sizes of records
-//!    (`terms`).
+//! 3. Packets are parsed (`dissection`); handshakes tell the sizes of records (`terms`).
 //! 4. With keys (`key_log`), control tags are checked, and records opened and put together
 //!    (`messages`).
+//! 5. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
 //!
 //! A capture is believed as little as the network is: any bytes are told or refused. Not here:
 //! files' names and the command's options (`smt-cli`).
@@ -23,10 +23,17 @@ mod error;
 mod key_log;
 mod link;
 mod messages;
+mod packet_json;
 mod pcap;
 mod pcapng;
+mod ranges;
+mod row;
+mod rpc;
+mod rpcs;
 mod segments;
 mod terms;
+mod view;
+mod whole_message;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -35,8 +42,10 @@ use capture::Capture;
 use dissection::Dissection;
 pub use error::DumpError;
 pub use key_log::{KeyLogError, Keys};
+use smt_wire::{MessageId, SessionIndex};
 
-/// The parts of a capture that are to be shown.
+/// The parts of a capture that are to be shown, and how.
+#[derive(Default)]
 pub struct Wishes {
     /// The server's UDP port.
     pub port: u16,
@@ -44,6 +53,16 @@ pub struct Wishes {
     pub keys: Option<Keys>,
     /// Whole messages are written here, a file each that only its owner may read.
     pub directory: Option<PathBuf>,
+    /// A JSON object for each packet or RPC instead of lines for people.
+    pub is_json: bool,
+    /// RPCs instead of packets.
+    pub is_by_rpc: bool,
+    /// Only this session, by either of its indexes.
+    pub session: Option<SessionIndex>,
+    /// Only packets that name this message.
+    pub rpc: Option<MessageId>,
+    /// The capture is still being made: what was read is shown before more is waited for.
+    pub is_live: bool,
 }
 
 /// A summary of a capture, shown after its packets.
@@ -60,7 +79,7 @@ pub struct Summary {
 }
 
 /// Reads a capture, pcap or pcapng, and writes a line for each packet, and for each record and
-/// message that has opened.
+/// message that has opened; or what else is wished.
 ///
 /// # Errors
 /// The input is no capture or contradicts itself, or something cannot be read or written.
@@ -74,7 +93,8 @@ pub fn dump(
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| DumpError::Message(directory.clone(), error))?;
     }
-    let mut dissection = Dissection::new(wishes.keys, wishes.directory);
+    let (port, is_live) = (wishes.port, wishes.is_live);
+    let mut dissection = Dissection::new(wishes);
     let (mut frames, mut other_ports) = (0_u64, Vec::new());
     while let Some(frame) = capture.next_frame()? {
         frames += 1;
@@ -85,12 +105,16 @@ pub fn dump(
             continue;
         };
         let ports = [datagram.source.port(), datagram.target.port()];
-        if ports.contains(&wishes.port) {
+        if ports.contains(&port) {
             dissection.show(frame.time, &datagram, output)?;
+            if is_live {
+                output.flush()?;
+            }
         } else if !other_ports.contains(&ports[1]) && other_ports.len() < PORTS_TOLD_MAX {
             other_ports.push(ports[1]);
         }
     }
+    dissection.finish(output)?;
     Ok(Summary {
         text: format!("{frames} frames: {}", dissection.summary()),
         is_empty: dissection.is_empty(),

@@ -29,7 +29,7 @@ pub(crate) enum Finding {
     /// Another record; its content's bytes.
     Rest(u32, Result<usize, OpenError>),
     /// The message is whole.
-    Whole(Kind, Vec<u8>),
+    Whole(InnerHeader, Vec<u8>),
     /// A bundle is whole: this many members follow.
     Bundle(Result<usize, ParseError>),
     /// A message that has travelled in a bundle.
@@ -134,7 +134,7 @@ impl Messages {
                 if let Some(body) = open.take_whole() {
                     match open.header.kind {
                         Kind::Bundle => unbundle(&body, &mut findings),
-                        kind => findings.push(Finding::Whole(kind, body)),
+                        _ => findings.push(Finding::Whole(open.header, body)),
                     }
                     *message = Message::Whole;
                 }

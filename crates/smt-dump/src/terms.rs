@@ -4,7 +4,7 @@
 //! 1. Fragments of flights 1 and 2 are put together; their parameters are in the clear (SPEC §6.1).
 //! 2. Flight 2 names the client's index, and so finds flight 1.
 //! 3. Both directions' terms are then known, by the address and index that their packets carry
-//!    (SPEC §6.3).
+//!    (SPEC §6.3), and the ends of the session.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,6 +13,7 @@ use smt_record::IndexBits;
 use smt_wire::{FlightBody, Geometry, Handshake, Params, SessionIndex};
 
 use crate::coverage::Coverage;
+use crate::rpcs::Ends;
 
 /// Where packets of one direction of a session go.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -35,6 +36,7 @@ pub(crate) struct Handshakes {
     /// Index bits of clients.
     offers: HashMap<Direction, IndexBits>,
     terms: HashMap<Direction, Terms>,
+    ends: HashMap<Direction, Ends>,
 }
 
 impl Handshakes {
@@ -79,11 +81,26 @@ impl Handshakes {
         };
         self.terms.insert(client, terms(index_bits));
         self.terms.insert(from, terms(offer));
+        let ends = Ends {
+            client: client.target,
+            server: from.target,
+            client_session: Some(client.session),
+            server_session: Some(from.session),
+            stripes_log2: params.stripes,
+        };
+        self.ends.insert(client, ends);
+        self.ends.insert(from, ends);
     }
 
     /// The terms of packets that go there; `None` if their handshake was not captured.
     pub(crate) fn terms(&self, to: Direction) -> Option<Terms> {
         self.terms.get(&to).copied()
+    }
+
+    /// The ends of the session of packets that go there; `None` if their handshake was not
+    /// captured.
+    pub(crate) fn ends(&self, to: Direction) -> Option<Ends> {
+        self.ends.get(&to).copied()
     }
 }
 
